@@ -1,0 +1,80 @@
+/* The network plugin's table, version 11: a context per communicator
+ * (facts: plugin/net/net_v11.h of 2.28). */
+#ifndef MILLRACE_NCCL_NET_V11_H
+#define MILLRACE_NCCL_NET_V11_H
+
+#include "nccl/net_v10.h"
+
+typedef ncclNetVDeviceProps_v9_t ncclNetVDeviceProps_v11_t;
+typedef ncclNetCommConfig_v10_t ncclNetCommConfig_v11_t;
+
+typedef struct ncclNetProperties_v11_t {
+  char *name;
+  char *pciPath;
+  uint64_t guid;
+  int ptrSupport;
+  int regIsGlobal;
+  int forceFlush;
+  int speed; /* Mbit/s */
+  int port;
+  float latency; /* microseconds */
+  int maxComms;
+  int maxRecvs;
+  ncclNetDeviceType netDeviceType;
+  int netDeviceVersion;
+  ncclNetVDeviceProps_v11_t vProps;
+  size_t maxP2pBytes;
+  size_t maxCollBytes;
+  int maxMultiRequestSize;
+} ncclNetProperties_v11_t;
+
+typedef struct ncclNetCommAttr_v11_t {
+  int32_t maxConcurrentPeers;
+  int32_t minConcurrentPeers;
+  int32_t maxFlowsPerPeer;
+  int32_t minFlowsPerPeer;
+} ncclNetCommAttr_v11_t;
+
+/* What the next connections will be used for; op, algo and proto are sets of bits. */
+typedef struct ncclNetAttr_v11_t {
+  ncclNetCommAttr_v11_t sendCommAttr;
+  ncclNetCommAttr_v11_t recvCommAttr;
+  uint32_t op;
+  uint32_t algo;
+  uint32_t proto;
+} ncclNetAttr_v11_t;
+
+typedef struct ncclNet_v11_t {
+  const char *name;
+  ncclResult_t (*init)(void **ctx, uint64_t commId, ncclNetCommConfig_v11_t *config,
+                       ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction);
+  ncclResult_t (*devices)(int *ndev);
+  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v11_t *props);
+  ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm);
+  ncclResult_t (*connect)(void *ctx, int dev, void *handle, void **sendComm,
+                          ncclNetDeviceHandle_t **sendDevComm);
+  ncclResult_t (*accept)(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm);
+  ncclResult_t (*regMr)(void *comm, void *data, size_t size, int type, void **mhandle);
+  ncclResult_t (*regMrDmaBuf)(void *comm, void *data, size_t size, int type, uint64_t offset,
+                              int fd, void **mhandle);
+  ncclResult_t (*deregMr)(void *comm, void *mhandle);
+  ncclResult_t (*isend)(void *sendComm, void *data, size_t size, int tag, void *mhandle,
+                        void *phandle, void **request);
+  ncclResult_t (*irecv)(void *recvComm, int n, void **data, size_t *sizes, int *tags,
+                        void **mhandles, void **phandles, void **request);
+  ncclResult_t (*iflush)(void *recvComm, int n, void **data, int *sizes, void **mhandles,
+                         void **request);
+  ncclResult_t (*test)(void *request, int *done, int *sizes);
+  ncclResult_t (*closeSend)(void *sendComm);
+  ncclResult_t (*closeRecv)(void *recvComm);
+  ncclResult_t (*closeListen)(void *listenComm);
+  ncclResult_t (*getDeviceMr)(void *comm, void *mhandle, void **dptr_mhandle);
+  ncclResult_t (*irecvConsumed)(void *recvComm, int n, void *request);
+  ncclResult_t (*makeVDevice)(int *d, ncclNetVDeviceProps_v11_t *props);
+  /* The last call with this context. */
+  ncclResult_t (*finalize)(void *ctx);
+  /* A hint; may be null. */
+  ncclResult_t (*setNetAttr)(void *ctx, ncclNetAttr_v11_t *netAttr);
+} ncclNet_v11_t;
+
+#endif

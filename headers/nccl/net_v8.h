@@ -1,0 +1,59 @@
+/* The network plugin's table, version 8: a device handle per connection
+ * (facts: plugin/net/net_v8.h of 2.28). */
+#ifndef MILLRACE_NCCL_NET_V8_H
+#define MILLRACE_NCCL_NET_V8_H
+
+#include "nccl/net_common.h"
+
+typedef struct ncclNetProperties_v8_t {
+  char *name;
+  char *pciPath;
+  uint64_t guid;
+  int ptrSupport;
+  int regIsGlobal;
+  int speed; /* Mbit/s */
+  int port;
+  float latency; /* microseconds */
+  int maxComms;
+  int maxRecvs;
+  ncclNetDeviceType netDeviceType;
+  int netDeviceVersion;
+} ncclNetProperties_v8_t;
+
+typedef struct ncclNet_v8_t {
+  const char *name;
+  ncclResult_t (*init)(ncclDebugLogger_t logFunction);
+  ncclResult_t (*devices)(int *ndev);
+  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v8_t *props);
+  /* Fills in handle, at most NCCL_NET_HANDLE_MAXSIZE bytes, with what a peer needs to connect. */
+  ncclResult_t (*listen)(int dev, void *handle, void **listenComm);
+  /* Must not block: success with *sendComm null means "call again"; likewise accept. */
+  ncclResult_t (*connect)(int dev, void *handle, void **sendComm,
+                          ncclNetDeviceHandle_t **sendDevComm);
+  /* On entry *recvDevComm tells whether NCCL would take a device handle; likewise connect. */
+  ncclResult_t (*accept)(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm);
+  /* comm is one that connect or accept made; type is one of NCCL_PTR_... */
+  ncclResult_t (*regMr)(void *comm, void *data, size_t size, int type, void **mhandle);
+  ncclResult_t (*regMrDmaBuf)(void *comm, void *data, size_t size, int type, uint64_t offset,
+                              int fd, void **mhandle);
+  ncclResult_t (*deregMr)(void *comm, void *mhandle);
+  /* *request null: try again later. Order of sends and receives with equal tags is kept. */
+  ncclResult_t (*isend)(void *sendComm, void *data, int size, int tag, void *mhandle,
+                        void **request);
+  /* n buffers at once; test then fills in n sizes. */
+  ncclResult_t (*irecv)(void *recvComm, int n, void **data, int *sizes, int *tags, void **mhandles,
+                        void **request);
+  /* Makes received data visible to the GPU. sizes are ints in every version. */
+  ncclResult_t (*iflush)(void *recvComm, int n, void **data, int *sizes, void **mhandles,
+                         void **request);
+  ncclResult_t (*test)(void *request, int *done, int *sizes);
+  ncclResult_t (*closeSend)(void *sendComm);
+  ncclResult_t (*closeRecv)(void *recvComm);
+  ncclResult_t (*closeListen)(void *listenComm);
+  /* Only called on connections that have a device handle; may be null. */
+  ncclResult_t (*getDeviceMr)(void *comm, void *mhandle, void **dptr_mhandle);
+  /* The device has taken the data of a request; may be null. */
+  ncclResult_t (*irecvConsumed)(void *recvComm, int n, void *request);
+} ncclNet_v8_t;
+
+#endif

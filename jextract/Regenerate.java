@@ -1,0 +1,158 @@
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+
+/**
+ * Runs jextract over {@code headers/} and compares the result with {@code src/generated/java}, or replaces it.
+ *
+ * <p>Started by {@code mvn -Pjextract} in the repository's root, with two system properties: {@code jextract.home},
+ * where jextract is installed (if empty, JEXTRACT_HOME and PATH are searched), and {@code jextract.update}, whether to
+ * replace.
+ *
+ * <p>Each {@code jextract/NAME.args} is one run: its options, and the header. {@code jextract/NAME.includes} beside it
+ * lists what of the header's declarations is wanted; without it the C library's would come along.
+ */
+final class Regenerate {
+    private static final Path ARGUMENT_FILES = Path.of("jextract");
+    private static final Path FRESH = Path.of("target", "jextract");
+    private static final Path CHECKED_IN = Path.of("src", "generated", "java");
+
+    public static void main(String[] args) throws IOException, InterruptedException {
+        String jextract = findJextract(System.getProperty("jextract.home", ""));
+        deleteTree(FRESH);
+        for (Path argumentFile : list(ARGUMENT_FILES, ".args")) {
+            run(jextract, argumentFile);
+        }
+        SortedMap<String, String> fresh = read(FRESH);
+        fresh.replaceAll((file, text) -> forRelease22(text));
+        if (Boolean.getBoolean("jextract.update")) {
+            replace(fresh);
+        } else {
+            compare(fresh, read(CHECKED_IN));
+        }
+    }
+
+    private static String findJextract(String home) {
+        List<Path> candidates = new ArrayList<>();
+        String fromEnvironment = System.getenv("JEXTRACT_HOME");
+        if (!home.isEmpty()) {
+            candidates.add(Path.of(home, "bin", "jextract"));
+        } else if (fromEnvironment != null && !fromEnvironment.isBlank()) {
+            candidates.add(Path.of(fromEnvironment, "bin", "jextract"));
+        } else {
+            for (String directory : System.getenv().getOrDefault("PATH", "").split(File.pathSeparator)) {
+                candidates.add(Path.of(directory, "jextract"));
+            }
+        }
+        for (Path candidate : candidates) {
+            if (Files.isExecutable(candidate)) {
+                return candidate.toString();
+            }
+        }
+        throw fail("no jextract: looked at " + candidates + ". Unpack a build from https://jdk.java.net/jextract/ and"
+                + " give its directory with -Djextract.home=DIR or in JEXTRACT_HOME, or put jextract on the PATH.");
+    }
+
+    private static void run(String jextract, Path argumentFile) throws IOException, InterruptedException {
+        String name = argumentFile.toString().replaceFirst("\\.args$", "");
+        // Nobody reads our output while we wait: a file cannot fill up as a pipe would.
+        Path log = Files.createTempFile("jextract", ".log");
+        int exit = new ProcessBuilder(
+                        jextract, "@" + argumentFile, "@" + name + ".includes", "--output", FRESH.toString())
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start()
+                .waitFor();
+        String output = Files.readString(log);
+        Files.delete(log);
+        if (exit != 0) {
+            throw fail(jextract + " with " + argumentFile + " ended with exit status " + exit + ":\n" + output);
+        }
+    }
+
+    /**
+     * Makes jextract's output compile with {@code --release 22}: SymbolLookup.findOrThrow came with Java 23. The error
+     * is one that a static initializer lets through as it is.
+     */
+    private static String forRelease22(String text) {
+        return text.replaceAll(
+                "SYMBOL_LOOKUP\\.findOrThrow\\((\"[^\"]*\")\\)",
+                "SYMBOL_LOOKUP.find($1)\n"
+                        + "            .orElseThrow(() -> new UnsatisfiedLinkError(\"no loaded library has \" + $1))");
+    }
+
+    private static void compare(SortedMap<String, String> fresh, SortedMap<String, String> checkedIn) {
+        List<String> drift = new ArrayList<>();
+        for (String file : fresh.keySet()) {
+            if (!checkedIn.containsKey(file)) {
+                drift.add(file + " is missing");
+            } else if (!checkedIn.get(file).equals(fresh.get(file))) {
+                drift.add(file + " differs");
+            }
+        }
+        for (String file : checkedIn.keySet()) {
+            if (!fresh.containsKey(file)) {
+                drift.add(file + " is not generated (any more)");
+            }
+        }
+        if (!drift.isEmpty()) {
+            throw fail(CHECKED_IN + " is not what headers/ and jextract/ give:\n  " + String.join("\n  ", drift)
+                    + "\nTo take over what they give: mvn -Pjextract -Djextract.update");
+        }
+        System.out.println("jextract: " + CHECKED_IN + " is up to date, " + fresh.size() + " files");
+    }
+
+    private static void replace(SortedMap<String, String> fresh) throws IOException {
+        deleteTree(CHECKED_IN);
+        for (var entry : fresh.entrySet()) {
+            Path file = CHECKED_IN.resolve(entry.getKey());
+            Files.createDirectories(file.getParent());
+            Files.writeString(file, entry.getValue());
+        }
+        System.out.println("jextract: wrote " + fresh.size() + " files to " + CHECKED_IN);
+    }
+
+    /** Relative path to content, of every Java file below a directory. */
+    private static SortedMap<String, String> read(Path directory) throws IOException {
+        SortedMap<String, String> texts = new TreeMap<>();
+        for (Path file : list(directory, ".java")) {
+            texts.put(directory.relativize(file).toString().replace(File.separatorChar, '/'), Files.readString(file));
+        }
+        return texts;
+    }
+
+    private static List<Path> list(Path directory, String ending) throws IOException {
+        if (!Files.isDirectory(directory)) {
+            return List.of();
+        }
+        try (Stream<Path> files = Files.walk(directory)) {
+            return files.filter(file -> file.toString().endsWith(ending)).sorted().toList();
+        }
+    }
+
+    private static void deleteTree(Path directory) throws IOException {
+        if (Files.exists(directory)) {
+            try (Stream<Path> files = Files.walk(directory)) {
+                for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(file);
+                }
+            }
+        }
+    }
+
+    private static RuntimeException fail(String message) {
+        System.err.println("jextract: " + message);
+        System.exit(1);
+        return new IllegalStateException(message);
+    }
+
+    private Regenerate() {
+    }
+}
