@@ -1,0 +1,90 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+
+/**
+ * Compiles the plugin's shared library for the machine it runs on, with nothing but a C compiler and the JDK's {@code jni.h}.
+ *
+ * <p>Started by Maven in the repository's root with the directory of the classes as its argument: the library becomes a resource of the jar,
+ * {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or {@code cc}. A library that is newer than its sources is left alone.
+ */
+final class Build {
+
+    private static final Path SOURCES = Path.of("src", "main", "c");
+    private static final Path HEADERS = Path.of("headers");
+    private static final String LIBRARY = "libnccl-net-millrace.so";
+
+    public static void main(String[] args) throws IOException, InterruptedException {
+        if (!System.getProperty("os.name").equals("Linux")) {
+            System.out.println("The NCCL plugin is not built here: NCCL runs on Linux, and this is " + System.getProperty("os.name") + ".");
+            return;
+        }
+        Path library = Path.of(args[0], "META-INF", "native", platform(), LIBRARY);
+        if (isFresh(library)) {
+            return;
+        }
+        Files.createDirectories(library.getParent());
+        compile(library);
+    }
+
+    private static String platform() {
+        String arch = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+        return "linux-" + (arch.equals("amd64") ? "x86_64" : arch);
+    }
+
+    private static boolean isFresh(Path library) throws IOException {
+        if (!Files.exists(library)) {
+            return false;
+        }
+        FileTime built = Files.getLastModifiedTime(library);
+        try (Stream<Path> sources = Files.walk(SOURCES); Stream<Path> headers = Files.walk(HEADERS)) {
+            for (Path source : (Iterable<Path>) Stream.concat(sources, headers)::iterator) {
+                if (Files.getLastModifiedTime(source).compareTo(built) > 0) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private static void compile(Path library) throws IOException, InterruptedException {
+        Path jni = Path.of(System.getProperty("java.home"), "include");
+        List<String> command = new ArrayList<>(List.of(compiler(), "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden",
+                "-Wall", "-Wextra", "-Werror",
+                // The JVM lives as long as the process: NCCL's dlclose must not unmap what its threads may call.
+                "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,relro,-z,now",
+                // After a process's last communicator NCCL forgets the plugin's name and asks for its default: this library, still loaded, answers to it.
+                "-Wl,-soname,libnccl-net.so",
+                "-I", HEADERS.toString(), "-I", jni.toString(), "-I", jni.resolve("linux").toString(), "-o", library.toString()));
+        try (Stream<Path> files = Files.list(SOURCES)) {
+            files.map(Path::toString).filter(name -> name.endsWith(".c")).sorted().forEach(command::add);
+        }
+        command.add("-ldl");
+        int exit;
+        try {
+            exit = new ProcessBuilder(command).inheritIO().start().waitFor();
+        } catch (IOException e) {
+            throw fail("no C compiler '" + compiler() + "' (" + e.getMessage() + "). Install one (Debian, Ubuntu: apt-get install gcc libc6-dev; Fedora, RHEL:"
+                    + " dnf install gcc), or name yours in CC");
+        }
+        if (exit != 0) {
+            throw fail(compiler() + " failed with exit status " + exit + "; its messages are above. It needs the C library's headers and " + jni + "/jni.h");
+        }
+    }
+
+    private static String compiler() {
+        String chosen = System.getenv("CC");
+        return chosen == null || chosen.isBlank() ? "cc" : chosen;
+    }
+
+    private static IllegalStateException fail(String message) {
+        System.err.println("The NCCL plugin was not built: " + message + ".");
+        System.exit(1);
+        return new IllegalStateException(message);
+    }
+}

@@ -1,0 +1,58 @@
+/* The GIN tables: v11 of NCCL 2.28, v12 of 2.29, v14 since 2.30. NCCL finds them in the library that
+ * brought the network. iput, iputSignal, test and ginProgress stay null: NCCL calls them only for plugins
+ * that leave the kernels' queues to NCCL's own proxy. */
+#include "gin_thunks.h"
+
+static ncclResult_t getProperties11(int dev, ncclNetProperties_v11_t *props) {
+  MILLRACE_FORWARD(ginGetProperties, 11, dev, props);
+}
+
+static ncclResult_t connect11(void *ctx, void *handles[], int nranks, int rank, void *listenComm,
+                              void **collComm) {
+  return ginConnect(ctx, handles, nranks, rank, 0, listenComm, collComm);
+}
+
+static ncclResult_t createContext11(void *collComm, int nSignals, int nCounters, void **ginCtx,
+                                    ncclNetDeviceHandle_t **devHandle) {
+  MILLRACE_FORWARD_SHIELDED(ginCreateContext, 11, collComm, nSignals, nCounters, 1, 0, 0, ginCtx, devHandle);
+}
+
+MILLRACE_EXPORT const ncclGin_v11_t ncclGinPlugin_v11 = {
+    MILLRACE_GIN_COMMON, .getProperties = getProperties11, .connect = connect11,
+    .createContext = createContext11, .regMrSym = ginRegMrSym};
+
+static ncclResult_t connect12(void *ctx, void *handles[], int nranks, int rank, int nConnections,
+                              int queueDepth, void *listenComm, void **collComm) {
+  (void)nConnections;
+  return ginConnect(ctx, handles, nranks, rank, queueDepth, listenComm, collComm);
+}
+
+static ncclResult_t createContext12(void *collComm, int nSignals, int nCounters, int nContexts,
+                                    void **ginCtx, ncclNetDeviceHandle_t **devHandle) {
+  MILLRACE_FORWARD_SHIELDED(ginCreateContext, 12, collComm, nSignals, nCounters, nContexts, 0, 0, ginCtx,
+                            devHandle);
+}
+
+MILLRACE_EXPORT const ncclGin_v12_t ncclGinPlugin_v12 = {
+    MILLRACE_GIN_COMMON, .getProperties = getProperties11, .connect = connect12,
+    .createContext = createContext12, .regMrSym = ginRegMrSym};
+
+static ncclResult_t getGinProperties14(ncclGinProperties_v14_t *properties) {
+  properties->supportsStrongSignals = true;
+  properties->supportsVASignals = true;
+  return ncclSuccess;
+}
+
+static ncclResult_t getProperties14(int dev, ncclNetProperties_v12_t *props) {
+  MILLRACE_FORWARD(ginGetProperties, 14, dev, props);
+}
+
+static ncclResult_t createContext14(void *collComm, ncclGinConfig_v14_t *config, void **ginCtx,
+                                    ncclNetDeviceHandle_t **devHandle) {
+  MILLRACE_FORWARD_SHIELDED(ginCreateContext, 14, collComm, config->nSignals, config->nCounters,
+                            config->nContexts, config->queueDepth, config->backendVersion, ginCtx, devHandle);
+}
+
+MILLRACE_EXPORT const ncclGin_v14_t ncclGinPlugin_v14 = {
+    MILLRACE_GIN_COMMON, .getGinProperties = getGinProperties14, .getProperties = getProperties14,
+    .connect = connect11, .createContext = createContext14, .regMrSym = ginRegMrSym};

@@ -1,0 +1,59 @@
+/* Forwards the operations of NCCL's GIN and RMA tables to Java. */
+#include "gin_thunks.h"
+
+ncclResult_t ginInit(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
+  ncclResult_t started = millraceStart(logFunction);
+  if (started != ncclSuccess)
+    return started;
+  MILLRACE_FORWARD_SHIELDED(ginInit, ctx, commId, logFunction);
+}
+
+/* NCCL asks for GIN's devices of every plugin that has a table; where Java cannot serve it there are
+ * none. */
+ncclResult_t ginDevices(int *ndev) {
+  MILLRACE_FORWARD(ginDevices, ndev);
+}
+
+ncclResult_t ginListen(void *ctx, int dev, void *handle, void **listenComm) {
+  MILLRACE_FORWARD_SHIELDED(ginListen, ctx, dev, handle, listenComm);
+}
+
+ncclResult_t ginConnect(void *ctx, void *handles[], int nranks, int rank, int queueDepth, void *listenComm,
+                        void **collComm) {
+  MILLRACE_FORWARD_SHIELDED(ginConnect, ctx, handles, nranks, rank, queueDepth, listenComm, collComm);
+}
+
+ncclResult_t ginRegMrSym(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle,
+                         void **ginHandle) {
+  (void)mrFlags;
+  MILLRACE_FORWARD_SHIELDED(ginRegMrSym, collComm, data, size, type, mhandle, ginHandle);
+}
+
+ncclResult_t ginDeregMrSym(void *collComm, void *mhandle) {
+  MILLRACE_FORWARD_SHIELDED(ginDeregMrSym, collComm, mhandle);
+}
+
+ncclResult_t ginDestroyContext(void *ginCtx) {
+  MILLRACE_FORWARD_SHIELDED(ginDestroyContext, ginCtx);
+}
+
+ncclResult_t ginCloseColl(void *collComm) {
+  MILLRACE_FORWARD_SHIELDED(ginCloseColl, collComm);
+}
+
+ncclResult_t ginCloseListen(void *listenComm) {
+  MILLRACE_FORWARD_SHIELDED(ginCloseListen, listenComm);
+}
+
+/* NCCL asks with every query of a communicator's state, several times with each collective: without Java. */
+ncclResult_t ginQueryLastError(void *ginCtx, bool *hasError) {
+  const struct millraceGinContext *context = ginCtx;
+  *hasError = context && __atomic_load_n(context->error, __ATOMIC_ACQUIRE) != 0;
+  return ncclSuccess;
+}
+
+ncclResult_t ginFinalize(void *ctx) {
+  if (!millraceInstalled())
+    return ncclSuccess;
+  MILLRACE_FORWARD_SHIELDED(ginFinalize, ctx);
+}

@@ -1,0 +1,139 @@
+/* Finds a Java to run on. */
+#include "jvm_find.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBJVM "lib/server/libjvm.so"
+#define SYSTEM_JVMS "/usr/lib/jvm"
+#define UNKNOWN_RELEASE 0
+
+struct search {
+  char *library;
+  size_t librarySize;
+  char *report;
+  size_t reportSize;
+};
+
+__attribute__((format(printf, 2, 3))) static void note(struct search *search, const char *format, ...) {
+  size_t used = strlen(search->report);
+  __builtin_va_list arguments;
+  __builtin_va_start(arguments, format);
+  vsnprintf(search->report + used, search->reportSize - used, format, arguments);
+  __builtin_va_end(arguments);
+}
+
+static const char *separator(const struct search *search) {
+  return search->report[0] ? ", " : "";
+}
+
+/* The feature release that the file named release in a Java's home tells, or UNKNOWN_RELEASE. */
+static int releaseOf(const char *home) {
+  char path[PATH_MAX], line[256];
+  snprintf(path, sizeof path, "%s/release", home);
+  FILE *file = fopen(path, "re");
+  if (!file)
+    return UNKNOWN_RELEASE;
+  int release = UNKNOWN_RELEASE;
+  while (release == UNKNOWN_RELEASE && fgets(line, sizeof line, file)) {
+    /* "1.8.0_402" is release 8 by another name; its 1 is just as much too old. */
+    if (sscanf(line, "JAVA_VERSION=\"%d", &release) != 1)
+      release = UNKNOWN_RELEASE;
+  }
+  fclose(file);
+  return release;
+}
+
+/* Whether a directory is the home of a Java that will do. A release that is not told is left to the JVM. */
+static int usable(struct search *search, const char *origin, const char *home) {
+  char library[PATH_MAX];
+  if (snprintf(library, sizeof library, "%s/" LIBJVM, home) >= (int)sizeof library ||
+      access(library, R_OK) != 0) {
+    note(search, "%s%s (%s: no " LIBJVM " there)", separator(search), origin, home);
+    return 0;
+  }
+  int release = releaseOf(home);
+  if (release != UNKNOWN_RELEASE && release < MILLRACE_OLDEST_JAVA) {
+    note(search, "%s%s (%s: Java %d)", separator(search), origin, home, release);
+    return 0;
+  }
+  snprintf(search->library, search->librarySize, "%s", library);
+  return 1;
+}
+
+static int findByVariable(struct search *search, const char *variable) {
+  const char *home = getenv(variable);
+  if (!home || !*home) {
+    note(search, "%s%s (not set)", separator(search), variable);
+    return 0;
+  }
+  return usable(search, variable, home);
+}
+
+static int findOnPath(struct search *search) {
+  const char *path = getenv("PATH");
+  char file[PATH_MAX], real[PATH_MAX];
+  for (const char *entry = path ? path : ""; *entry;) {
+    size_t length = strcspn(entry, ":");
+    if (snprintf(file, sizeof file, "%.*s/java", (int)length, entry) < (int)sizeof file &&
+        access(file, X_OK) == 0 && realpath(file, real)) {
+      /* home/bin/java; where it is a script instead, home/lib/server will not be there. */
+      for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(real, '/');
+        if (slash)
+          *slash = 0;
+      }
+      return usable(search, "java on the PATH", real);
+    }
+    entry += length + (entry[length] == ':');
+  }
+  note(search, "%sPATH (no java)", separator(search));
+  return 0;
+}
+
+static int findInSystem(struct search *search) {
+  DIR *directory = opendir(SYSTEM_JVMS);
+  if (!directory) {
+    note(search, "%s" SYSTEM_JVMS " (not there)", separator(search));
+    return 0;
+  }
+  char home[PATH_MAX], library[PATH_MAX];
+  int newest = MILLRACE_OLDEST_JAVA - 1;
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    if (entry->d_name[0] == '.')
+      continue;
+    snprintf(home, sizeof home, SYSTEM_JVMS "/%s", entry->d_name);
+    int release = releaseOf(home);
+    if (release > newest &&
+        snprintf(library, sizeof library, "%s/" LIBJVM, home) < (int)sizeof library &&
+        access(library, R_OK) == 0) {
+      newest = release;
+      snprintf(search->library, search->librarySize, "%s", library);
+    }
+  }
+  closedir(directory);
+  if (newest < MILLRACE_OLDEST_JAVA) {
+    note(search, "%s" SYSTEM_JVMS " (none of release %d or newer)", separator(search), MILLRACE_OLDEST_JAVA);
+    return 0;
+  }
+  return 1;
+}
+
+int millraceFindJvm(const char *directory, char *library, size_t librarySize, char *report,
+                    size_t reportSize) {
+  struct search search = {library, librarySize, report, reportSize};
+  char runtime[PATH_MAX];
+  report[0] = 0;
+  const char *ours = getenv("MILLRACE_JAVA_HOME");
+  if (ours && *ours)
+    return findByVariable(&search, "MILLRACE_JAVA_HOME") ? 0 : -1;
+  snprintf(runtime, sizeof runtime, "%s/runtime", directory);
+  if (access(runtime, F_OK) == 0 && usable(&search, "the runtime beside the plugin", runtime))
+    return 0;
+  note(&search, "%sMILLRACE_JAVA_HOME (not set)", separator(&search));
+  return findByVariable(&search, "JAVA_HOME") || findOnPath(&search) || findInSystem(&search) ? 0 : -1;
+}

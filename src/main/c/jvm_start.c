@@ -1,0 +1,240 @@
+/* Gets Java to fill in its functions: in a JVM that the process has, or in one that is started here. */
+#define _GNU_SOURCE
+#include "jvm_find.h"
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <jni.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jvm_options.h"
+
+#define STARTER_STACK_BYTES (8 << 20)
+#define START_DEADLINE_SECONDS 60
+
+typedef jint (*createdVms_t)(JavaVM **, jsize, jsize *);
+typedef jint (*createVm_t)(JavaVM **, void **, void *);
+
+enum state { NOT_STARTED, STARTING, STARTED, FAILED };
+
+/* Guarded by lock. The reason is what went wrong, one line. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static enum state state = NOT_STARTED;
+static char reason[900];
+
+/* What the JVM said while it was started: why it would not start. */
+static char words[300];
+
+static void succeed(void) {
+  pthread_mutex_lock(&lock);
+  if (state == STARTING)
+    state = STARTED;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+__attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  pthread_mutex_lock(&lock);
+  if (state == STARTING) {
+    vsnprintf(reason, sizeof reason, format, arguments);
+    state = FAILED;
+  }
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  va_end(arguments);
+}
+
+/* The JVM's own messages. Once it runs they go where they always go. */
+static jint JNICALL listen_to_vm(FILE *stream, const char *format, va_list arguments) {
+  if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING)
+    return vfprintf(stream, format, arguments);
+  size_t used = strlen(words);
+  vsnprintf(words + used, sizeof words - used, format, arguments);
+  return 0;
+}
+
+/* The JVM's words in one line. */
+static const char *why(void) {
+  size_t length = strlen(words);
+  while (length > 0 && words[length - 1] == '\n')
+    words[--length] = 0;
+  for (size_t i = 0; i < length; i++)
+    if (words[i] == '\n')
+      words[i] = ' ';
+  return length > 0 ? words : "it did not say why";
+}
+
+/* A JVM that cannot initialize itself ends the process, which is not ours to end: the thread that was to
+ * start it is put to rest instead. Later, ends are as the JVM wants them. */
+static void rest_if_starting(void) {
+  if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING)
+    return;
+  fail("the JVM did not start: %s; check MILLRACE_JAVA_OPTS and the memory that is free",
+       why());
+  for (;;)
+    pause();
+}
+
+static void JNICALL on_exit_of_vm(jint code) {
+  (void)code;
+  rest_if_starting();
+}
+
+static void JNICALL on_abort_of_vm(void) {
+  rest_if_starting();
+}
+
+/* Puts what a pending exception says into text. */
+static void describe_exception(JNIEnv *env, char *text, size_t size) {
+  jthrowable thrown = (*env)->ExceptionOccurred(env);
+  (*env)->ExceptionClear(env);
+  jclass object = (*env)->FindClass(env, "java/lang/Object");
+  jmethodID toString = (*env)->GetMethodID(env, object, "toString", "()Ljava/lang/String;");
+  jstring string = (*env)->CallObjectMethod(env, thrown, toString);
+  const char *bytes = (*env)->ExceptionCheck(env) || !string ? NULL : (*env)->GetStringUTFChars(env, string, NULL);
+  snprintf(text, size, "%s", bytes ? bytes : "an exception without a description");
+  if (bytes)
+    (*env)->ReleaseStringUTFChars(env, string, bytes);
+  (*env)->ExceptionClear(env);
+}
+
+/* Lets Java fill in its functions; where is said in the message if it cannot. */
+static void call_java(JNIEnv *env, const char *where) {
+  char text[500];
+  jclass entry = (*env)->FindClass(env, "org/millrace/plugin/PluginEntry");
+  jmethodID start = entry ? (*env)->GetStaticMethodID(env, entry, "start", "(IJ)Ljava/lang/String;") : NULL;
+  jstring problem = NULL;
+  if (start)
+    problem = (*env)->CallStaticObjectMethod(env, entry, start, (jint)MILLRACE_PLUGIN_INTERFACE,
+                                             (jlong)(intptr_t)millraceInstallUpcalls);
+  if ((*env)->ExceptionCheck(env)) {
+    describe_exception(env, text, sizeof text);
+    fail("%s: %s (is Millrace of this release there?)", where, text);
+  } else if (problem) {
+    const char *bytes = (*env)->GetStringUTFChars(env, problem, NULL);
+    fail("%s: %s", where, bytes ? bytes : "out of memory");
+    if (bytes)
+      (*env)->ReleaseStringUTFChars(env, problem, bytes);
+  } else {
+    succeed();
+  }
+}
+
+/* True if the process has a JVM: then it is that one or none. */
+static int use_existing_vm(void) {
+  void *library = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD);
+  createdVms_t created = library ? (createdVms_t)dlsym(library, "JNI_GetCreatedJavaVMs") : NULL;
+  JavaVM *vm;
+  JNIEnv *env;
+  jsize count = 0;
+  if (!created || created(&vm, 1, &count) != JNI_OK || count == 0)
+    return 0;
+  if ((*vm)->AttachCurrentThreadAsDaemon(vm, (void **)&env, NULL) != JNI_OK) {
+    fail("this process runs a JVM that no thread can be attached to");
+    return 1;
+  }
+  call_java(env, "this process runs a JVM, whose class path needs millrace.jar");
+  (*vm)->DetachCurrentThread(vm);
+  return 1;
+}
+
+static void start_vm(void) {
+  char directory[PATH_MAX], library[PATH_MAX], report[700];
+  struct millraceOptions options;
+  const char *problem = millraceLocatePlugin(directory, sizeof directory);
+  if (problem) {
+    fail("%s", problem);
+    return;
+  }
+  /* First, as the JVM may complain of each option that follows. */
+  options.count = 0;
+  millraceAddOption(&options, "vfprintf", (void *)listen_to_vm);
+  millraceAddOption(&options, "exit", (void *)on_exit_of_vm);
+  millraceAddOption(&options, "abort", (void *)on_abort_of_vm);
+  if (millraceJvmOptions(directory, &options) != 0) {
+    fail("%s", options.problem);
+    return;
+  }
+  if (millraceFindJvm(directory, library, sizeof library, report, sizeof report) != 0) {
+    fail("no Java %d or newer was found; looked at %s. Install one, or set MILLRACE_JAVA_HOME to its home",
+         MILLRACE_OLDEST_JAVA, report);
+    return;
+  }
+  void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+  createVm_t create = handle ? (createVm_t)dlsym(handle, "JNI_CreateJavaVM") : NULL;
+  if (!create) {
+    fail("cannot load %s: %s", library, dlerror());
+    return;
+  }
+  JavaVMInitArgs arguments = {JNI_VERSION_21, options.count, options.options, JNI_FALSE};
+  JavaVM *vm;
+  JNIEnv *env;
+  jint result = create(&vm, (void **)&env, &arguments);
+  if (result != JNI_OK) {
+    fail("the JVM %s did not start (%d): %s; check MILLRACE_JAVA_OPTS", library, result,
+         why());
+    return;
+  }
+  call_java(env, options.jar);
+  (*vm)->DetachCurrentThread(vm);
+}
+
+static void *starter(void *unused) {
+  (void)unused;
+  if (!use_existing_vm())
+    start_vm();
+  return NULL;
+}
+
+/* On a thread of its own, as a caller's stack may be too small for a JVM. */
+static int launch(void) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigset_t before;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STARTER_STACK_BYTES);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  millraceBlockSignals(&before);
+  int result = pthread_create(&thread, &attributes, starter, NULL);
+  millraceRestoreSignals(&before);
+  pthread_attr_destroy(&attributes);
+  return result;
+}
+
+ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
+  if (millraceInstalled())
+    return ncclSuccess;
+  struct timespec deadline;
+  clock_gettime(CLOCK_REALTIME, &deadline);
+  deadline.tv_sec += START_DEADLINE_SECONDS;
+  pthread_mutex_lock(&lock);
+  if (state == NOT_STARTED) {
+    state = STARTING;
+    if (launch() != 0) {
+      snprintf(reason, sizeof reason, "cannot create a thread to start a JVM");
+      state = FAILED;
+    }
+  }
+  while (state == STARTING)
+    if (pthread_cond_timedwait(&changed, &lock, &deadline) != 0 && state == STARTING) {
+      snprintf(reason, sizeof reason, "the JVM did not start within %d s", START_DEADLINE_SECONDS);
+      state = FAILED;
+    }
+  int started = state == STARTED;
+  pthread_mutex_unlock(&lock);
+  if (started)
+    return ncclSuccess;
+  logFunction(NCCL_LOG_WARN, NCCL_INIT | NCCL_NET, "millrace", __LINE__,
+              "NET/Millrace: %s. NCCL will use another network", reason);
+  return ncclSystemError;
+}

@@ -1,0 +1,118 @@
+/* Forwards the operations of NCCL's network tables to Java, without what Java has no use for: tags (a
+ * connection is never shared, as maxRecvs is 1), traffic classes, parents of profiler events. */
+#include "net_thunks.h"
+
+ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
+  ncclResult_t started = millraceStart(logFunction);
+  if (started != ncclSuccess)
+    return started;
+  MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction);
+}
+
+ncclResult_t netDevices(int *ndev) {
+  MILLRACE_FORWARD(devices, ndev);
+}
+
+ncclResult_t netGetProperties(int version, int dev, void *props) {
+  MILLRACE_FORWARD(getProperties, version, dev, props);
+}
+
+ncclResult_t netListen8(int dev, void *handle, void **listenComm) {
+  return netListen11(NULL, dev, handle, listenComm);
+}
+
+ncclResult_t netListen11(void *ctx, int dev, void *handle, void **listenComm) {
+  MILLRACE_FORWARD_SHIELDED(listen, ctx, dev, handle, listenComm);
+}
+
+ncclResult_t netConnect8(int dev, void *handle, void **sendComm, ncclNetDeviceHandle_t **sendDevComm) {
+  return netConnect11(NULL, dev, handle, sendComm, sendDevComm);
+}
+
+ncclResult_t netConnect10(int dev, ncclNetCommConfig_v10_t *config, void *handle, void **sendComm,
+                          ncclNetDeviceHandle_t **sendDevComm) {
+  (void)config;
+  return netConnect11(NULL, dev, handle, sendComm, sendDevComm);
+}
+
+ncclResult_t netConnect11(void *ctx, int dev, void *handle, void **sendComm,
+                          ncclNetDeviceHandle_t **sendDevComm) {
+  MILLRACE_FORWARD_SHIELDED(connect, ctx, dev, handle, sendComm, sendDevComm);
+}
+
+ncclResult_t netAccept(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm) {
+  MILLRACE_FORWARD_SHIELDED(accept, listenComm, recvComm, recvDevComm);
+}
+
+ncclResult_t netRegMr(void *comm, void *data, size_t size, int type, void **mhandle) {
+  MILLRACE_FORWARD_SHIELDED(regMr, comm, data, size, type, mhandle);
+}
+
+ncclResult_t netDeregMr(void *comm, void *mhandle) {
+  MILLRACE_FORWARD_SHIELDED(deregMr, comm, mhandle);
+}
+
+ncclResult_t netIsend8(void *sendComm, void *data, int size, int tag, void *mhandle, void **request) {
+  return netIsend9(sendComm, data, (size_t)size, tag, mhandle, request);
+}
+
+ncclResult_t netIsend9(void *sendComm, void *data, size_t size, int tag, void *mhandle, void **request) {
+  (void)tag;
+  MILLRACE_FORWARD(isend, sendComm, data, size, mhandle, request);
+}
+
+ncclResult_t netIsend10(void *sendComm, void *data, size_t size, int tag, void *mhandle, void *phandle,
+                        void **request) {
+  (void)phandle;
+  return netIsend9(sendComm, data, size, tag, mhandle, request);
+}
+
+ncclResult_t netIrecv8(void *recvComm, int n, void **data, int *sizes, int *tags, void **mhandles,
+                       void **request) {
+  size_t size = (size_t)sizes[0];
+  return netIrecv9(recvComm, n, data, &size, tags, mhandles, request);
+}
+
+ncclResult_t netIrecv9(void *recvComm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+                       void **request) {
+  (void)tags;
+  if (n != 1)
+    return ncclInternalError;
+  MILLRACE_FORWARD(irecv, recvComm, data[0], sizes[0], mhandles[0], request);
+}
+
+ncclResult_t netIrecv10(void *recvComm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+                        void **phandles, void **request) {
+  (void)phandles;
+  return netIrecv9(recvComm, n, data, sizes, tags, mhandles, request);
+}
+
+/* Host memory needs no flush: a null request is one that is done. */
+ncclResult_t netIflush(void *recvComm, int n, void **data, int *sizes, void **mhandles, void **request) {
+  (void)recvComm, (void)n, (void)data, (void)sizes, (void)mhandles;
+  *request = NULL;
+  return ncclSuccess;
+}
+
+ncclResult_t netTest(void *request, int *done, int *sizes) {
+  MILLRACE_FORWARD(test, request, done, sizes);
+}
+
+ncclResult_t netCloseSend(void *sendComm) {
+  MILLRACE_FORWARD_SHIELDED(closeSend, sendComm);
+}
+
+ncclResult_t netCloseRecv(void *recvComm) {
+  MILLRACE_FORWARD_SHIELDED(closeRecv, recvComm);
+}
+
+ncclResult_t netCloseListen(void *listenComm) {
+  MILLRACE_FORWARD_SHIELDED(closeListen, listenComm);
+}
+
+/* NCCL 2.28 also finalizes a plugin whose init has failed, perhaps for want of a JVM. */
+ncclResult_t netFinalize11(void *ctx) {
+  if (!millraceInstalled())
+    return ncclSuccess;
+  MILLRACE_FORWARD_SHIELDED(finalize, ctx);
+}

@@ -1,0 +1,35 @@
+/* ncclTunerPlugin_v5 and v6. NCCL asks the library that brought the network for a tuner, too, whether or
+ * not that network was chosen; what a tuner fails to do fails the communicator. So a tuner without Java,
+ * or one that has nothing to say (a null context), leaves every choice to NCCL. */
+#include "shim.h"
+
+static ncclResult_t init(void **ctx, uint64_t commId, size_t nRanks, size_t nNodes,
+                         ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t *nvlDomainInfo,
+                         ncclTunerConstants_v5_t *constants) {
+  (void)logFunction, (void)nvlDomainInfo;
+  *ctx = NULL;
+  if (!millraceInstalled())
+    return ncclSuccess;
+  MILLRACE_FORWARD(tunerInit, ctx, commId, nRanks, nNodes, constants);
+}
+
+static ncclResult_t getCollInfo(void *ctx, ncclFunc_t collType, size_t nBytes, int numPipeOps,
+                                float **collCostTable, int numAlgo, int numProto, int regBuff,
+                                int *nChannels) {
+  if (!ctx)
+    return ncclSuccess;
+  MILLRACE_FORWARD(tunerGetCollInfo, ctx, (int)collType, nBytes, numPipeOps, collCostTable, numAlgo,
+                   numProto, regBuff, nChannels);
+}
+
+static ncclResult_t finalize(void *ctx) {
+  if (!ctx)
+    return ncclSuccess;
+  MILLRACE_FORWARD(tunerFinalize, ctx);
+}
+
+MILLRACE_EXPORT const ncclTuner_v5_t ncclTunerPlugin_v5 = {
+    .name = "Millrace", .init = init, .getCollInfo = getCollInfo, .finalize = finalize};
+
+MILLRACE_EXPORT const ncclTuner_v6_t ncclTunerPlugin_v6 = {
+    .name = "Millrace", .init = init, .getCollInfo = getCollInfo, .finalize = finalize};

@@ -1,0 +1,72 @@
+/* What the shim and millrace.jar agree on: the functions that Java fills in, and how they get here. */
+#ifndef MILLRACE_UPCALLS_H
+#define MILLRACE_UPCALLS_H
+
+#include "nccl/plugin.h"
+
+/* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.ShimInterface
+ * holds the same number; a shim and a jar that differ refuse each other. */
+#ifndef MILLRACE_PLUGIN_INTERFACE
+#define MILLRACE_PLUGIN_INTERFACE 2
+#endif
+
+/* One function per operation, whatever version of NCCL's tables the call came through. Where versions
+ * fill structs differently, the version is the first argument. Order and types are those of
+ * org.millrace.plugin.ShimInterface. */
+struct millraceUpcalls {
+  ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
+  ncclResult_t (*devices)(int *ndev);
+  ncclResult_t (*getProperties)(int version, int dev, void *props);
+  ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm);
+  ncclResult_t (*connect)(void *ctx, int dev, void *handle, void **sendComm,
+                          ncclNetDeviceHandle_t **sendDevComm);
+  ncclResult_t (*accept)(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm);
+  ncclResult_t (*regMr)(void *comm, void *data, size_t size, int type, void **mhandle);
+  ncclResult_t (*deregMr)(void *comm, void *mhandle);
+  ncclResult_t (*isend)(void *sendComm, void *data, size_t size, void *mhandle, void **request);
+  ncclResult_t (*irecv)(void *recvComm, void *data, size_t size, void *mhandle, void **request);
+  ncclResult_t (*test)(void *request, int *done, int *size);
+  ncclResult_t (*closeSend)(void *sendComm);
+  ncclResult_t (*closeRecv)(void *recvComm);
+  ncclResult_t (*closeListen)(void *listenComm);
+  ncclResult_t (*finalize)(void *ctx);
+  ncclResult_t (*tunerInit)(void **ctx, uint64_t commId, size_t nRanks, size_t nNodes,
+                            ncclTunerConstants_v5_t *constants);
+  ncclResult_t (*tunerGetCollInfo)(void *ctx, int collType, size_t nBytes, int numPipeOps,
+                                   float **collCostTable, int numAlgo, int numProto, int regBuff,
+                                   int *nChannels);
+  ncclResult_t (*tunerFinalize)(void *ctx);
+  ncclResult_t (*ginInit)(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
+  ncclResult_t (*ginDevices)(int *ndev);
+  ncclResult_t (*ginGetProperties)(int version, int dev, void *props);
+  ncclResult_t (*ginListen)(void *ctx, int dev, void *handle, void **listenComm);
+  ncclResult_t (*ginConnect)(void *ctx, void **handles, int nranks, int rank, int queueDepth,
+                             void *listenComm, void **collComm);
+  ncclResult_t (*ginCreateContext)(int version, void *collComm, int nSignals, int nCounters, int nContexts,
+                                   int queueDepth, int backendVersion, void **ginCtx,
+                                   ncclNetDeviceHandle_t **devHandle);
+  ncclResult_t (*ginRegMrSym)(void *collComm, void *data, size_t size, int type, void **mhandle,
+                              void **ginHandle);
+  ncclResult_t (*ginDeregMrSym)(void *collComm, void *mhandle);
+  ncclResult_t (*ginDestroyContext)(void *ginCtx);
+  ncclResult_t (*ginCloseColl)(void *collComm);
+  ncclResult_t (*ginCloseListen)(void *listenComm);
+  ncclResult_t (*ginFinalize)(void *ctx);
+  ncclResult_t (*rmaCreateContext)(void *collComm, int nContexts, void **rmaCtx);
+  ncclResult_t (*rmaPut)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                         uint64_t dstOff, void *dstMhandle, int rank, void **request);
+  ncclResult_t (*rmaPutSignal)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                               uint64_t dstOff, void *dstMhandle, int rank, uint64_t signalOff,
+                               void *signalMhandle, uint64_t signalValue, int signalOp, void **request);
+  ncclResult_t (*rmaGet)(void *rmaCtx, int context, uint64_t remoteOff, void *remoteMhandle, size_t size,
+                         uint64_t localOff, void *localMhandle, int rank, void **request);
+  ncclResult_t (*rmaFlush)(void *rmaCtx, int context, int rank, void **request);
+  ncclResult_t (*rmaTest)(void *collComm, void *request, int *done);
+};
+
+/* Fills the tables, once for the life of the process. ncclInvalidUsage: the interface is not the one
+ * above. ncclSuccess also when they were filled before: the first stays. */
+__attribute__((visibility("default"))) ncclResult_t
+millraceInstallUpcalls(int interface, const struct millraceUpcalls *upcalls);
+
+#endif

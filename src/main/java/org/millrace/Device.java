@@ -1,0 +1,57 @@
+package org.millrace;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Where the operands of collective operations live and where the operations run: a GPU, or its emulation on CPU threads. */
+public interface Device {
+
+    /**
+     * A name for people.
+     *
+     * @return for instance {@code "emulated device 0"}
+     */
+    String name();
+
+    /**
+     * Takes device memory for operands.
+     *
+     * @param bytes how many; zero is allowed
+     * @param arena the memory's lifetime. It may be closed once every operation that uses the memory has completed.
+     * @return memory aligned to 16 bytes or more. Only the emulated device's memory can be read and written by the caller directly.
+     * @throws MillraceException if the device has not that much memory left
+     */
+    MemorySegment allocate(long bytes, Arena arena);
+
+    /**
+     * Makes a new stream.
+     *
+     * @return an idle stream
+     */
+    Stream newStream();
+
+    /**
+     * Makes a new event for this device's streams.
+     *
+     * @return an event that is not recorded
+     */
+    Event newEvent();
+
+    /**
+     * Copies from host memory to this device's memory, after what the stream already holds.
+     *
+     * @param host   the source
+     * @param device the destination, of the same size
+     * @param stream the stream the copy is enqueued to. The source must not change before it completes.
+     */
+    void copyToDevice(MemorySegment host, MemorySegment device, Stream stream);
+
+    /**
+     * Copies from this device's memory to host memory, after what the stream already holds.
+     *
+     * @param device the source
+     * @param host   the destination, of the same size
+     * @param stream the stream the copy is enqueued to
+     */
+    void copyToHost(MemorySegment device, MemorySegment host, Stream stream);
+}

@@ -1,0 +1,39 @@
+package org.millrace;
+
+import java.time.Duration;
+
+/**
+ * A mark in a {@link Stream}: it is reached when all that the stream held before it is complete. Made by {@link Device#newEvent()}, put into a stream by {@link
+ * Stream#record}; recording it again moves it, and what already waits for the mark before goes on waiting for that one.
+ */
+public interface Event extends AutoCloseable {
+
+    /**
+     * Whether the mark that was recorded last is reached.
+     *
+     * @return true also if it was never recorded
+     * @throws MillraceException if an operation before it failed
+     */
+    boolean query();
+
+    /**
+     * Waits until the mark that was recorded last is reached.
+     *
+     * @param deadline how long at the most
+     * @throws MillraceException if an operation before it failed, or if the deadline passed first
+     */
+    void synchronize(Duration deadline);
+
+    /**
+     * The time between two marks that are both reached.
+     *
+     * @param earlier the first of them, of a device of the same kind
+     * @return how much later this one was reached
+     * @throws MillraceException if one of them is not recorded or not reached
+     */
+    Duration elapsedSince(Event earlier);
+
+    /** Gives it back; streams that wait for it still do. Closing twice is allowed. */
+    @Override
+    void close();
+}

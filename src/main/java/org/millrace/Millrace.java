@@ -1,0 +1,134 @@
+package org.millrace;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+
+/**
+ * Where a program begins: it joins a group of ranks and gets its end, a {@link Communicator}.
+ *
+ * <p>Which implementation that is says {@code MILLRACE_DEVICE}: the name of a {@link CommunicatorProvider#device() provider's device} such as {@code host} or
+ * {@code cuda}, or {@code auto} (the default), which is {@code cuda} where that is usable and {@code host} elsewhere.
+ */
+public final class Millrace {
+
+    private static final String DEVICE_VARIABLE = "MILLRACE_DEVICE";
+    private static final String DEVICE_PROPERTY = "millrace.device";
+    private static final String AUTO = "auto";
+    /** What {@code auto} tries, best first. */
+    private static final List<String> PREFERENCE = List.of("cuda", "host");
+
+    private Millrace() {
+    }
+
+    /**
+     * Joins a group of ranks with the settings of the environment. Blocks until all ranks have come.
+     *
+     * @param rendezvous where the ranks meet, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
+     * @param rank       this rank, 0 to {@code size - 1}
+     * @param size       number of ranks
+     * @return this rank's end
+     * @throws IllegalArgumentException if an argument or a setting is not usable
+     * @throws MillraceException if no provider is usable, or if the group did not come together
+     */
+    public static Communicator join(String rendezvous, int rank, int size) {
+        return join(rendezvous, rank, size, Map.of());
+    }
+
+    /**
+     * Joins a group of ranks. Blocks until all ranks have come.
+     *
+     * @param rendezvous where the ranks meet, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
+     * @param rank       this rank, 0 to {@code size - 1}
+     * @param size       number of ranks
+     * @param settings   settings of this communicator that override system properties and the environment; names are those of the environment variables
+     * @return this rank's end
+     * @throws IllegalArgumentException if an argument or a setting is not usable
+     * @throws MillraceException if no provider is usable, or if the group did not come together
+     */
+    public static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+        if (size < 1 || rank < 0 || rank >= size) {
+            throw new IllegalArgumentException("rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");
+        }
+        return provider(settings).join(rendezvous, rank, size, settings);
+    }
+
+    /**
+     * The provider that {@link #join(String, int, int, Map)} uses.
+     *
+     * @param settings settings that override system properties and the environment
+     * @return the provider
+     * @throws IllegalArgumentException if the settings name a device of which there is no provider; the message lists those there are
+     * @throws MillraceException if the provider is not usable on this machine
+     */
+    public static CommunicatorProvider provider(Map<String, String> settings) {
+        String wanted = device(settings);
+        List<String> broken = new ArrayList<>();
+        List<CommunicatorProvider> found = providers(broken);
+        if (wanted.equals(AUTO)) {
+            return PREFERENCE.stream()
+                    .flatMap(device -> found.stream().filter(provider -> provider.device().equals(device)))
+                    .filter(provider -> provider.whyUnusable(settings).isEmpty())
+                    .findFirst()
+                    .orElseThrow(() -> new MillraceException("no device is usable; " + describe(found, broken, settings)));
+        }
+        CommunicatorProvider provider = found.stream()
+                .filter(candidate -> candidate.device().equals(wanted))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException(
+                        DEVICE_VARIABLE + "=" + wanted + ": there is no such device; allowed: auto, or one of those found. " + describe(found, broken, settings)));
+        Optional<String> reason = provider.whyUnusable(settings);
+        if (reason.isPresent()) {
+            throw new MillraceException("device " + wanted + " is not usable: " + reason.get() + "; " + describe(found, broken, settings));
+        }
+        return provider;
+    }
+
+    /**
+     * All providers that can be loaded.
+     *
+     * @param broken receives a sentence for each that cannot
+     * @return those that can, usable or not
+     */
+    public static List<CommunicatorProvider> providers(List<String> broken) {
+        List<CommunicatorProvider> found = new ArrayList<>();
+        try {
+            ServiceLoader.load(CommunicatorProvider.class).stream().forEach(candidate -> {
+                try {
+                    found.add(candidate.get());
+                } catch (ServiceConfigurationError failure) {
+                    Throwable reason = failure.getCause() == null ? failure : failure.getCause();
+                    broken.add(candidate.type().getName() + " cannot be loaded: " + reason);
+                }
+            });
+        } catch (ServiceConfigurationError failure) {
+            broken.add(failure.getMessage());
+        }
+        return found;
+    }
+
+    private static String describe(List<CommunicatorProvider> found, List<String> broken, Map<String, String> settings) {
+        List<String> lines = new ArrayList<>();
+        for (CommunicatorProvider provider : found) {
+            lines.add(provider.device() + " (" + provider.getClass().getName() + provider.whyUnusable(settings).map(reason -> ", not usable: " + reason).orElse("") + ")");
+        }
+        lines.addAll(broken);
+        return lines.isEmpty()
+                ? "no provider was found: is the whole of Millrace's jar on the class path, META-INF/services included?"
+                : "providers found: " + String.join(", ", lines);
+    }
+
+    /** Read here and not through the configuration, which lives on a higher floor: the provider reads all settings, this one included, and refuses what is wrong. */
+    private static String device(Map<String, String> settings) {
+        for (String text : new String[] {settings.get(DEVICE_VARIABLE), System.getProperty(DEVICE_PROPERTY), System.getenv(DEVICE_VARIABLE)}) {
+            if (text != null && !text.isBlank()) {
+                return text.strip().toLowerCase(Locale.ROOT);
+            }
+        }
+        return AUTO;
+    }
+}

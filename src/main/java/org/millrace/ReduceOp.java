@@ -1,0 +1,71 @@
+package org.millrace;
+
+/**
+ * How a collective combines elements. Either one of NCCL's {@linkplain BuiltIn five operations} or a sum of elements that are multiplied by a scalar first.
+ */
+public sealed interface ReduceOp {
+
+    /** Sum of all ranks' elements. */
+    ReduceOp SUM = BuiltIn.SUM;
+    /** Product of all ranks' elements. */
+    ReduceOp PROD = BuiltIn.PROD;
+    /** Largest element. */
+    ReduceOp MAX = BuiltIn.MAX;
+    /** Smallest element. */
+    ReduceOp MIN = BuiltIn.MIN;
+    /** Sum divided by the number of ranks; integers are rounded towards zero. */
+    ReduceOp AVG = BuiltIn.AVG;
+
+    /**
+     * The name that nccl-tests prints and takes.
+     *
+     * @return for instance {@code "sum"}
+     */
+    String label();
+
+    /** The operations that need no parameter; their ordinals are the values of {@code ncclRedOp_t}. */
+    enum BuiltIn implements ReduceOp {
+        /** See {@link ReduceOp#SUM}. */
+        SUM("sum"),
+        /** See {@link ReduceOp#PROD}. */
+        PROD("prod"),
+        /** See {@link ReduceOp#MAX}. */
+        MAX("max"),
+        /** See {@link ReduceOp#MIN}. */
+        MIN("min"),
+        /** See {@link ReduceOp#AVG}. */
+        AVG("avg");
+
+        private final String label;
+
+        BuiltIn(String label) {
+            this.label = label;
+        }
+
+        /**
+         * The value of {@code ncclRedOp_t}.
+         *
+         * @return 0 to 4
+         */
+        public int code() {
+            return ordinal();
+        }
+
+        @Override
+        public String label() {
+            return label;
+        }
+    }
+
+    /**
+     * Sum of elements each of which is first multiplied by this rank's scalar ({@code ncclRedOpCreatePreMulSum}).
+     *
+     * @param scalar the factor, converted to the element type of the operation that uses it
+     */
+    record PreMulSum(double scalar) implements ReduceOp {
+        @Override
+        public String label() {
+            return "mulsum";
+        }
+    }
+}

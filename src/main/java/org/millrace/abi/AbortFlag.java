@@ -1,0 +1,38 @@
+package org.millrace.abi;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The word through which a host makes kernels leave: 0, then 1 for good. The host's release pairs with the kernel's acquire, so that what the host wrote before, such
+ * as why, is there for whoever sees the flag. Facts: NCCL 2.28 {@code device.h}, {@code device/primitives.h}.
+ */
+public final class AbortFlag {
+    /** Bytes of the word. */
+    public static final long BYTES = Integer.BYTES;
+
+    private final MemorySegment segment;
+
+    private AbortFlag(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of a flag}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to as many
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static AbortFlag of(MemorySegment segment) {
+        return new AbortFlag(Words.checked("abortFlag", segment, BYTES, BYTES));
+    }
+
+    /** Makes kernels leave. */
+    public void raise() {
+        Words.INT.setRelease(segment, 0, 1);
+    }
+
+    /** {@return whether kernels are to leave} */
+    public boolean raisedAcquire() {
+        return (int) Words.INT.getAcquire(segment, 0) != 0;
+    }
+}

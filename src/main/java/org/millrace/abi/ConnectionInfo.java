@@ -1,0 +1,141 @@
+package org.millrace.abi;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What a device knows of its end of a connection ({@code ncclConnInfo} in NCCL): where the slots are and where the counters are. The step counter itself is the
+ * device's own.
+ *
+ * @param layout    sizes of the three protocols' buffers
+ * @param buffers   the buffers, one behind the other as {@code layout} says; what lies behind them is not looked at
+ * @param sendMem   where {@code head} is
+ * @param recvMem   where {@code tail} and {@code connFifo} are
+ * @param firstStep where the counters begin
+ * @param shared    where the slots of protocol Simple are if the connection has none of its own (mode OFFSET); null if it has
+ */
+public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem, long firstStep, SharedSlots shared) {
+
+    /**
+     * Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says.
+     *
+     * @param memory    all slots
+     * @param slotBytes size of one
+     */
+    public record SharedSlots(MemorySegment memory, long slotBytes) {
+    }
+
+    private static final long PAGE = 4096;
+
+    /**
+     * A connection with slots of its own.
+     *
+     * @param layout    as above
+     * @param buffers   as above
+     * @param sendMem   as above
+     * @param recvMem   as above
+     * @param firstStep as above
+     */
+    public ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem, long firstStep) {
+        this(layout, buffers, sendMem, recvMem, firstStep, null);
+    }
+
+    /**
+     * Takes memory for a connection, laid out as NCCL lays it out.
+     *
+     * <p>The segments belong to the global scope, so that a proxy's accesses check no arena and no close can stop it in mid-pass. The memory itself is the
+     * arena's, which may be closed only after whoever polls it has acknowledged that it stopped.
+     *
+     * @param arena     the memory's owner
+     * @param layout    its sizes
+     * @param firstStep where the counters begin
+     * @return a connection with all counters at {@code firstStep} and no sizes
+     */
+    @SuppressWarnings("restricted")
+    public static ConnectionInfo allocate(Arena arena, ConnectionLayout layout, long firstStep) {
+        MemorySegment owned = arena.allocate(layout.totalBytes(), PAGE);
+        return at(MemorySegment.ofAddress(owned.address()).reinterpret(layout.totalBytes()), layout, firstStep);
+    }
+
+    /**
+     * A connection in memory that is there already, which two sides may share. Its counters are set, so only one side may call this before the other looks.
+     *
+     * @param memory    all of it, as {@code layout} says
+     * @param layout    its sizes
+     * @param firstStep where the counters begin
+     * @return a connection with all counters at {@code firstStep} and no sizes
+     */
+    public static ConnectionInfo at(MemorySegment memory, ConnectionLayout layout, long firstStep) {
+        ConnectionInfo info = over(memory, layout, firstStep);
+        info.sendMem.headRelease(firstStep);
+        info.recvMem.tailRelease(firstStep);
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            info.recvMem.sizePlain(slot, RecvMem.EMPTY);
+        }
+        if (firstStep != 0) {
+            info.flagAllLines(firstStep - 1);
+        }
+        return info;
+    }
+
+    /** Zeros are right for the step before step 0: lines must not carry the flag of a step that is still to come. */
+    private void flagAllLines(long step) {
+        long half = LLLine.half(0, LLLine.flag(step));
+        for (long at = 0; at < layout.llBytes(); at += LLLine.BYTES) {
+            LLLine.storeOpaque(buffers, at, half, half);
+        }
+        long ll128 = layout.bufferOffset(Protocol.LL128);
+        for (long at = 0; at < layout.ll128Bytes(); at += LL128Line.BYTES) {
+            LL128Line.flagRelease(buffers, ll128 + at, LL128Line.flag(step));
+        }
+    }
+
+    /**
+     * The same connection with slots of protocol Simple that others share. Before anybody looks: modes are set.
+     *
+     * @param slots where they are
+     * @param sends whether this is the sending end, where a device may use a slot only when head has granted it: head begins as if all slots were taken
+     * @return the connection in mode OFFSET
+     */
+    public ConnectionInfo withShared(SharedSlots slots, boolean sends) {
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            recvMem.modePlain(slot, RecvMem.MODE_OFFSET);
+        }
+        if (sends) {
+            sendMem.headRelease(firstStep - ConnectionLayout.SLOTS);
+        }
+        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots);
+    }
+
+    /**
+     * Size of a slot.
+     *
+     * @param protocol whose
+     * @return bytes
+     */
+    public long slotBytes(Protocol protocol) {
+        return protocol == Protocol.SIMPLE && shared != null ? shared.slotBytes : layout.slotBytes(protocol);
+    }
+
+    /**
+     * A connection in memory that another side has set up ({@link #at}).
+     *
+     * @param memory    all of it, as {@code layout} says
+     * @param layout    its sizes
+     * @param firstStep where the counters begin
+     * @return the connection; nothing is written
+     */
+    public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
+        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep);
+    }
+
+    /**
+     * One protocol's slots.
+     *
+     * @param protocol whose
+     * @return as many slots as there are steps
+     */
+    public MemorySegment buffer(Protocol protocol) {
+        return buffers.asSlice(layout.bufferOffset(protocol), layout.bufferBytes(protocol));
+    }
+}

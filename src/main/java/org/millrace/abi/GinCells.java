@@ -1,0 +1,74 @@
+package org.millrace.abi;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The 64-bit cells of a context that grow and wrap: its counters, its signals, and the offsets by which 2.30 resets signals.
+ *
+ * <p>Counters and signals are grown by the proxy and set back by the kernel. An add releases: it pairs with the acquire of the kernel that waits, which then
+ * sees the bytes that were put before.
+ */
+public final class GinCells {
+    private final MemorySegment segment;
+    private final int count;
+
+    private GinCells(MemorySegment segment) {
+        this.segment = segment;
+        this.count = (int) (segment.byteSize() / Long.BYTES);
+    }
+
+    /**
+     * {@return a view of cells}
+     *
+     * @param segment 8 bytes for each
+     * @throws IllegalArgumentException if size or alignment does not fit
+     */
+    public static GinCells of(MemorySegment segment) {
+        return new GinCells(Words.checked("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES));
+    }
+
+    /** {@return how many there are} */
+    public int count() {
+        return count;
+    }
+
+    /**
+     * {@return a cell; later accesses of this thread stay behind it}
+     *
+     * @param cell 0 to {@code count - 1}
+     */
+    public long acquire(int cell) {
+        return (long) Words.LONG.getAcquire(segment, (long) cell * Long.BYTES);
+    }
+
+    /**
+     * Adds to a cell, after everything this thread did. Atomic: a kernel may set the cell back at the same time.
+     *
+     * @param cell  0 to {@code count - 1}
+     * @param value may wrap
+     */
+    public void addRelease(int cell, long value) {
+        addRelease(segment, (long) cell * Long.BYTES, value);
+    }
+
+    /**
+     * Stores a cell.
+     *
+     * @param cell  0 to {@code count - 1}
+     * @param value any
+     */
+    public void release(int cell, long value) {
+        Words.LONG.setRelease(segment, (long) cell * Long.BYTES, value);
+    }
+
+    /**
+     * Adds to 8 bytes of any memory, after everything this thread did: a signal that is part of a window.
+     *
+     * @param memory where it lies
+     * @param offset a multiple of 8
+     * @param value  may wrap
+     */
+    public static void addRelease(MemorySegment memory, long offset, long value) {
+        long before = (long) Words.LONG.getAndAddRelease(memory, offset, value);
+    }
+}

@@ -1,0 +1,298 @@
+package org.millrace.abi;
+
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.ncclGinProxyGfd_v1_t;
+import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
+
+/**
+ * How a GIN descriptor's bits lie, by NCCL's release. A descriptor is 8 words (64 bytes), or 16 (128 bytes) from 2.30 on; bit 0 of every word says that the
+ * word is there, as a GPU's stores of it come in no order.
+ *
+ * <pre>
+ *   word      63                                                          8 7   1 0
+ *   0 header  | size                                       (bits 7 to 63) | op  |f|   2.30: version instead of op, bits 1 to 4
+ *   1         | source offset (bits 1 to 63), or value bits 0 to 47 at 8, or VA signal's offset
+ *   2         | source handle (bits 1 to 63), or value bits 48 to 63 at 8, or VA signal's handle
+ *   3         | destination offset                            (bits 1 to 63)    |f|
+ *   4         | destination handle                            (bits 1 to 63)    |f|
+ *   5         | 2.28: counter 8..23, signal 24..39, signal value 0..15 at 40    |f|   2.29, 2.30: counter 1..23, signal 24..47, value at 48
+ *   6         | signal value 16..63 (bits 8 to 55)                      |strong |f|
+ *   7         | 2.30: op (bits 8 to 23)                                         |f|
+ *   8 to 15   | 2.30: reserved                                                  |f|
+ * </pre>
+ *
+ * <p>Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the three releases. Nothing here touches memory: words come and go in an
+ * array.
+ */
+public enum GinDescriptorFormat {
+    /** NCCL 2.28. */
+    V28((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), false, device_h.MILLRACE_GIN_V28_COUNTER_SHIFT(), device_h.MILLRACE_GIN_V28_COUNTER_BITS(),
+            device_h.MILLRACE_GIN_V28_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_V28_SIGNAL_BITS(), device_h.MILLRACE_GIN_V28_VALUE_LOW_SHIFT()),
+    /** NCCL 2.29. */
+    V29((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), false, device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
+            device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
+    /** NCCL 2.30. */
+    V30((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), true, device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
+            device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
+
+    /** Words of the longest descriptor. */
+    public static final int MAX_WORDS = (int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES);
+    /** Bit of every word that is there. */
+    public static final long FLAG = device_h.MILLRACE_GIN_FLAG();
+    /** The largest offset or handle: they have 63 bits. */
+    public static final long MAX_ADDRESS = Long.MAX_VALUE;
+
+    private static final int HEADER = device_h.ncclGinProxyGfdHeader();
+    private static final int SOURCE_OFFSET = device_h.ncclGinProxyGfdSrcOff();
+    private static final int SOURCE_HANDLE = device_h.ncclGinProxyGfdSrcHandle();
+    private static final int TARGET_OFFSET = device_h.ncclGinProxyGfdDstOff();
+    private static final int TARGET_HANDLE = device_h.ncclGinProxyGfdDstHandle();
+    private static final int COMPLETION = device_h.ncclGinProxyGfdCompletion();
+    private static final int SIGNAL_VALUE = device_h.ncclGinProxyGfdSignalVal();
+    private static final int SIZE_SHIFT = device_h.MILLRACE_GIN_HEADER_SIZE_SHIFT();
+    private static final int ADDRESS_SHIFT = device_h.MILLRACE_GIN_ADDRESS_SHIFT();
+    private static final int INLINE_SHIFT = device_h.MILLRACE_GIN_INLINE_SHIFT();
+    private static final int INLINE_LOW_BITS = device_h.MILLRACE_GIN_INLINE_LOW_BITS();
+    private static final int INLINE_HIGH_BITS = device_h.MILLRACE_GIN_INLINE_HIGH_BITS();
+    private static final int VALUE_LOW_BITS = device_h.MILLRACE_GIN_VALUE_LOW_BITS();
+    private static final int VALUE_HIGH_SHIFT = device_h.MILLRACE_GIN_VALUE_HIGH_SHIFT();
+    private static final int VALUE_HIGH_BITS = device_h.MILLRACE_GIN_VALUE_HIGH_BITS();
+    private static final int STRONG_SHIFT = device_h.MILLRACE_GIN_STRONG_SHIFT();
+
+    private final int words;
+    private final boolean extended;
+    private final int opWord;
+    private final int opShift;
+    private final int opBits;
+    private final int counterShift;
+    private final int counterBits;
+    private final int signalShift;
+    private final int signalBits;
+    private final int valueLowShift;
+
+    GinDescriptorFormat(int words, boolean extended, int counterShift, int counterBits, int signalShift, int signalBits, int valueLowShift) {
+        this.words = words;
+        this.extended = extended;
+        this.opWord = extended ? device_h.ncclGinProxyGfdHeaderExt() : device_h.ncclGinProxyGfdHeader();
+        this.opShift = extended ? device_h.MILLRACE_GIN_EXT_OP_SHIFT() : device_h.MILLRACE_GIN_HEADER_OP_SHIFT();
+        this.opBits = extended ? device_h.MILLRACE_GIN_EXT_OP_BITS() : device_h.MILLRACE_GIN_HEADER_OP_BITS();
+        this.counterShift = counterShift;
+        this.counterBits = counterBits;
+        this.signalShift = signalShift;
+        this.signalBits = signalBits;
+        this.valueLowShift = valueLowShift;
+    }
+
+    private static long bits(long word, int shift, int bits) {
+        return word >>> shift & (1L << bits) - 1;
+    }
+
+    private static long field(long value, int shift, int bits) {
+        return (value & (1L << bits) - 1) << shift;
+    }
+
+    /** {@return the length of a descriptor, in words} */
+    public int words() {
+        return words;
+    }
+
+    /** {@return the length of a descriptor, in bytes} */
+    public long bytes() {
+        return (long) words * Long.BYTES;
+    }
+
+    /** {@return whether gets, flushes and strong signals exist, and signal ids are relative to their context} */
+    public boolean hasGets() {
+        return extended;
+    }
+
+    /** {@return how many signals a descriptor can name} */
+    public int maxSignals() {
+        return 1 << signalBits;
+    }
+
+    /** {@return how many counters a descriptor can name} */
+    public int maxCounters() {
+        return 1 << counterBits;
+    }
+
+    /**
+     * {@return what a descriptor asks for: bits of {@link GinOp}}
+     *
+     * @param descriptor its words
+     */
+    public int op(long[] descriptor) {
+        return (int) bits(descriptor[opWord], opShift, opBits);
+    }
+
+    /**
+     * {@return the format's version as a descriptor of 2.30 gives it; that of a descriptor without is right by definition}
+     *
+     * @param descriptor its words
+     */
+    public boolean isVersionKnown(long[] descriptor) {
+        return !extended
+                || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
+                        device_h.MILLRACE_GIN_HEADER_VERSION_BITS()) == device_h.NCCL_GIN_PROXY_GFD_VERSION();
+    }
+
+    /**
+     * {@return the number of bytes}
+     *
+     * @param descriptor its words
+     */
+    public long size(long[] descriptor) {
+        return descriptor[HEADER] >>> SIZE_SHIFT;
+    }
+
+    /**
+     * {@return the offset of the source, or of a VA signal}
+     *
+     * @param descriptor its words
+     */
+    public long sourceOffset(long[] descriptor) {
+        return descriptor[SOURCE_OFFSET] >>> ADDRESS_SHIFT;
+    }
+
+    /**
+     * {@return the handle of the source's window, or of a VA signal's}
+     *
+     * @param descriptor its words
+     */
+    public long sourceHandle(long[] descriptor) {
+        return descriptor[SOURCE_HANDLE] >>> ADDRESS_SHIFT;
+    }
+
+    /**
+     * {@return the value of an inline put; of a value shorter than 8 bytes the rest is garbage, as the kernel leaves it}
+     *
+     * @param descriptor its words
+     */
+    public long inlineValue(long[] descriptor) {
+        return bits(descriptor[SOURCE_OFFSET], INLINE_SHIFT, INLINE_LOW_BITS) | bits(descriptor[SOURCE_HANDLE], INLINE_SHIFT,
+                INLINE_HIGH_BITS) << INLINE_LOW_BITS;
+    }
+
+    /**
+     * {@return the offset of the destination}
+     *
+     * @param descriptor its words
+     */
+    public long targetOffset(long[] descriptor) {
+        return descriptor[TARGET_OFFSET] >>> ADDRESS_SHIFT;
+    }
+
+    /**
+     * {@return the handle of the destination's window: this rank's own, even where the destination is another rank's}
+     *
+     * @param descriptor its words
+     */
+    public long targetHandle(long[] descriptor) {
+        return descriptor[TARGET_HANDLE] >>> ADDRESS_SHIFT;
+    }
+
+    /**
+     * {@return the counter to increment; only of meaning with {@link GinOp#COUNTER}}
+     *
+     * @param descriptor its words
+     */
+    public int counter(long[] descriptor) {
+        return (int) bits(descriptor[COMPLETION], counterShift, counterBits);
+    }
+
+    /**
+     * {@return the signal to change; only of meaning with {@link GinOp#SIGNAL_INC} or {@link GinOp#SIGNAL_ADD}}
+     *
+     * @param descriptor its words
+     */
+    public int signal(long[] descriptor) {
+        return (int) bits(descriptor[COMPLETION], signalShift, signalBits);
+    }
+
+    /**
+     * {@return what is added to the signal}
+     *
+     * @param descriptor its words
+     */
+    public long signalValue(long[] descriptor) {
+        return bits(descriptor[COMPLETION], valueLowShift, VALUE_LOW_BITS) | bits(descriptor[SIGNAL_VALUE], VALUE_HIGH_SHIFT,
+                VALUE_HIGH_BITS) << VALUE_LOW_BITS;
+    }
+
+    /**
+     * {@return whether a signal was asked for that comes after all earlier puts of its context}
+     *
+     * @param descriptor its words
+     */
+    public boolean strong(long[] descriptor) {
+        return extended && bits(descriptor[SIGNAL_VALUE], STRONG_SHIFT, 1) == 1;
+    }
+
+    /**
+     * Begins a descriptor: every word has its flag, and the first what is asked for.
+     *
+     * @param descriptor {@link #words()} words or more
+     * @param op         bits of {@link GinOp}
+     * @param size       bytes
+     */
+    public void begin(long[] descriptor, int op, long size) {
+        for (int word = 0; word < words; word++) {
+            descriptor[word] = FLAG;
+        }
+        descriptor[HEADER] |= size << SIZE_SHIFT;
+        if (extended) {
+            descriptor[HEADER] |= field(device_h.NCCL_GIN_PROXY_GFD_VERSION(), device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
+                    device_h.MILLRACE_GIN_HEADER_VERSION_BITS());
+        }
+        descriptor[opWord] |= field(op, opShift, opBits);
+    }
+
+    /**
+     * Sets the source, or a VA signal's place.
+     *
+     * @param descriptor begun
+     * @param handle     63 bits
+     * @param offset     63 bits
+     */
+    public void source(long[] descriptor, long handle, long offset) {
+        descriptor[SOURCE_OFFSET] = offset << ADDRESS_SHIFT | FLAG;
+        descriptor[SOURCE_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
+    }
+
+    /**
+     * Sets the value of an inline put.
+     *
+     * @param descriptor begun
+     * @param value      its bytes, the lowest first
+     */
+    public void inline(long[] descriptor, long value) {
+        descriptor[SOURCE_OFFSET] = field(value, INLINE_SHIFT, INLINE_LOW_BITS) | FLAG;
+        descriptor[SOURCE_HANDLE] = field(value >>> INLINE_LOW_BITS, INLINE_SHIFT, INLINE_HIGH_BITS) | FLAG;
+    }
+
+    /**
+     * Sets the destination.
+     *
+     * @param descriptor begun
+     * @param handle     63 bits
+     * @param offset     63 bits
+     */
+    public void target(long[] descriptor, long handle, long offset) {
+        descriptor[TARGET_OFFSET] = offset << ADDRESS_SHIFT | FLAG;
+        descriptor[TARGET_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
+    }
+
+    /**
+     * Sets what happens when the bytes have left, and when they have arrived.
+     *
+     * @param descriptor begun
+     * @param counter    of meaning with {@link GinOp#COUNTER}
+     * @param signal     of meaning with a signal
+     * @param value      what is added to the signal
+     */
+    public void completion(long[] descriptor, int counter, int signal, long value) {
+        descriptor[COMPLETION] =
+                field(counter, counterShift, counterBits) | field(signal, signalShift, signalBits) | field(value, valueLowShift, VALUE_LOW_BITS) | FLAG;
+        descriptor[SIGNAL_VALUE] = field(value >>> VALUE_LOW_BITS, VALUE_HIGH_SHIFT, VALUE_HIGH_BITS) | FLAG;
+    }
+}

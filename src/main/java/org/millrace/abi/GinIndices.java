@@ -1,0 +1,71 @@
+package org.millrace.abi;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * One 32-bit index for each peer of a context; indices wrap and are compared by difference.
+ *
+ * <p>{@code pis}, the places given out, belongs to the kernel alone. {@code cis}, the places that are free again, is written by the proxy alone: its release
+ * pairs with the kernel's acquire, which may then write the place, and reuse the source of what was put.
+ */
+public final class GinIndices {
+    private final MemorySegment segment;
+
+    private GinIndices(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of indices}
+     *
+     * @param segment exactly 4 bytes for each peer
+     * @param peers   how many
+     * @throws IllegalArgumentException if size or alignment is another
+     */
+    public static GinIndices of(MemorySegment segment, int peers) {
+        return new GinIndices(Words.checked("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES));
+    }
+
+    private static long at(int peer) {
+        return (long) peer * Integer.BYTES;
+    }
+
+    /**
+     * {@return an index; later accesses of this thread stay behind it}
+     *
+     * @param peer whose
+     */
+    public int acquire(int peer) {
+        return (int) Words.INT.getAcquire(segment, at(peer));
+    }
+
+    /**
+     * Stores an index after everything this thread did.
+     *
+     * @param peer  whose
+     * @param index any
+     */
+    public void release(int peer, int index) {
+        Words.INT.setRelease(segment, at(peer), index);
+    }
+
+    /**
+     * {@return the index before one was added}
+     *
+     * @param peer whose
+     */
+    public int getAndIncrement(int peer) {
+        return (int) Words.INT.getAndAdd(segment, at(peer), 1);
+    }
+
+    /**
+     * {@return whether an index was as expected, and is now another}
+     *
+     * @param peer     whose
+     * @param expected what it must be
+     * @param index    what it will be
+     */
+    public boolean compareAndSet(int peer, int expected, int index) {
+        return Words.INT.compareAndSet(segment, at(peer), expected, index);
+    }
+}

@@ -1,0 +1,124 @@
+package org.millrace.abi;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The queues of a context: {@code queueSize} descriptors for each peer, one after another.
+ *
+ * <pre>
+ *    0                       queueSize * bytes
+ *    +-----+-----+- - -+-----+-----+-----+- - -
+ *    | 0   | 1   |     |n - 1| 0   | 1   |
+ *    +-----+-----+- - -+-----+-----+-----+- - -
+ *     `---- of peer 0 ------' `---- of peer 1 ---
+ * </pre>
+ *
+ * <p>A word is the kernel's while its flag is not set, and the proxy's from then on until the proxy has stored 0. The kernel stores a descriptor's words in no
+ * order; an acquire of each word's flag pairs with the fence that the kernel made before: what it put into windows is visible. The zeros are plain: they are
+ * published by the release of {@code cis}, without which the kernel does not use the place again.
+ */
+public final class GinQueueMemory {
+    private final MemorySegment segment;
+    private final GinDescriptorFormat format;
+    private final long descriptorBytes;
+    private final int queueSize;
+
+    private GinQueueMemory(MemorySegment segment, GinDescriptorFormat format, int queueSize) {
+        this.segment = segment;
+        this.format = format;
+        this.descriptorBytes = format.bytes();
+        this.queueSize = queueSize;
+    }
+
+    /**
+     * {@return a view of queues}
+     *
+     * @param segment   exactly {@link #bytes}, aligned to 16 bytes
+     * @param format    of the descriptors
+     * @param peers     how many queues
+     * @param queueSize descriptors of each, a power of two
+     * @throws IllegalArgumentException if size, alignment or number does not fit
+     */
+    public static GinQueueMemory of(MemorySegment segment, GinDescriptorFormat format, int peers, int queueSize) {
+        if (queueSize < 1 || Integer.bitCount(queueSize) != 1) {
+            throw new IllegalArgumentException("a GIN queue has a power of two of descriptors, not " + queueSize);
+        }
+        return new GinQueueMemory(Words.checked("the queues of a GIN context", segment, bytes(format, peers, queueSize), 16), format, queueSize);
+    }
+
+    /**
+     * {@return the size of all queues}
+     *
+     * @param format    of the descriptors
+     * @param peers     how many queues
+     * @param queueSize descriptors of each
+     */
+    public static long bytes(GinDescriptorFormat format, int peers, int queueSize) {
+        return format.bytes() * peers * queueSize;
+    }
+
+    /** {@return the format of the descriptors} */
+    public GinDescriptorFormat format() {
+        return format;
+    }
+
+    /** {@return descriptors of each queue} */
+    public int queueSize() {
+        return queueSize;
+    }
+
+    /**
+     * {@return where a descriptor lies}
+     *
+     * @param peer  whose queue
+     * @param index any index; it may wrap
+     */
+    public long at(int peer, int index) {
+        return ((long) peer * queueSize + (index & queueSize - 1)) * descriptorBytes;
+    }
+
+    /**
+     * {@return whether a descriptor's first word is there}
+     *
+     * @param at where it lies
+     */
+    public boolean isBegun(long at) {
+        return ((long) Words.LONG.getAcquire(segment, at) & GinDescriptorFormat.FLAG) != 0;
+    }
+
+    /**
+     * Takes a descriptor out, if all of its words are there.
+     *
+     * @param at   where it lies
+     * @param into its words
+     * @return false if a word is still missing: nothing was changed
+     */
+    public boolean take(long at, long[] into) {
+        int words = format.words();
+        for (int word = 0; word < words; word++) {
+            long value = (long) Words.LONG.getAcquire(segment, at + (long) word * Long.BYTES);
+            if ((value & GinDescriptorFormat.FLAG) == 0) {
+                return false;
+            }
+            into[word] = value;
+        }
+        for (int word = 0; word < words; word++) {
+            Words.LONG.set(segment, at + (long) word * Long.BYTES, 0L);
+        }
+        return true;
+    }
+
+    /**
+     * Stores a descriptor's words, in no order that a reader may rely on. Whoever posts makes a release fence before: it pairs with the acquires of {@link
+     * #take}.
+     *
+     * @param at         where it lies; the place must be free
+     * @param descriptor its words
+     */
+    public void storeOpaque(long at, long[] descriptor) {
+        int words = format.words();
+        for (int word = 0; word < words; word++) {
+            Words.LONG.setOpaque(segment, at + (long) word * Long.BYTES, descriptor[word]);
+        }
+    }
+}

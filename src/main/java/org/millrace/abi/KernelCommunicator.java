@@ -1,0 +1,155 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.ffi.device.ncclKernelComm;
+
+/**
+ * {@code ncclKernelComm}: a communicator as kernels see it.
+ *
+ * <pre>
+ *    0      4       8      12      16             28       32        40           48         56        64       72          80            88
+ *    +------+-------+------+-------+--------------+--------+---------+------------+----------+---------+--------+-----------+-------------+
+ *    | rank |nRanks | node |nNodes | buffSizes[3] |p2pChunk|allNvlink| denseToUser| abortFlag| channels|toLocal |workStarted|workCompleted|
+ *    +------+-------+------+-------+--------------+--------+---------+------------+----------+---------+--------+-----------+-------------+
+ * </pre>
+ *
+ * <p>Written once, before the first kernel is launched, and only read after that: all accesses are plain. What changes lies behind its pointers: the {@link AbortFlag},
+ * and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h} (there {@code ncclDevComm} up to 2.27).
+ */
+public final class KernelCommunicator {
+    /** The struct's size. */
+    public static final long BYTES = ncclKernelComm.sizeof();
+    /** Its alignment: that of the struct with its channels. */
+    public static final long ALIGNMENT = 16;
+
+    private static final long RANK = offset("rank");
+    private static final long RANKS = offset("nRanks");
+    private static final long NODE = offset("node");
+    private static final long NODES = offset("nNodes");
+    private static final long TRANSFER_CHUNK = offset("p2pChunkSize");
+    private static final long ABORT_FLAG = offset("abortFlag");
+    private static final long WORK_STARTED = offset("workStarted");
+    private static final long WORK_COMPLETED = offset("workCompleted");
+
+    private final MemorySegment segment;
+
+    private KernelCommunicator(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of a communicator}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static KernelCommunicator of(MemorySegment segment) {
+        return new KernelCommunicator(Words.checked("ncclKernelComm", segment, BYTES, ALIGNMENT));
+    }
+
+    /**
+     * Says who this is among whom.
+     *
+     * @param rank  this rank
+     * @param ranks of how many
+     * @param node  its machine
+     * @param nodes of how many
+     */
+    public void place(int rank, int ranks, int node, int nodes) {
+        Words.INT.set(segment, RANK, rank);
+        Words.INT.set(segment, RANKS, ranks);
+        Words.INT.set(segment, NODE, node);
+        Words.INT.set(segment, NODES, nodes);
+    }
+
+    /**
+     * Says how large things are.
+     *
+     * @param layout        sizes of a connection's buffers
+     * @param transferChunk bytes of a chunk of sends and receives
+     */
+    public void sizes(ConnectionLayout layout, int transferChunk) {
+        for (Protocol protocol : Protocol.values()) {
+            Words.INT.set(segment, bufferSize(protocol), Math.toIntExact(layout.bufferBytes(protocol)));
+        }
+        Words.INT.set(segment, TRANSFER_CHUNK, transferChunk);
+    }
+
+    /**
+     * Says where what changes lies.
+     *
+     * @param abortFlag     address of the {@link AbortFlag}
+     * @param workStarted   address of {@link WorkCounters}, one for each channel
+     * @param workCompleted likewise
+     */
+    public void shared(long abortFlag, long workStarted, long workCompleted) {
+        Words.LONG.set(segment, ABORT_FLAG, abortFlag);
+        Words.LONG.set(segment, WORK_STARTED, workStarted);
+        Words.LONG.set(segment, WORK_COMPLETED, workCompleted);
+    }
+
+    /** {@return where it lies: what a kernel is launched with} */
+    public long address() {
+        return segment.address();
+    }
+
+    /** {@return this rank} */
+    public int rank() {
+        return (int) Words.INT.get(segment, RANK);
+    }
+
+    /** {@return how many ranks there are} */
+    public int ranks() {
+        return (int) Words.INT.get(segment, RANKS);
+    }
+
+    /** {@return this rank's machine} */
+    public int node() {
+        return (int) Words.INT.get(segment, NODE);
+    }
+
+    /** {@return how many machines there are} */
+    public int nodes() {
+        return (int) Words.INT.get(segment, NODES);
+    }
+
+    /**
+     * {@return bytes of a connection's buffer}
+     *
+     * @param protocol whose buffer
+     */
+    public int bufferBytes(Protocol protocol) {
+        return (int) Words.INT.get(segment, bufferSize(protocol));
+    }
+
+    /** {@return bytes of a chunk of sends and receives} */
+    public int transferChunk() {
+        return (int) Words.INT.get(segment, TRANSFER_CHUNK);
+    }
+
+    /** {@return address of the {@link AbortFlag}} */
+    public long abortFlag() {
+        return (long) Words.LONG.get(segment, ABORT_FLAG);
+    }
+
+    /** {@return address of the channels' {@link WorkCounters} of work that has begun} */
+    public long workStarted() {
+        return (long) Words.LONG.get(segment, WORK_STARTED);
+    }
+
+    /** {@return address of the channels' {@link WorkCounters} of work that is complete} */
+    public long workCompleted() {
+        return (long) Words.LONG.get(segment, WORK_COMPLETED);
+    }
+
+    private static long bufferSize(Protocol protocol) {
+        return ncclKernelComm.layout().byteOffset(groupElement("buffSizes"), sequenceElement(protocol.ordinal()));
+    }
+
+    private static long offset(String field) {
+        return ncclKernelComm.layout().byteOffset(groupElement(field));
+    }
+}

@@ -1,0 +1,65 @@
+package org.millrace.abi;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.ffi.device.device_h;
+
+/**
+ * A line of the LL128 protocol: 15 words of data and a flag.
+ *
+ * <pre>
+ *    0       8       16                          112     120     128
+ *    +-------+-------+------------- - - - -------+-------+-------+
+ *    | data  | data  |            ...            | data  | flag  |
+ *    +-------+-------+------------- - - - -------+-------+-------+
+ *      u64                                                 u64
+ * </pre>
+ *
+ * <p>On the send side the kernel writes lines, then releases {@code tail}: an acquire of tail is enough for the proxy.
+ * On the receive side the kernel polls the flags alone, so the proxy must store a line's data before its flag: a
+ * release of the flag pairs with the kernel's load of it. A copy of whole lines does not keep that order.
+ *
+ * <p>Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
+ */
+public final class LL128Line {
+    /** A line's size. */
+    public static final long BYTES = device_h.NCCL_LL128_LINESIZE();
+    /** Lines of a unit: what a warp of NCCL's writes at a time. A step's size is a multiple of it, and takeovers rely on that. */
+    public static final int UNIT_LINES = 16;
+    /** What of a line is data: its beginning. */
+    public static final long DATA_BYTES = (long) device_h.NCCL_LL128_DATAELEMS() * Long.BYTES;
+    /** Where in a line its flag lies. */
+    public static final long FLAG_OFFSET = DATA_BYTES;
+
+    private LL128Line() {
+    }
+
+    /**
+     * {@return the flag of a step's lines: the step after it, all 64 bits}
+     *
+     * @param step the step
+     */
+    public static long flag(long step) {
+        return step + 1;
+    }
+
+    /**
+     * {@return a line's flag; later reads of its data stay behind it}
+     *
+     * @param buffer an LL128 buffer or slot
+     * @param offset where the line begins, a multiple of {@link #BYTES}
+     */
+    public static long flagAcquire(MemorySegment buffer, long offset) {
+        return (long) Words.LONG.getAcquire(buffer, offset + FLAG_OFFSET);
+    }
+
+    /**
+     * Stores a line's flag after its data.
+     *
+     * @param buffer an LL128 buffer or slot
+     * @param offset where the line begins, a multiple of {@link #BYTES}
+     * @param flag {@link #flag}
+     */
+    public static void flagRelease(MemorySegment buffer, long offset, long flag) {
+        Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);
+    }
+}

@@ -1,0 +1,156 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.ncclLLFifoLine;
+
+/**
+ * A line of the LL protocol: two 8-byte halves, each with 4 bytes of data and a flag.
+ *
+ * <pre>
+ *    0            4            8            12           16
+ *    +------------+------------+------------+------------+
+ *    | data1      | flag1      | data2      | flag2      |
+ *    +------------+------------+------------+------------+
+ *     `--------- half 0 ------' `--------- half 1 ------'
+ * </pre>
+ *
+ * <p>The writer (the sending kernel, or the proxy on the receive side) stores a half in one 8-byte access, and the
+ * reader (the proxy, or the receiving kernel) loads it in one: so data and flag cannot be torn apart, and no other
+ * order is needed between the two sides. A half holds data of step {@code s} once its flag is {@link #flag flag(s)};
+ * before, it holds that of an earlier step. A line is there when both of its halves are.
+ *
+ * <p>x86-64 and AArch64 are little-endian: data is the low, the flag the high part of a half. Facts: NCCL 2.28 {@code
+ * device.h}, {@code device/prims_ll.h}.
+ */
+public final class LLLine {
+    /** A line's size. */
+    public static final long BYTES = ncclLLFifoLine.sizeof();
+    /** What of a line is data. */
+    public static final long DATA_BYTES = BYTES / 2;
+
+    private static final long HALF_0 = ncclLLFifoLine.layout().byteOffset(groupElement("v"), sequenceElement(0));
+    private static final long HALF_1 = ncclLLFifoLine.layout().byteOffset(groupElement("v"), sequenceElement(1));
+    private static final long CLEAN_MASK = device_h.NCCL_LL_CLEAN_MASK();
+
+    private LLLine() {
+    }
+
+    /**
+     * {@return the flag of a step's lines: the low 32 bits of the step after it}
+     *
+     * @param step the step
+     */
+    public static int flag(long step) {
+        return (int) (step + 1);
+    }
+
+    /**
+     * {@return whether a step's writer fills its whole slot, so that no flag is left in it which would look right again
+     * when flags have gone round}
+     *
+     * @param step the step
+     */
+    public static boolean isCleaned(long step) {
+        return (step & CLEAN_MASK) == CLEAN_MASK;
+    }
+
+    /**
+     * {@return a half from its parts}
+     *
+     * @param data 4 bytes of data
+     * @param flag the step's flag
+     */
+    public static long half(int data, int flag) {
+        return Integer.toUnsignedLong(data) | (long) flag << Integer.SIZE;
+    }
+
+    /**
+     * {@return a half's data}
+     *
+     * @param half as it was loaded
+     */
+    public static int data(long half) {
+        return (int) half;
+    }
+
+    /**
+     * {@return a half's flag}
+     *
+     * @param half as it was loaded
+     */
+    public static int flagOf(long half) {
+        return (int) (half >>> Integer.SIZE);
+    }
+
+    /**
+     * {@return the first half of a line; later accesses of this thread stay behind it}
+     *
+     * @param buffer an LL buffer or slot
+     * @param offset where the line begins, a multiple of {@link #BYTES}
+     */
+    public static long firstHalfAcquire(MemorySegment buffer, long offset) {
+        return (long) Words.LONG.getAcquire(buffer, offset + HALF_0);
+    }
+
+    /**
+     * {@return the second half of a line; later accesses of this thread stay behind it}
+     *
+     * @param buffer an LL buffer or slot
+     * @param offset where the line begins, a multiple of {@link #BYTES}
+     */
+    public static long secondHalfAcquire(MemorySegment buffer, long offset) {
+        return (long) Words.LONG.getAcquire(buffer, offset + HALF_1);
+    }
+
+    /**
+     * {@return whether both halves of a line carry a flag} If so their data is there, and later reads of it stay behind
+     * this one.
+     *
+     * @param buffer an LL buffer or slot
+     * @param offset where the line begins, a multiple of {@link #BYTES}
+     * @param flag the step's flag
+     */
+    public static boolean isReadyAcquire(MemorySegment buffer, long offset, int flag) {
+        return flagOf(firstHalfAcquire(buffer, offset)) == flag && flagOf(secondHalfAcquire(buffer, offset)) == flag;
+    }
+
+    /**
+     * {@return whether all halves of consecutive lines carry a flag} If so their data is there, and later reads of it stay behind this one. Plain
+     * loads and one fence instead of an acquire for each half: a loop that HotSpot turns into vector instructions, some ten times as fast.
+     *
+     * @param buffer an LL buffer or slot
+     * @param offset where the first line begins, a multiple of {@link #BYTES}
+     * @param bytes length of the lines, a multiple of {@link #BYTES}
+     * @param flag the step's flag
+     */
+    public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, int flag) {
+        long wanted = (long) flag << Integer.SIZE;
+        long differing = 0;
+        int halves = (int) (bytes / Long.BYTES);
+        for (int half = 0; half < halves; half++) {
+            differing |= buffer.get(ValueLayout.JAVA_LONG, offset + (long) Long.BYTES * half) ^ wanted;
+        }
+        // Pairs with the writer's whole-half stores: what was found above is read again, as data, behind this fence.
+        VarHandle.acquireFence();
+        return flagOf(differing) == 0;
+    }
+
+    /**
+     * Stores a line as two whole halves, in no order: each carries its own flag.
+     *
+     * @param buffer an LL buffer or slot
+     * @param offset where the line begins, a multiple of {@link #BYTES}
+     * @param first {@link #half}
+     * @param second {@link #half}
+     */
+    public static void storeOpaque(MemorySegment buffer, long offset, long first, long second) {
+        Words.LONG.setOpaque(buffer, offset + HALF_0, first);
+        Words.LONG.setOpaque(buffer, offset + HALF_1, second);
+    }
+}

@@ -1,0 +1,283 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.ncclDevWorkP2p;
+
+/**
+ * {@code ncclDevWorkP2p}: a send and a receive that go on together, either of which may be absent.
+ *
+ * <pre>
+ *    0          8          16         24         32        36        40    41    42   43   44   45   46    48
+ *    +----------+----------+----------+----------+---------+---------+-----+-----+----+----+----+----+-----+
+ *    | sendAddr | recvAddr | sendBytes| recvBytes| sendRank| recvRank|nP2p |base |nSnd|nRcv|schk|rchk|flags|
+ *    +----------+----------+----------+----------+---------+---------+-----+-----+----+----+----+----+-----+
+ * </pre>
+ *
+ * <p>A transfer's bytes are spread over channels in parts; a channel finds its part from the first channel and the number of channels, a power of two.
+ *
+ * <p>All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code bitops.h}.
+ */
+public final class PointToPointWork {
+    /** The struct's size. */
+    public static final int BYTES = (int) ncclDevWorkP2p.sizeof();
+    /** Flag: what is sent lies in memory that is registered with the network. */
+    public static final int SEND_REGISTERED = device_h.MILLRACE_P2P_SEND_NET_REGISTERED();
+    /** Flag: what is received lies in memory that is registered with the network. */
+    public static final int RECEIVE_REGISTERED = device_h.MILLRACE_P2P_RECV_NET_REGISTERED();
+    /** Flag: a host reads the work counters of this operation. */
+    public static final int PROFILED = device_h.MILLRACE_P2P_PROFILED();
+
+    /** Parts of a transfer begin at multiples of it. */
+    private static final long PART_ALIGNMENT = 4096;
+
+    private static final long SEND_ADDRESS = offset(groupElement("sendAddr"));
+    private static final long RECEIVE_ADDRESS = offset(groupElement("recvAddr"));
+    private static final long SEND_BYTES = offset(groupElement("sendBytes"));
+    private static final long RECEIVE_BYTES = offset(groupElement("recvBytes"));
+    private static final long SEND_RANK = offset(groupElement("sendRank"));
+    private static final long RECEIVE_RANK = offset(groupElement("recvRank"));
+    private static final long CHANNELS = offset(groupElement("nP2pChannels"));
+    private static final long CHANNEL_BASE = offset(groupElement("channelBase"));
+    private static final long SEND_CHANNELS = offset(groupElement("nSendChannels"));
+    private static final long RECEIVE_CHANNELS = offset(groupElement("nRecvChannels"));
+    private static final long SEND_CHUNK = offset(groupElement("sendChunkSize_u32fp8"));
+    private static final long RECEIVE_CHUNK = offset(groupElement("recvChunkSize_u32fp8"));
+    private static final long FLAGS = offset(groupElement("p2pFlags"));
+
+    private final MemorySegment segment;
+
+    private PointToPointWork(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of an item}
+     *
+     * @param segment {@link #BYTES} bytes or more
+     * @throws IllegalArgumentException if it is shorter
+     */
+    public static PointToPointWork of(MemorySegment segment) {
+        if (segment.byteSize() < BYTES) {
+            throw new IllegalArgumentException("ncclDevWorkP2p is " + BYTES + " bytes, but the segment has " + segment.byteSize());
+        }
+        return new PointToPointWork(segment);
+    }
+
+    /** {@return the item's bytes} */
+    public MemorySegment segment() {
+        return segment;
+    }
+
+    /** {@return the address of what is sent} */
+    public long sendAddress() {
+        return (long) Words.LONG.get(segment, SEND_ADDRESS);
+    }
+
+    /**
+     * Sets the address of what is sent.
+     *
+     * @param value the new value
+     */
+    public void sendAddress(long value) {
+        Words.LONG.set(segment, SEND_ADDRESS, value);
+    }
+
+    /** {@return the address of what is received} */
+    public long receiveAddress() {
+        return (long) Words.LONG.get(segment, RECEIVE_ADDRESS);
+    }
+
+    /**
+     * Sets the address of what is received.
+     *
+     * @param value the new value
+     */
+    public void receiveAddress(long value) {
+        Words.LONG.set(segment, RECEIVE_ADDRESS, value);
+    }
+
+    /** {@return how much is sent} */
+    public long sendBytes() {
+        return (long) Words.LONG.get(segment, SEND_BYTES);
+    }
+
+    /**
+     * Sets how much is sent.
+     *
+     * @param value the new value
+     */
+    public void sendBytes(long value) {
+        Words.LONG.set(segment, SEND_BYTES, value);
+    }
+
+    /** {@return how much is received} */
+    public long receiveBytes() {
+        return (long) Words.LONG.get(segment, RECEIVE_BYTES);
+    }
+
+    /**
+     * Sets how much is received.
+     *
+     * @param value the new value
+     */
+    public void receiveBytes(long value) {
+        Words.LONG.set(segment, RECEIVE_BYTES, value);
+    }
+
+    /** {@return the rank that it is sent to} */
+    public int sendRank() {
+        return (int) Words.INT.get(segment, SEND_RANK);
+    }
+
+    /**
+     * Sets the rank that it is sent to.
+     *
+     * @param value the new value
+     */
+    public void sendRank(int value) {
+        Words.INT.set(segment, SEND_RANK, value);
+    }
+
+    /** {@return the rank that it is received from} */
+    public int receiveRank() {
+        return (int) Words.INT.get(segment, RECEIVE_RANK);
+    }
+
+    /**
+     * Sets the rank that it is received from.
+     *
+     * @param value the new value
+     */
+    public void receiveRank(int value) {
+        Words.INT.set(segment, RECEIVE_RANK, value);
+    }
+
+    /** {@return the communicator's channels for transfers, a power of two} */
+    public int channels() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNELS));
+    }
+
+    /**
+     * Sets the communicator's channels for transfers, a power of two.
+     *
+     * @param value the new value
+     */
+    public void channels(int value) {
+        segment.set(ValueLayout.JAVA_BYTE, CHANNELS, (byte) value);
+    }
+
+    /** {@return the channel of the first part} */
+    public int channelBase() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_BASE));
+    }
+
+    /**
+     * Sets the channel of the first part.
+     *
+     * @param value the new value
+     */
+    public void channelBase(int value) {
+        segment.set(ValueLayout.JAVA_BYTE, CHANNEL_BASE, (byte) value);
+    }
+
+    /** {@return parts of what is sent; 0 if nothing is sent} */
+    public int sendChannels() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHANNELS));
+    }
+
+    /**
+     * Sets parts of what is sent; 0 if nothing is sent.
+     *
+     * @param value the new value
+     */
+    public void sendChannels(int value) {
+        segment.set(ValueLayout.JAVA_BYTE, SEND_CHANNELS, (byte) value);
+    }
+
+    /** {@return parts of what is received; 0 if nothing is received} */
+    public int receiveChannels() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS));
+    }
+
+    /**
+     * Sets parts of what is received; 0 if nothing is received.
+     *
+     * @param value the new value
+     */
+    public void receiveChannels(int value) {
+        segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS, (byte) value);
+    }
+
+    /** {@return the size of chunks that are sent, as {@link SmallFloat}} */
+    public int sendChunk() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHUNK));
+    }
+
+    /**
+     * Sets the size of chunks that are sent, as {@link SmallFloat}.
+     *
+     * @param value the new value
+     */
+    public void sendChunk(int value) {
+        segment.set(ValueLayout.JAVA_BYTE, SEND_CHUNK, (byte) value);
+    }
+
+    /** {@return the size of chunks that are received, as {@link SmallFloat}} */
+    public int receiveChunk() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK));
+    }
+
+    /**
+     * Sets the size of chunks that are received, as {@link SmallFloat}.
+     *
+     * @param value the new value
+     */
+    public void receiveChunk(int value) {
+        segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK, (byte) value);
+    }
+
+    /** {@return the flags} */
+    public int flags() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
+    }
+
+    /**
+     * Sets the flags.
+     *
+     * @param value the new value
+     */
+    public void flags(int value) {
+        segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) value);
+    }
+
+    /**
+     * {@return which part of the transfers a channel moves}
+     *
+     * @param channel the channel
+     */
+    public int part(int channel) {
+        return channel - channelBase() & channels() - 1;
+    }
+
+    /**
+     * {@return where a part begins}
+     *
+     * @param parts how many there are
+     * @param part  number of the part; {@code parts} for where the last one ends
+     * @param bytes of all parts
+     */
+    public static long partBegin(int parts, int part, long bytes) {
+        long each = (bytes + parts - 1) / parts;
+        long aligned = (each + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+        return Math.min(part * aligned, bytes);
+    }
+
+    private static long offset(PathElement... path) {
+        return ncclDevWorkP2p.layout().byteOffset(path);
+    }
+}

@@ -1,0 +1,42 @@
+package org.millrace.abi;
+
+import org.millrace.ffi.device.device_h;
+
+/**
+ * NCCL's three ways to say that data has arrived. The ids are NCCL's, and the order is that in which a connection's
+ * buffers lie and are registered.
+ */
+public enum Protocol {
+    /** Every 8 bytes carry 4 bytes of data and a flag: lowest latency, half the bandwidth. See {@link LLLine}. */
+    LL(device_h.NCCL_PROTO_LL()),
+    /** Every 128 bytes carry 120 bytes of data and a flag. See {@link LL128Line}. */
+    LL128(device_h.NCCL_PROTO_LL128()),
+    /** Data without flags; {@code tail} alone says that it has arrived. */
+    SIMPLE(device_h.NCCL_PROTO_SIMPLE());
+
+    private static final Protocol[] BY_ID = values();
+
+    private final int id;
+
+    Protocol(int id) {
+        this.id = id;
+    }
+
+    /** {@return NCCL's number of this protocol: 0, 1 or 2} */
+    public int id() {
+        return id;
+    }
+
+    /**
+     * {@return the protocol with a number of NCCL's}
+     *
+     * @param id 0, 1 or 2
+     * @throws IllegalArgumentException if there is none
+     */
+    public static Protocol of(int id) {
+        if (id < 0 || id >= BY_ID.length) {
+            throw new IllegalArgumentException(id + " is no protocol: NCCL has 0 (LL), 1 (LL128) and 2 (Simple)");
+        }
+        return BY_ID[id];
+    }
+}

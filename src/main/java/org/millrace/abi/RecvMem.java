@@ -1,0 +1,223 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.ncclConnFifo;
+import org.millrace.ffi.device.ncclRecvMem;
+
+/**
+ * {@code ncclRecvMem}: the half of a connection's control memory through which data is announced.
+ *
+ * <pre>
+ *    0        8              128                                                320        324       4096
+ *    +--------+------ - - ---+-----------------------------------------  - - -+-----------+--- - - --+
+ *    | tail   |     pad      | connFifo[0], connFifo[1], ... connFifo[7]      | flush     |   pad    |
+ *    +--------+------ - - ---+-----------------------------------------  - - -+-----------+--- - - --+
+ *      u64                                                                      i32
+ *
+ *    connFifo[slot]
+ *    0           4           8                       16                      24
+ *    +-----------+-----------+-----------------------+-----------------------+
+ *    | mode      | offset    | size                  | ptr                   |
+ *    +-----------+-----------+-----------------------+-----------------------+
+ *      i32         i32         i64, -1 = empty         pointer
+ * </pre>
+ *
+ * <p>{@code tail} is the number of steps whose slots hold data.
+ *
+ * <table>
+ * <caption>Who writes what</caption>
+ * <tr><th>field</th><th>send side</th><th>receive side</th></tr>
+ * <tr><td>tail</td><td>the sending kernel, for the proxy. LL never moves it</td><td>the proxy, for the receiving
+ * kernel; LL and LL128 kernels look at flags instead</td></tr>
+ * <tr><td>size</td><td>the sending kernel; the proxy sets it to {@link #EMPTY} before it frees the slot</td><td>the
+ * receiving kernel, to say that its registered buffer is ready: a proxy that was told of none leaves it alone</td></tr>
+ * <tr><td>mode</td><td>the host, once</td><td>the same</td></tr>
+ * <tr><td>offset</td><td>the proxy, before it grants the slot with head</td><td>the proxy, before it announces the slot
+ * with tail</td></tr>
+ * <tr><td>ptr</td><td>the device, before tail</td><td>the device, before head</td></tr>
+ * </table>
+ *
+ * <p>NCCL 2.28 itself never uses mode PTR: it is for a device side and a proxy that are both ours.
+ *
+ * <p>A release of {@code tail} pairs with the acquire on the other side and publishes the slot's data and its
+ * {@code connFifo} entry. LL has no tail: a kernel writes {@code size}, then the lines, and only the flags in the lines
+ * tell that data is there. An acquire of {@code size} then orders no data; it keeps the reads of the lines behind it.
+ *
+ * <p>{@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h}, {@code
+ * device/prims_*.h}, {@code transport/net.cc}.
+ */
+public final class RecvMem {
+    /** The struct's size: one page. */
+    public static final long BYTES = ncclRecvMem.sizeof();
+    /** The alignment that its accesses need. NCCL's own lie on a page boundary. */
+    public static final long ALIGNMENT = ncclRecvMem.layout().byteAlignment();
+    /** The size of a {@code connFifo} entry that announces nothing. */
+    public static final long EMPTY = -1;
+    /** {@link #modePlain(int)}: the data is in the connection's own slot. */
+    public static final int MODE_NORMAL = device_h.NCCL_MODE_NORMAL();
+    /** {@link #modePlain(int)}: the data is at {@link #offsetPlain(int)} of the buffer which all peers share. */
+    public static final int MODE_OFFSET = device_h.NCCL_MODE_OFFSET();
+    /** {@link #modePlain(int)}: the data is at {@link #ptrPlain(int)}, in a registered buffer of the user's. */
+    public static final int MODE_PTR = device_h.NCCL_MODE_PTR();
+    /** Offset of {@code tail}. */
+    public static final long TAIL_OFFSET = ncclRecvMem.layout().byteOffset(groupElement("tail"));
+
+    private static final int SLOTS = device_h.NCCL_STEPS();
+    private static final long ENTRY_BYTES = ncclConnFifo.sizeof();
+    private static final long MODE_0 = entryOffset("mode");
+    private static final long OFFSET_0 = entryOffset("offset");
+    private static final long SIZE_0 = entryOffset("size");
+    private static final long PTR_0 = entryOffset("ptr");
+
+    private final MemorySegment segment;
+
+    private RecvMem(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of a receive half}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static RecvMem of(MemorySegment segment) {
+        return new RecvMem(Words.checked("ncclRecvMem", segment, BYTES, ALIGNMENT));
+    }
+
+    /** {@return the number of steps that hold data; their data and sizes were written before} */
+    public long tailAcquire() {
+        return (long) Words.LONG.getAcquire(segment, TAIL_OFFSET);
+    }
+
+    /** {@return the number of steps that hold data, for its only writer: no order} */
+    public long tailPlain() {
+        return (long) Words.LONG.get(segment, TAIL_OFFSET);
+    }
+
+    /**
+     * Announces all steps before one, and publishes their data.
+     *
+     * @param step the first step without data
+     */
+    public void tailRelease(long step) {
+        Words.LONG.setRelease(segment, TAIL_OFFSET, step);
+    }
+
+    /**
+     * Sets {@code tail} while nobody else looks yet.
+     *
+     * @param step the first step without data
+     */
+    public void tailPlain(long step) {
+        Words.LONG.set(segment, TAIL_OFFSET, step);
+    }
+
+    /**
+     * {@return the bytes that a slot holds, or {@link #EMPTY}; reads of the slot stay behind this one}
+     *
+     * @param slot 0 to 7
+     */
+    public long sizeAcquire(int slot) {
+        return (long) Words.LONG.getAcquire(segment, SIZE_0 + entry(slot));
+    }
+
+    /**
+     * {@return the bytes that a slot holds, or {@link #EMPTY}, after an acquire of tail made them visible}
+     *
+     * @param slot 0 to 7
+     */
+    public long sizePlain(int slot) {
+        return (long) Words.LONG.get(segment, SIZE_0 + entry(slot));
+    }
+
+    /**
+     * Announces a slot's size after everything this thread wrote before.
+     *
+     * @param slot 0 to 7
+     * @param bytes its data, or {@link #EMPTY}
+     */
+    public void sizeRelease(int slot, long bytes) {
+        Words.LONG.setRelease(segment, SIZE_0 + entry(slot), bytes);
+    }
+
+    /**
+     * Sets a slot's size; a later release of head or tail publishes it.
+     *
+     * @param slot 0 to 7
+     * @param bytes its data, or {@link #EMPTY}
+     */
+    public void sizePlain(int slot, long bytes) {
+        Words.LONG.set(segment, SIZE_0 + entry(slot), bytes);
+    }
+
+    /**
+     * {@return where a slot's data lies: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}}
+     *
+     * @param slot 0 to 7
+     */
+    public int modePlain(int slot) {
+        return (int) Words.INT.get(segment, MODE_0 + entry(slot));
+    }
+
+    /**
+     * Sets where a slot's data lies; a later release of head or tail publishes it.
+     *
+     * @param slot 0 to 7
+     * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
+     */
+    public void modePlain(int slot, int mode) {
+        Words.INT.set(segment, MODE_0 + entry(slot), mode);
+    }
+
+    /**
+     * {@return where in the shared buffer a slot's data lies, in bytes}
+     *
+     * @param slot 0 to 7
+     */
+    public int offsetPlain(int slot) {
+        return (int) Words.INT.get(segment, OFFSET_0 + entry(slot));
+    }
+
+    /**
+     * Sets where in the shared buffer a slot's data lies; a later release of head or tail publishes it.
+     *
+     * @param slot 0 to 7
+     * @param offset in bytes
+     */
+    public void offsetPlain(int slot, int offset) {
+        Words.INT.set(segment, OFFSET_0 + entry(slot), offset);
+    }
+
+    /**
+     * {@return the address of a slot's data in a registered buffer}
+     *
+     * @param slot 0 to 7
+     */
+    public long ptrPlain(int slot) {
+        return (long) Words.LONG.get(segment, PTR_0 + entry(slot));
+    }
+
+    /**
+     * Sets the address of a slot's data in a registered buffer; a later release of head or tail publishes it.
+     *
+     * @param slot 0 to 7
+     * @param address an address that the device and the proxy can use
+     */
+    public void ptrPlain(int slot, long address) {
+        Words.LONG.set(segment, PTR_0 + entry(slot), address);
+    }
+
+    private static long entry(int slot) {
+        return Objects.checkIndex(slot, SLOTS) * ENTRY_BYTES;
+    }
+
+    private static long entryOffset(String field) {
+        return ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement(field));
+    }
+}

@@ -1,0 +1,165 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.loadMeta;
+import org.millrace.ffi.device.netUnpackMeta;
+
+/**
+ * {@code netUnpackMeta}: for each of 16 slices, which pieces of the bounce buffer the kernel copies where.
+ *
+ * <pre>
+ *    0                 32768                            524288                              524416
+ *    +-----------------+-----------------+---- - - -----+--------+--------+---- - - --+--------+
+ *    | slice 0         | slice 1         |     ...      | cnt[0] | cnt[1] |    ...    | cnt[15]|
+ *    | 2048 pieces     | 2048 pieces     |              |        |        |           |        |
+ *    +-----------------+-----------------+---- - - -----+--------+--------+---- - - --+--------+
+ *                                                         u64
+ *    piece
+ *    0           4           8                       16
+ *    +-----------+-----------+-----------------------+
+ *    | src_off   | len       | dst_off               |
+ *    +-----------+-----------+-----------------------+
+ *      u32         u32         u64
+ * </pre>
+ *
+ * <p>The proxy writes, the receiving kernel reads. The pieces of a slice are stored before its
+ * count, and both before the release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}); they may be
+ * overwritten when {@code head} has passed it. The kernel never resets a count. Facts: NCCL 2.28 {@code
+ * device/network/unpack/unpack_defs.h}.
+ */
+public final class UnpackMeta {
+    /** The struct's size. */
+    public static final long BYTES = netUnpackMeta.sizeof();
+    /** Its alignment: the kernel loads a piece in one access. */
+    public static final long ALIGNMENT = loadMeta.sizeof();
+    /** Slices, used round and round. */
+    public static final int SLICES = device_h.NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH();
+    /** The most pieces of a slice. */
+    public static final int MAX_PIECES = device_h.NET_UNPACK_MAX_SLICE_PAGES();
+
+    private static final long PIECE_BYTES = loadMeta.sizeof();
+    private static final long SRC_OFF_0 = pieceOffset("src_off");
+    private static final long LEN_0 = pieceOffset("len");
+    private static final long DST_OFF_0 = pieceOffset("dst_off");
+    private static final long COUNT_0 = netUnpackMeta.layout().byteOffset(groupElement("cnt"));
+
+    private final MemorySegment segment;
+
+    private UnpackMeta(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of the lists}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static UnpackMeta of(MemorySegment segment) {
+        return new UnpackMeta(Words.checked("netUnpackMeta", segment, BYTES, ALIGNMENT));
+    }
+
+    /**
+     * Sets a piece.
+     *
+     * @param slice 0 to 15
+     * @param piece 0 to 2047
+     * @param sourceOffset where in the bounce buffer it begins, an unsigned 32-bit number
+     * @param length its bytes
+     * @param targetOffset where in the slice it goes
+     */
+    public void piece(int slice, int piece, int sourceOffset, int length, long targetOffset) {
+        long at = at(slice, piece);
+        Words.INT.set(segment, SRC_OFF_0 + at, sourceOffset);
+        Words.INT.set(segment, LEN_0 + at, length);
+        Words.LONG.set(segment, DST_OFF_0 + at, targetOffset);
+    }
+
+    /**
+     * {@return where in the bounce buffer a piece begins, an unsigned 32-bit number}
+     *
+     * @param slice 0 to 15
+     * @param piece 0 to 2047
+     */
+    public int sourceOffset(int slice, int piece) {
+        return (int) Words.INT.get(segment, SRC_OFF_0 + at(slice, piece));
+    }
+
+    /**
+     * {@return a piece's bytes}
+     *
+     * @param slice 0 to 15
+     * @param piece 0 to 2047
+     */
+    public int length(int slice, int piece) {
+        return (int) Words.INT.get(segment, LEN_0 + at(slice, piece));
+    }
+
+    /**
+     * {@return where in the slice a piece goes}
+     *
+     * @param slice 0 to 15
+     * @param piece 0 to 2047
+     */
+    public long targetOffset(int slice, int piece) {
+        return (long) Words.LONG.get(segment, DST_OFF_0 + at(slice, piece));
+    }
+
+    /**
+     * {@return how many pieces a slice has}
+     *
+     * @param slice 0 to 15
+     */
+    public long count(int slice) {
+        return (long) Words.LONG.get(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
+    }
+
+    /**
+     * Sets how many pieces a slice has.
+     *
+     * @param slice 0 to 15
+     * @param pieces at most {@link #MAX_PIECES}
+     */
+    public void count(int slice, long pieces) {
+        Words.LONG.set(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
+    }
+
+    /**
+     * Sets how many pieces a slice has, after its pieces: pairs with the tail's release that follows it, and with {@link #countAcquire}.
+     *
+     * @param slice 0 to 15
+     * @param pieces at most {@link #MAX_PIECES}
+     */
+    public void countRelease(int slice, long pieces) {
+        Words.LONG.setRelease(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
+    }
+
+    /**
+     * {@return how many pieces a slice has: they are seen then}
+     *
+     * @param slice 0 to 15
+     */
+    public long countAcquire(int slice) {
+        return (long) Words.LONG.getAcquire(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
+    }
+
+    private static long at(int slice, int piece) {
+        int index = Objects.checkIndex(slice, SLICES) * MAX_PIECES + Objects.checkIndex(piece, MAX_PIECES);
+        return index * PIECE_BYTES;
+    }
+
+    private static long pieceOffset(String field) {
+        return netUnpackMeta.layout()
+                .byteOffset(
+                        groupElement("mem"),
+                        sequenceElement(0),
+                        sequenceElement(0),
+                        groupElement("piece"),
+                        groupElement(field));
+    }
+}

@@ -1,0 +1,159 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.ncclDevWorkBatch;
+
+/**
+ * {@code ncclDevWorkBatch}: some of a channel's work items, all of one type and run by one function.
+ *
+ * <pre>
+ *    0                                    4              8                      16
+ *    +------------------------------------+--------------+-----------------------+
+ *    | nextJump:14 extends:1 type:2 fn:15 | offsetBase   | offsetBitset          |
+ *    +------------------------------------+--------------+-----------------------+
+ *      u32, from bit 0 up                   u32            u64
+ * </pre>
+ *
+ * <p>Batches lie behind the {@linkplain KernelArguments kernel's arguments}: block {@code b}'s first is number {@code b}, and {@code nextJump} leads from one to the next.
+ * Bit {@code i} of the set says that an item lies at {@code offsetBase + i * itemBytes}. A batch that the next one extends is merged with it.
+ *
+ * <p>The host writes batches before it launches the kernel, which only reads them: all accesses are plain, and the launch is what orders them. Facts: NCCL 2.28 {@code
+ * device.h}, {@code enqueue.cc}, {@code device/common.h}.
+ */
+public final class WorkBatch {
+    /** The struct's size. */
+    public static final int BYTES = (int) ncclDevWorkBatch.sizeof();
+    /** The most bytes of items in a batch, with all that extend it. */
+    public static final int MAX_ITEM_BYTES = device_h.NCCL_MAX_DEV_WORK_BATCH_BYTES();
+    /** The most point-to-point items in a batch, with all that extend it. */
+    public static final int MAX_POINT_TO_POINT = device_h.NCCL_MAX_DEV_WORK_P2P_PER_BATCH();
+    /** Bits of the set. */
+    public static final int MAX_ITEMS = Long.SIZE;
+    /** The largest function number. */
+    public static final int MAX_FUNCTION = mask(device_h.MILLRACE_BATCH_FUNC_ID_BITS());
+    /** The longest way to the next batch. */
+    public static final int MAX_JUMP = mask(device_h.MILLRACE_BATCH_NEXT_JUMP_BITS());
+
+    private static final int EXTENDS = device_h.MILLRACE_BATCH_NEXT_EXTENDS();
+    private static final int TYPE_SHIFT = device_h.MILLRACE_BATCH_WORK_TYPE_SHIFT();
+    private static final int TYPE_MASK = mask(device_h.MILLRACE_BATCH_WORK_TYPE_BITS());
+    private static final int FUNCTION_SHIFT = device_h.MILLRACE_BATCH_FUNC_ID_SHIFT();
+    private static final long FLAGS = offset("flags");
+    private static final long OFFSET_BASE = offset("offsetBase");
+    private static final long OFFSET_BITSET = offset("offsetBitset");
+
+    private WorkBatch() {
+    }
+
+    /**
+     * Writes a batch that is the last of its channel's list.
+     *
+     * @param memory     where batches lie
+     * @param at         offset of this one
+     * @param type       what its items are
+     * @param function   number of the device function that runs them, 0 to {@link #MAX_FUNCTION}
+     * @param offsetBase where the first item lies, modulo 2<sup>32</sup>
+     * @param items      the set of items
+     */
+    public static void set(MemorySegment memory, long at, WorkType type, int function, int offsetBase, long items) {
+        Words.INT.set(memory, at + FLAGS, type.code() << TYPE_SHIFT | function << FUNCTION_SHIFT);
+        Words.INT.set(memory, at + OFFSET_BASE, offsetBase);
+        Words.LONG.set(memory, at + OFFSET_BITSET, items);
+    }
+
+    /**
+     * Chains a batch to the next of its channel.
+     *
+     * @param memory  where batches lie
+     * @param at      offset of the batch
+     * @param jump    how many batches further the next one lies, 1 to {@link #MAX_JUMP}
+     * @param extended whether the next one's items belong to this batch
+     */
+    public static void link(MemorySegment memory, long at, int jump, boolean extended) {
+        int flags = (int) Words.INT.get(memory, at + FLAGS) & ~(MAX_JUMP | EXTENDS);
+        Words.INT.set(memory, at + FLAGS, flags | jump | (extended ? EXTENDS : 0));
+    }
+
+    /**
+     * Moves where a batch's items lie, as when they are placed in a FIFO.
+     *
+     * @param memory where batches lie
+     * @param at     offset of the batch
+     * @param bytes  how far, modulo 2<sup>32</sup>
+     */
+    public static void move(MemorySegment memory, long at, int bytes) {
+        Words.INT.set(memory, at + OFFSET_BASE, offsetBase(memory, at) + bytes);
+    }
+
+    /**
+     * {@return how many batches further the next one of the channel lies; 0 if there is none}
+     *
+     * @param memory where batches lie
+     * @param at     offset of the batch
+     */
+    public static int nextJump(MemorySegment memory, long at) {
+        return (int) Words.INT.get(memory, at + FLAGS) & MAX_JUMP;
+    }
+
+    /**
+     * {@return whether the next batch's items belong to this one}
+     *
+     * @param memory where batches lie
+     * @param at     offset of the batch
+     */
+    public static boolean nextExtends(MemorySegment memory, long at) {
+        return ((int) Words.INT.get(memory, at + FLAGS) & EXTENDS) != 0;
+    }
+
+    /**
+     * {@return what the items are}
+     *
+     * @param memory where batches lie
+     * @param at     offset of the batch
+     * @throws IllegalArgumentException if the type is none of NCCL's
+     */
+    public static WorkType type(MemorySegment memory, long at) {
+        return WorkType.of((int) Words.INT.get(memory, at + FLAGS) >>> TYPE_SHIFT & TYPE_MASK);
+    }
+
+    /**
+     * {@return the number of the device function that runs the items}
+     *
+     * @param memory where batches lie
+     * @param at     offset of the batch
+     */
+    public static int function(MemorySegment memory, long at) {
+        return (int) Words.INT.get(memory, at + FLAGS) >>> FUNCTION_SHIFT;
+    }
+
+    /**
+     * {@return where the first item lies, modulo 2<sup>32</sup>}
+     *
+     * @param memory where batches lie
+     * @param at     offset of the batch
+     */
+    public static int offsetBase(MemorySegment memory, long at) {
+        return (int) Words.INT.get(memory, at + OFFSET_BASE);
+    }
+
+    /**
+     * {@return the set of items}
+     *
+     * @param memory where batches lie
+     * @param at     offset of the batch
+     */
+    public static long offsetBitset(MemorySegment memory, long at) {
+        return (long) Words.LONG.get(memory, at + OFFSET_BITSET);
+    }
+
+    private static int mask(int bits) {
+        return (1 << bits) - 1;
+    }
+
+    private static long offset(String field) {
+        return ncclDevWorkBatch.layout().byteOffset(groupElement(field));
+    }
+}

@@ -1,0 +1,82 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.ncclDevProfiler;
+import org.millrace.ffi.device.ncclDevProfilerSlot;
+
+/**
+ * {@code ncclDevProfiler}: when a channel's work began, or when it was complete; one for each.
+ *
+ * <pre>
+ *    0          8           16                                1024
+ *    +----------+-----------+---------- - - - - - ------------+
+ *    | counter  | timestamp |       slots 1 to 63             |
+ *    +----------+-----------+---------- - - - - - ------------+
+ *      u64        u64
+ * </pre>
+ *
+ * <p>Work number {@code n}, from 1 on, lies in slot {@code n % 64}. The kernel stores the time, then releases the number; a host that reads the number with acquire sees
+ * the time of this work, or, if the slot was taken again meanwhile, that of a later one: it reads the number once more behind the time. Facts: NCCL 2.28 {@code
+ * device.h}, {@code device/common.h}.
+ */
+public final class WorkCounters {
+    /** The struct's size. */
+    public static final long BYTES = ncclDevProfiler.sizeof();
+    /** Work that is remembered. */
+    public static final int SLOTS = device_h.MAX_PROFILER_EVENTS_PER_CHANNEL();
+
+    private static final long SLOT_BYTES = ncclDevProfilerSlot.sizeof();
+    private static final long COUNTER = ncclDevProfilerSlot.layout().byteOffset(groupElement("counter"));
+    private static final long TIMESTAMP = ncclDevProfilerSlot.layout().byteOffset(groupElement("timestamp"));
+
+    private final MemorySegment segment;
+
+    private WorkCounters(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of a channel's counters}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to 8
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static WorkCounters of(MemorySegment segment) {
+        return new WorkCounters(Words.checked("ncclDevProfiler", segment, BYTES, Long.BYTES));
+    }
+
+    /**
+     * Notes a work; called by the kernel.
+     *
+     * @param number    of the work
+     * @param timestamp ns
+     */
+    public void note(long number, long timestamp) {
+        long slot = slot(number);
+        // Each release keeps the stores before it: a reader that finds the same number before and behind the time has the time of that number.
+        Words.LONG.setRelease(segment, slot + COUNTER, 0L);
+        Words.LONG.setRelease(segment, slot + TIMESTAMP, timestamp);
+        Words.LONG.setRelease(segment, slot + COUNTER, number);
+    }
+
+    /**
+     * {@return when a work was noted; -1 if it was not yet, or if later work has its slot}
+     *
+     * @param number of the work, 1 or more
+     */
+    public long timestamp(long number) {
+        long slot = slot(number);
+        if ((long) Words.LONG.getAcquire(segment, slot + COUNTER) != number) {
+            return -1;
+        }
+        long timestamp = (long) Words.LONG.getAcquire(segment, slot + TIMESTAMP);
+        return (long) Words.LONG.getAcquire(segment, slot + COUNTER) == number ? timestamp : -1;
+    }
+
+    private static long slot(long number) {
+        return Long.remainderUnsigned(number, SLOTS) * SLOT_BYTES;
+    }
+}

@@ -1,0 +1,10 @@
+/**
+ * The memory that NCCL's kernels and a proxy share, as descriptors: one class for each struct, which names the struct's
+ * fields, knows their offsets from the layouts generated of {@code headers/}, and says who writes each field, who reads
+ * it, and which order pairs with which. The order of an access is in its method's name: {@code headAcquire}, {@code
+ * tailRelease}; {@code Plain} is for a field's only writer, and for fields that another field's order publishes.
+ *
+ * <p>A descriptor is a view. It owns no memory, allocates nothing after it was made, checks its segment once, and may
+ * be used by any thread that may access the segment. Nothing here knows what a step means.
+ */
+package org.millrace.abi;

@@ -1,0 +1,26 @@
+package org.millrace.agent;
+
+/** Something that makes progress when it is asked to, and never blocks. */
+public interface Agent {
+
+    /**
+     * Does what can be done now.
+     *
+     * @return how much was done, in any unit; 0 if there was nothing to do
+     */
+    int doWork();
+
+    /**
+     * A name for the thread and for messages.
+     *
+     * @return for instance {@code "proxy-0"}
+     */
+    String name();
+
+    /**
+     * Tells the agent that a pass threw. Called on the agent's thread; the runner goes on afterwards.
+     *
+     * @param failure what {@link #doWork()} threw
+     */
+    void onFailure(Throwable failure);
+}

@@ -1,0 +1,80 @@
+package org.millrace.agent;
+
+import java.time.Duration;
+import org.millrace.MillraceException;
+
+/** Owns one daemon thread and runs an agent's passes on it until it is closed. */
+public final class AgentRunner implements AutoCloseable {
+
+    private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(10);
+
+    private final Agent agent;
+    private final IdleStrategy idleStrategy;
+    private final Thread thread;
+    private volatile boolean running = true;
+
+    private AgentRunner(Agent agent, IdleStrategy idleStrategy) {
+        this.agent = agent;
+        this.idleStrategy = idleStrategy;
+        this.thread = Thread.ofPlatform().daemon().name("millrace-" + agent.name()).unstarted(this::run);
+    }
+
+    /**
+     * Starts a thread for an agent.
+     *
+     * @param agent        whose passes are run
+     * @param idleStrategy what is done after each pass
+     * @return the running thread's handle
+     */
+    public static AgentRunner start(Agent agent, IdleStrategy idleStrategy) {
+        AgentRunner runner = new AgentRunner(agent, idleStrategy);
+        runner.thread.start();
+        return runner;
+    }
+
+    private void run() {
+        while (running) {
+            int work;
+            try {
+                work = agent.doWork();
+            } catch (Throwable failure) {
+                agent.onFailure(failure);
+                work = 0;
+            }
+            idleStrategy.idle(work);
+        }
+    }
+
+    /**
+     * The thread, for those who measure it.
+     *
+     * @return the agent's thread
+     */
+    public Thread thread() {
+        return thread;
+    }
+
+    /**
+     * Stops after the current pass and waits for the thread. Called from the agent's own thread it only asks.
+     *
+     * @throws MillraceException if the thread is still in its pass after ten seconds
+     */
+    @Override
+    public void close() {
+        running = false;
+        if (Thread.currentThread() == thread) {
+            return;
+        }
+        boolean interrupted = false;
+        try {
+            if (!thread.join(CLOSE_DEADLINE)) {
+                throw new MillraceException("thread " + thread.getName() + " did not stop within " + CLOSE_DEADLINE.toSeconds() + " s: a pass of its agent does not return");
+            }
+        } catch (InterruptedException e) {
+            interrupted = true;
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

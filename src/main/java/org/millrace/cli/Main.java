@@ -1,0 +1,68 @@
+package org.millrace.cli;
+
+import java.io.PrintWriter;
+import org.millrace.config.ConfigurationException;
+import picocli.CommandLine;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.RunLast;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/** Entry point of {@code java -jar millrace.jar}. Exit status: 0 success, 1 a failure or wrong values, 2 wrong usage. */
+public final class Main {
+
+    private Main() {
+    }
+
+    /**
+     * Runs a command and ends the process.
+     *
+     * @param arguments what stands behind {@code millrace}
+     */
+    public static void main(String[] arguments) {
+        System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), arguments));
+    }
+
+    /**
+     * Runs a command.
+     *
+     * @param out       where results go
+     * @param err       where messages go
+     * @param arguments what stands behind {@code millrace}
+     * @return the exit status
+     */
+    public static int run(PrintWriter out, PrintWriter err, String... arguments) {
+        MillraceCommand command = new MillraceCommand();
+        return new CommandLine(command)
+                .setOut(out)
+                .setErr(err)
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setParameterExceptionHandler(Main::usageError)
+                .setExecutionExceptionHandler((failure, commandLine, parsed) -> failure(failure, commandLine, command.stackTraces))
+                .setExecutionStrategy(parsed -> {
+                    command.prepareLogging();
+                    return new RunLast().execute(parsed);
+                })
+                .execute(arguments);
+    }
+
+    private static int usageError(ParameterException failure, String[] arguments) {
+        CommandLine commandLine = failure.getCommandLine();
+        PrintWriter err = commandLine.getErr();
+        err.println("millrace: " + failure.getMessage());
+        UnmatchedArgumentException.printSuggestions(failure, err);
+        err.println("Try '" + commandLine.getCommandSpec().qualifiedName() + " --help'.");
+        return ExitCode.USAGE;
+    }
+
+    private static int failure(Exception failure, CommandLine commandLine, boolean stackTraces) {
+        PrintWriter err = commandLine.getErr();
+        err.println("millrace: " + FailureText.of(failure));
+        if (stackTraces) {
+            failure.printStackTrace(err);
+        } else if (FailureText.isUnexpected(failure)) {
+            err.println("Run the same with --stacktrace to see where this happened.");
+        }
+        return failure instanceof ConfigurationException ? ExitCode.USAGE : ExitCode.SOFTWARE;
+    }
+}

@@ -1,0 +1,82 @@
+package org.millrace.cli;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.millrace.cli.doctor.DoctorCommand;
+import org.millrace.cli.gin.GinCommand;
+import org.millrace.cli.matrix.MatrixCommand;
+import org.millrace.cli.perf.PerfCommand;
+import org.millrace.cli.plugin.PluginCommand;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.Spec;
+
+/** The command {@code millrace} and the options that all its commands have. */
+@Command(
+        name = "millrace",
+        description = "NCCL for Java, and NCCL's network proxy in Java.",
+        synopsisSubcommandLabel = "COMMAND",
+        versionProvider = Version.class,
+        subcommands = {PerfCommand.class, MatrixCommand.class, DoctorCommand.class, GinCommand.class, PluginCommand.class},
+        exitCodeListHeading = "%nExit status:%n",
+        exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
+public final class MillraceCommand implements Runnable {
+
+    @Spec
+    private CommandSpec spec;
+
+    @Option(names = {"-h", "--help"}, usageHelp = true, scope = ScopeType.INHERIT, description = "Show this help.")
+    private boolean help;
+
+    @Option(names = {"-V", "--version"}, versionHelp = true, description = "Show the version.")
+    private boolean version;
+
+    @Option(names = "--stacktrace", scope = ScopeType.INHERIT, description = "Show where in the program a failure happened.")
+    boolean stackTraces;
+
+    @Option(names = "-D", paramLabel = "NAME=VALUE", scope = ScopeType.INHERIT,
+            description = "Set a setting, stronger than the environment; 'millrace doctor' shows them all.")
+    private Map<String, String> settings = new LinkedHashMap<>();
+
+    /** For picocli. */
+    public MillraceCommand() {
+    }
+
+    /**
+     * The settings of the command line.
+     *
+     * @return a copy; names are those of the environment variables
+     */
+    public Map<String, String> settings() {
+        return new LinkedHashMap<>(settings);
+    }
+
+    /**
+     * Whether failures are shown with stack traces.
+     *
+     * @return true if the user asked for it
+     */
+    public boolean stackTraces() {
+        return stackTraces;
+    }
+
+    /** Must run before the first logger is made. */
+    void prepareLogging() {
+        try {
+            Logging.configure(Configuration.load(settings).get(Settings.LOG_LEVEL));
+        } catch (IllegalArgumentException refused) {
+            // doctor explains what is wrong with the settings; every other command reads them again and fails
+            Logging.configure(Settings.LOG_LEVEL.defaultValue());
+        }
+    }
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+    }
+}

@@ -1,0 +1,97 @@
+package org.millrace.cli.doctor;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.millrace.cli.FailureText;
+import org.millrace.cli.MillraceCommand;
+import org.millrace.cli.Version;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace doctor}. */
+@Command(name = "doctor", description = {"Say what was found on this machine, and what to do about the rest.",
+    "Ends with status 0 if at least the emulated device works and every setting is usable."})
+public final class DoctorCommand implements Callable<Integer> {
+
+    @Spec
+    private CommandSpec spec;
+
+    @ParentCommand
+    private MillraceCommand parent;
+
+    @Option(names = "--probe", hidden = true)
+    private Probe probe;
+
+    /** For picocli. */
+    public DoctorCommand() {
+    }
+
+    @Override
+    public Integer call() {
+        if (probe != null) {
+            probe.run(parent.settings());
+            return ExitCode.OK;
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        out.println("millrace " + Version.millrace());
+        NativeChecks natives = new NativeChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
+        machine(parent.settings()).forEach(check -> report(out, check));
+        natives.list().forEach(check -> report(out, check));
+        boolean works = report(out, emulatedDevice(parent.settings()));
+        boolean usable = reportSettings(out, parent.settings());
+        out.flush();
+        return works && usable ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    /** What is looked at, in this order. None of it decides whether Millrace is usable at all. */
+    private static List<Check> machine(Map<String, String> settings) {
+        return List.of(new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(), new SharedMemoryCheck(Path.of("/dev/shm")), new LimitsCheck(),
+                new RailsCheck(settings));
+    }
+
+    private static Check emulatedDevice(Map<String, String> settings) {
+        return new DeviceCheck("emulated device", "host", settings);
+    }
+
+    /** Prints what a check finds; true if it is found and works. */
+    static boolean report(PrintWriter out, Check check) {
+        Finding finding;
+        try {
+            finding = check.find();
+        } catch (RuntimeException | LinkageError failure) { // one that fails must not hide the others
+            finding = Finding.unusable("the check failed: " + FailureText.of(failure));
+        }
+        out.printf("%-16s %-10s %s%n", check.subject(), finding.state(), indent(finding.summary()));
+        finding.advice().forEach(line -> out.printf("%-27s > %s%n", "", indent(line)));
+        return finding.state() == Finding.State.WORKS;
+    }
+
+    private static String indent(String text) {
+        return text.replace("\n", "\n" + " ".repeat(30));
+    }
+
+    private static boolean reportSettings(PrintWriter out, Map<String, String> overrides) {
+        try {
+            Configuration configuration = Configuration.load(overrides);
+            out.println("settings (also as Java system properties: NCCL_BUFFSIZE is nccl.buffsize)");
+            for (Setting<?> setting : Settings.all()) {
+                out.printf("  %-26s %-10s %-40s %s%n", setting.name(), configuration.show(setting), configuration.origin(setting), setting.description());
+            }
+            return true;
+        } catch (ConfigurationException refused) {
+            out.printf("%-16s %-10s %s%n", "settings", Finding.State.UNUSABLE, indent(refused.getMessage()));
+            return false;
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package org.millrace.cli.doctor;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.millrace.MillraceException;
+import org.millrace.cli.JavaCommand;
+
+/** Another JVM that loads a library, and what became of it. */
+final class ProbeProcess {
+
+    /** A driver that brings up eight GPUs takes some seconds; one that takes longer is stuck. */
+    private static final long PATIENCE_SECONDS = 60;
+    private static final int SIGNALED = 128;
+
+    private final Probe probe;
+    private final Process process;
+
+    private ProbeProcess(Probe probe, Process process) {
+        this.probe = probe;
+        this.process = process;
+    }
+
+    /**
+     * Starts it.
+     *
+     * @param arguments those of this command line
+     */
+    static ProbeProcess start(Probe probe, List<String> arguments) {
+        List<String> all = new ArrayList<>(arguments);
+        all.addAll(List.of("--probe", probe.name()));
+        List<String> command = JavaCommand.of(all);
+        command.addAll(1, List.of("-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"));
+        try {
+            return new ProbeProcess(probe, new ProcessBuilder(command).redirectOutput(ProcessBuilder.Redirect.DISCARD).redirectError(ProcessBuilder.Redirect.DISCARD).start());
+        } catch (IOException failure) {
+            throw new MillraceException("no process can be started to try a library in: " + failure.getMessage(), failure);
+        }
+    }
+
+    /** Why the library must not be loaded here; empty if it did no harm there. */
+    Optional<Finding> harm() {
+        boolean ended = false;
+        try {
+            ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } finally {
+            process.destroyForcibly();
+        }
+        String remedy = "install it anew, or point at another one with " + probe.setting() + "=/path/to/library";
+        if (!ended) {
+            return Optional.of(Finding.unusable("a process that loads it does not come back within " + PATIENCE_SECONDS + " s", "does nvidia-smi answer? If so, " + remedy));
+        }
+        int status = process.exitValue();
+        if (status == 0) {
+            return Optional.empty();
+        }
+        String how = status > SIGNALED ? "signal " + (status - SIGNALED) : "exit status " + status;
+        return Optional.of(Finding.unusable("loading it ends the process (" + how + "): the file, or one that it loads, is damaged", remedy));
+    }
+}

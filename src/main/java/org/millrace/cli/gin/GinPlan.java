@@ -1,0 +1,35 @@
+package org.millrace.cli.gin;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.cli.gin.cuda.CudaGinPlan;
+
+/** What ranks do: the options of the command, decided. */
+record GinPlan(
+        int ranks, long minBytes, long maxBytes, int iterations, int contexts, int channels, long tokens, int batch, int experts, int tokenWords,
+                GinDescriptorFormat format, long seed) {
+
+    /** Bytes that a size is worth of iterations: large ones are repeated less often. */
+    private static final long VOLUME = 1L << 28;
+
+    List<Long> sizes() {
+        List<Long> sizes = new ArrayList<>();
+        for (long bytes = minBytes; bytes <= maxBytes; bytes = Math.max(1, bytes * 2)) {
+            sizes.add(bytes);
+        }
+        return sizes;
+    }
+
+    /** What ranks on GPUs do. */
+    CudaGinPlan onGpus(CudaGinPlan.Pattern pattern, Duration deadline) {
+        List<Long> sizes = pattern == CudaGinPlan.Pattern.SIGNAL ? List.of(0L) : sizes();
+        int parts = pattern == CudaGinPlan.Pattern.ALLTOALL ? ranks : 1;
+        return new CudaGinPlan(pattern, ranks, contexts, sizes.stream().map(bytes -> new CudaGinPlan.Case(bytes, iterations(bytes * parts))).toList(), deadline);
+    }
+
+    int iterations(long bytes) {
+        return (int) Math.max(1, Math.min(iterations, VOLUME / Math.max(1, bytes)));
+    }
+}

@@ -1,0 +1,101 @@
+package org.millrace.cli.gin;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.millrace.MillraceException;
+import org.millrace.cli.FailureText;
+import org.millrace.config.DurationType;
+import org.millrace.engine.GinRank;
+
+/** Ranks as threads, from their meeting to their end. */
+final class GinRun implements AutoCloseable {
+
+    private static final Duration SETTLE = Duration.ofSeconds(5);
+
+    /** What a rank threw. */
+    private record Failure(int rank, Throwable thrown) {
+    }
+
+    private final Path directory;
+    private final GinPlan plan;
+    private final Map<String, String> settings;
+    private final ConcurrentLinkedQueue<Failure> failures = new ConcurrentLinkedQueue<>();
+    private final ConcurrentLinkedQueue<GinRank> joined = new ConcurrentLinkedQueue<>();
+
+    GinRun(Path directory, GinPlan plan, Map<String, String> settings) {
+        this.directory = directory;
+        this.plan = plan;
+        this.settings = settings;
+    }
+
+    /** Runs all ranks; false if one failed, which has been said then. */
+    boolean run(GinPattern pattern, Duration deadline, PrintWriter out, PrintWriter err, boolean traces) {
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < plan.ranks(); i++) {
+            int rank = i;
+            threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).start(() -> rank(pattern, rank, out)));
+        }
+        if (!await(threads, deadline)) {
+            MillraceException late = new MillraceException("not finished after " + DurationType.text(deadline) + " (--deadline)");
+            failures.add(new Failure(-1, late));
+            joined.forEach(rank -> rank.communicator().fail(late));
+            await(threads, SETTLE);
+        }
+        for (Failure failure : failures) {
+            err.println("millrace: " + (failure.rank < 0 ? "" : "rank " + failure.rank + ": ") + FailureText.of(failure.thrown));
+            if (traces) {
+                failure.thrown.printStackTrace(err);
+            }
+        }
+        err.flush();
+        return failures.isEmpty();
+    }
+
+    private void rank(GinPattern pattern, int number, PrintWriter out) {
+        try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join("file:" + directory.resolve("rendezvous"), number, plan.ranks(), settings)) {
+            joined.add(rank);
+            try {
+                pattern.run(plan, rank, arena, out);
+                rank.barrier();
+            } catch (Throwable thrown) {
+                rank.communicator().fail(thrown); // the other ranks are not to wait for this one
+                throw thrown;
+            }
+        } catch (Throwable thrown) { // whatever it is, it ends the run
+            failures.add(new Failure(number, thrown));
+        }
+    }
+
+    private static boolean await(List<Thread> threads, Duration patience) {
+        long end = System.nanoTime() + patience.toNanos();
+        try {
+            for (Thread thread : threads) {
+                if (!thread.join(Duration.ofNanos(Math.max(0, end - System.nanoTime())))) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    @Override
+    public void close() {
+        try {
+            Files.deleteIfExists(directory.resolve("rendezvous"));
+            Files.deleteIfExists(directory);
+        } catch (IOException failure) {
+            System.err.println("millrace: " + directory + " is left behind: " + failure);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package org.millrace.cli.gin;
+
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.millrace.MillraceException;
+import org.millrace.device.host.gin.GinDeviceCommunicator;
+import org.millrace.device.host.gin.GinRequirements;
+import org.millrace.device.host.gin.GinTeam;
+import org.millrace.device.host.gin.HostGin;
+import org.millrace.device.host.gin.RemoteAction;
+import org.millrace.engine.GinRank;
+
+/** Puts, or signals alone, to and fro between ranks 0 and 1. */
+final class PingPong {
+
+    private final GinPlan plan;
+    private final GinRank rank;
+    private final PrintWriter out;
+    private final boolean puts;
+    private final GinRank.LocalWindow source;
+    private final GinRank.LocalWindow target;
+    private final GinDeviceCommunicator device;
+    private final HostGin gin;
+    private final GinTeam world;
+    private long rounds;
+
+    PingPong(GinPlan plan, GinRank rank, Arena arena, PrintWriter out, boolean puts) {
+        this.plan = plan;
+        this.rank = rank;
+        this.out = out;
+        this.puts = puts;
+        long bytes = puts ? Math.max(plan.maxBytes(), 1) : 1;
+        source = rank.window(arena, bytes);
+        target = rank.window(arena, bytes);
+        device = rank.device(GinRequirements.of(plan.contexts(), 1, 0).withFormat(plan.format()));
+        gin = new HostGin(device, 0);
+        world = device.world();
+    }
+
+    void run() {
+        if (world.rank() > 1) {
+            return; // the others only are there
+        }
+        if (world.rank() == 0) {
+            out.printf("%12s %12s %12s %12s%n", "bytes", "iterations", "us one way", "GB/s");
+        }
+        for (long bytes : puts ? plan.sizes() : List.of(0L)) {
+            int iterations = plan.iterations(bytes);
+            source.memory().asSlice(0, bytes).fill((byte) (bytes % 251 + world.rank() + 1));
+            rounds(bytes, Math.max(1, iterations / 5));
+            long begin = System.nanoTime();
+            rounds(bytes, iterations);
+            double micros = (System.nanoTime() - begin) / 1e3 / iterations / 2;
+            check(bytes);
+            if (world.rank() == 0) {
+                out.printf("%12d %12d %12.2f %12.3f%n", bytes, iterations, micros, bytes / micros / 1e3);
+                out.flush();
+            }
+        }
+    }
+
+    private void rounds(long bytes, int count) {
+        int peer = 1 - world.rank();
+        for (int i = 0; i < count; i++) {
+            rounds++;
+            if (world.rank() == 1) {
+                gin.waitSignal(0, rounds);
+            }
+            if (bytes > 0) {
+                gin.put(world, peer, target.window(), 0, source.window(), 0, bytes, RemoteAction.increment(0), -1);
+            } else {
+                gin.signal(world, peer, RemoteAction.increment(0));
+            }
+            if (world.rank() == 0) {
+                gin.waitSignal(0, rounds);
+            }
+        }
+    }
+
+    private void check(long bytes) {
+        byte expected = (byte) (bytes % 251 + 1 - world.rank() + 1);
+        MemorySegment arrived = target.memory().asSlice(0, bytes);
+        for (long at = 0; at < bytes; at++) {
+            if (arrived.get(java.lang.foreign.ValueLayout.JAVA_BYTE, at) != expected) {
+                throw new MillraceException("rank " + world.rank() + ", " + bytes + " bytes: byte " + at + " is wrong");
+            }
+        }
+        gin.flush();
+        rounds(0, 1); // rank 1 has checked before rank 0 writes again
+    }
+}

@@ -1,0 +1,154 @@
+package org.millrace.cli.matrix;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Function;
+import org.millrace.MillraceException;
+import org.millrace.Operation;
+import org.millrace.cli.Converters;
+import org.millrace.cli.MillraceCommand;
+import org.millrace.cli.perf.RankMain;
+import org.millrace.config.Configuration;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace matrix}. */
+@Command(
+        name = "matrix",
+        description = {"Run every collective over every transport, in every protocol and mode, with threads and processes, on the emulated device, and check every result.",
+            "A cell counts only if the communicator says that what was asked for is what ran; if it is not, its reason is printed."},
+        sortOptions = false)
+public final class MatrixCommand implements Callable<Integer> {
+
+    private static final int QUICK_GROUPS = 6;
+
+    @Spec
+    private CommandSpec spec;
+
+    @ParentCommand
+    private MillraceCommand parent;
+
+    @Option(names = "--collective", paramLabel = "NAME", split = ",", description = "Only these, with commas between.")
+    private List<String> collectives = List.of();
+
+    @Option(names = "--transport", paramLabel = "NAME", split = ",", description = "Only these, as in P2P, 'SHM by copy', 'NET socket', COLLNET.")
+    private List<String> transports = List.of();
+
+    @Option(names = "--protocol", paramLabel = "NAME", split = ",", description = "Only these: LL, LL128, Simple.")
+    private List<String> protocols = List.of();
+
+    @Option(names = "--mode", paramLabel = "NAME", split = ",", description = "Only these: NORMAL, OFFSET, PTR.")
+    private List<String> modes = List.of();
+
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Count.class, description = "Numbers of ranks (default: 2,3,5,8; with --quick 2,3).")
+    private List<Integer> ranks = List.of();
+
+    @Option(names = "--processes", paramLabel = "0|1", arity = "1", converter = Converters.Flag.class, description = "1: ranks are processes only; 0: threads only (default: both).")
+    private Boolean processes;
+
+    @Option(names = "--quick", description = "Some cells of 2 and 3 ranks, picked by the seed.")
+    private boolean quick;
+
+    @Option(names = "--seed", paramLabel = "N", description = "What data, types and samples are made from (default: different every time; printed).")
+    private Long seed;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the results there too, for programs.")
+    private Path json;
+
+    @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "1h", converter = Converters.Time.class,
+            description = "End the run after this, finished or not (default: ${DEFAULT-VALUE}).")
+    private Duration deadline;
+
+    @Option(names = "--worker-rank", hidden = true)
+    private Integer workerRank;
+
+    /** Number of ranks, a colon, and where they meet. */
+    @Option(names = "--worker-rendezvous", hidden = true)
+    private String workerRendezvous;
+
+    /** For picocli. */
+    public MatrixCommand() {
+    }
+
+    @Override
+    public Integer call() {
+        long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
+        MatrixPlan plan = MatrixPlan.of(selected(), chosen);
+        Map<String, String> settings = parent.settings();
+        Configuration.load(settings); // what is wrong with them is said once, and not by every rank
+        if (workerRank != null) {
+            String[] where = workerRendezvous.split(":", 2);
+            List<Group> groups = plan.groups(Integer.parseInt(where[0]), true);
+            RankMain.run(events -> new MatrixWorker(groups, workerRank, where[1], settings, chosen, events));
+            return ExitCode.OK; // the parent knows better
+        }
+        long start = System.nanoTime();
+        List<CellResult> results = new MatrixRun(plan, settings, (rank, rendezvous) -> workerArguments(rank, rendezvous, chosen), spec.commandLine().getErr(), deadline).run();
+        double seconds = (System.nanoTime() - start) / 1e9;
+        PrintWriter out = spec.commandLine().getOut();
+        new MatrixTable(out, results).print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
+        writeJson(MatrixJson.write(plan, results, seconds));
+        return results.stream().allMatch(result -> result.wrong() == 0 && result.failure().isEmpty()) ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    private MatrixPlan.Selected selected() {
+        require(json == null || json.toAbsolutePath().getParent().toFile().isDirectory(), "--json " + json + ": the directory does not exist");
+        List<Integer> counts = !ranks.isEmpty() ? ranks : quick ? List.of(2, 3) : List.of(2, 3, 5, 8);
+        require(counts.stream().allMatch(count -> count >= 2), "one rank has nobody to send to: --ranks must be 2 or more");
+        return new MatrixPlan.Selected(select("--collective", List.of(Operation.values()), collectives, Operation::label), select("--transport", Way.all(), transports, Way::label),
+                select("--protocol", MatrixPlan.PROTOCOLS, protocols, name -> name), select("--mode", List.of(Mode.values()), modes, Mode::name), counts,
+                processes == null ? List.of(false, true) : List.of(processes), quick ? QUICK_GROUPS : 0);
+    }
+
+    private <T> List<T> select(String option, List<T> all, List<String> names, Function<T, String> label) {
+        List<T> selected = new ArrayList<>();
+        for (String name : names) {
+            List<T> found = all.stream().filter(each -> label.apply(each).equalsIgnoreCase(name.strip())).toList();
+            require(!found.isEmpty(), option + ": there is no '" + name.strip() + "'; allowed: " + String.join(", ", all.stream().map(label).toList()));
+            selected.addAll(found);
+        }
+        return names.isEmpty() ? all : selected;
+    }
+
+    /** The arguments of this process and those that make it a rank: it then derives the same plan. */
+    private List<String> workerArguments(int rank, String rendezvous, long chosen) {
+        List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
+        arguments.addAll(Arrays.asList("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));
+        if (seed == null) {
+            arguments.addAll(List.of("--seed", String.valueOf(chosen)));
+        }
+        return arguments;
+    }
+
+    private void writeJson(String text) {
+        if (json == null) {
+            return;
+        }
+        try {
+            Files.writeString(json, text);
+        } catch (IOException failure) {
+            throw new MillraceException("--json " + json + " cannot be written: " + failure, failure);
+        }
+    }
+
+    private void require(boolean condition, String otherwise) {
+        if (!condition) {
+            throw new ParameterException(spec.commandLine(), otherwise);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package org.millrace.cli.matrix;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.millrace.Operation;
+
+/**
+ * All groups, the same in every process: it follows from the command line alone.
+ *
+ * @param groups in the order in which they run
+ * @param seed   what data and samples are made from
+ */
+record MatrixPlan(List<Group> groups, long seed) {
+
+    static final List<String> PROTOCOLS = List.of("LL", "LL128", "Simple");
+
+    /**
+     * What is selected.
+     *
+     * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
+     */
+    record Selected(List<Operation> collectives, List<Way> ways, List<String> protocols, List<Mode> modes, List<Integer> ranks, List<Boolean> processes, int sample) {
+    }
+
+    static MatrixPlan of(Selected selected, long seed) {
+        Builder builder = new Builder(selected.collectives);
+        Random random = new Random(seed);
+        for (boolean processes : selected.processes) {
+            for (int ranks : selected.ranks) {
+                List<Group> some = new ArrayList<>(builder.groups(selected, ranks, processes));
+                if (selected.sample > 0) {
+                    Collections.shuffle(some, random);
+                    some = some.subList(0, Math.min(selected.sample, some.size()));
+                }
+                builder.take(some);
+            }
+        }
+        return new MatrixPlan(List.copyOf(builder.taken), seed);
+    }
+
+    List<Group> groups(int ranks, boolean processes) {
+        return groups.stream().filter(group -> group.ranks() == ranks && group.processes() == processes).toList();
+    }
+
+    /** Numbers groups and cells. */
+    private static final class Builder {
+
+        private final List<Operation> collectives;
+        private final List<Group> taken = new ArrayList<>();
+        private int cells;
+
+        Builder(List<Operation> collectives) {
+            this.collectives = collectives;
+        }
+
+        List<Group> groups(Selected selected, int ranks, boolean processes) {
+            List<Group> groups = new ArrayList<>();
+            for (Way way : selected.ways) {
+                for (String algorithm : way.algorithms()) {
+                    for (Mode mode : selected.modes) {
+                        selected.protocols.forEach(protocol -> groups.add(new Group(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
+                    }
+                }
+            }
+            return groups;
+        }
+
+        void take(List<Group> some) {
+            for (Group each : some) {
+                List<Cell> own = collectives.stream().map(operation -> new Cell(cells++, operation)).toList();
+                taken.add(new Group(taken.size(), each.ranks(), each.processes(), each.way(), each.algorithm(), each.protocol(), each.mode(), own));
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+package org.millrace.cli.matrix;
+
+import java.util.Map;
+
+/** Where data lies while it travels, as {@link org.millrace.Route#mode} has it. */
+enum Mode {
+    /** In a connection's own slots. */
+    NORMAL,
+    /** In slots that connections share. */
+    OFFSET,
+    /** In operands that are registered. */
+    PTR;
+
+    Map<String, String> settings() {
+        return Map.of("NCCL_NET_SHARED_BUFFERS", this == OFFSET ? "1" : "0");
+    }
+}

@@ -1,0 +1,117 @@
+package org.millrace.cli.perf;
+
+import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
+import org.millrace.Communicator;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** The part of a run for which there is a communicator. */
+final class Measurement {
+
+    /** Operations before the first case, so that the first lines do not show how fast the JVM interprets: about as many as make it compile. */
+    private static final int SMALL_STARTERS = 300;
+    private static final int LARGE_STARTERS = 10;
+    private static final long LARGE_STARTER_BYTES = 1 << 20;
+
+    private final PerfPlan plan;
+    private final int rank;
+    private final Communicator communicator;
+    private final Stream stream;
+    private final OperandMemory memory;
+    private final MemorySegment send;
+    private final MemorySegment receive;
+    private final Deadline deadline;
+    /** Wrong elements that no line of the table has shown yet. */
+    private long wrongSoFar;
+    private long checked;
+
+    /**
+     * A measurement.
+     *
+     * @param send    has room for the largest operand
+     * @param receive has room for the largest operand
+     */
+    Measurement(PerfPlan plan, Communicator communicator, Stream stream, OperandMemory memory, MemorySegment send, MemorySegment receive, Deadline deadline) {
+        this.plan = plan;
+        this.rank = communicator.rank();
+        this.communicator = communicator;
+        this.stream = stream;
+        this.memory = memory;
+        this.send = send;
+        this.receive = receive;
+        this.deadline = deadline;
+    }
+
+    /** Measures all lines. */
+    void run(Consumer<RankEvent> events) {
+        PerfCase first = plan.cases().getFirst();
+        starters(first, plan.smallestBytes(), SMALL_STARTERS);
+        starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS);
+        for (PerfCase line : plan.cases()) {
+            events.accept(new RankEvent.Measured(rank, line.index(), sample(line, false), sample(line, true)));
+        }
+    }
+
+    private void starters(PerfCase like, long bytes, int operations) {
+        int parts = plan.collective().parts(plan.ranks());
+        run(Placed.of(new PerfCase(0, like.type(), like.reduction(), bytes / like.type().bytes() / parts * parts, 0, operations), plan, rank, send, receive), operations);
+    }
+
+    /** One operation on fresh operands; the number of its wrong elements. */
+    long check(PerfCase line, boolean inPlace) {
+        return wrong(Placed.of(line, plan, rank, send, inPlace ? send : receive), Reference.of(line.type()), Operands.of(plan.seed(), line.index(), inPlace));
+    }
+
+    private Sample sample(PerfCase line, boolean inPlace) {
+        if (inPlace && !plan.collective().hasInPlace()) {
+            return Sample.NONE;
+        }
+        Placed placed = Placed.of(line, plan, rank, send, inPlace ? send : receive);
+        Reference reference = plan.check() ? Reference.of(line.type()) : null;
+        if (reference != null) {
+            memory.fill(placed.from(), line, reference, Operands.of(~plan.seed(), line.index(), inPlace));
+        }
+        run(placed, line.warmup());
+        long start = System.nanoTime();
+        run(placed, line.iterations());
+        double nanos = (double) (System.nanoTime() - start) / line.iterations();
+        if (reference == null) {
+            return new Sample(nanos, Sample.UNCHECKED);
+        }
+        long wrong = wrongSoFar + wrong(placed, reference, Operands.of(plan.seed(), line.index(), inPlace));
+        wrongSoFar = 0;
+        return new Sample(nanos, wrong);
+    }
+
+    /** Operations one behind the other; or, where every one is checked, one at a time. */
+    private void run(Placed placed, int operations) {
+        if (plan.checking() != Checking.EVERY) {
+            enqueue(placed, operations);
+            return;
+        }
+        Reference reference = Reference.of(placed.line().type());
+        for (int i = 0; i < operations; i++) {
+            wrongSoFar += wrong(placed, reference, Operands.of(plan.seed() + ++checked, placed.line().index(), placed.isInPlace()));
+        }
+    }
+
+    /** One more operation, on operands that the timed ones have not seen: what they left cannot pass for its result. */
+    private long wrong(Placed placed, Reference reference, Operands operands) {
+        if (!placed.isSame()) {
+            memory.poison(placed.to(), placed.line());
+        }
+        memory.fill(placed.from(), placed.line(), reference, operands);
+        enqueue(placed, 1);
+        return memory.countWrong(placed.to(), placed.line(), reference, operands, plan.collective().result(rank, plan.ranks(), placed.count()));
+    }
+
+    /** Operations one behind the other, and waits for the last. */
+    private void enqueue(Placed placed, int operations) {
+        ReduceOp op = placed.line().reduction().operation(rank);
+        for (int i = 0; i < operations; i++) {
+            plan.collective().enqueue(communicator, placed.from(), placed.to(), placed.count(), placed.line().type(), op, stream);
+        }
+        stream.synchronize(deadline.remaining());
+    }
+}

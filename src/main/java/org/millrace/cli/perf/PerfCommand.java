@@ -1,0 +1,151 @@
+package org.millrace.cli.perf;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ThreadLocalRandom;
+import org.millrace.Millrace;
+import org.millrace.MillraceException;
+import org.millrace.cli.JavaCommand;
+import org.millrace.cli.MillraceCommand;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace perf COLLECTIVE}. */
+@Command(
+        name = "perf",
+        description = {"Measure a collective and check its results.",
+            "On GPUs (--device cuda) every rank is a process with a GPU and an NCCL_HOSTID of its own, so that NCCL takes it for a host and uses the network; set NCCL_HOSTID yourself"
+                + " to have all ranks on one host.", "Times are those of one operation, averaged over the iterations, of the slowest rank. What is checked is one more operation on fresh random data."},
+        sortOptions = false)
+public final class PerfCommand implements Callable<Integer> {
+
+    /** The device on which ranks are always processes: NCCL's hosts are processes', as its host id is a variable of the environment. */
+    private static final String GPU = "cuda";
+
+    @Spec
+    private CommandSpec spec;
+
+    @ParentCommand
+    private MillraceCommand parent;
+
+    @Mixin
+    private PerfOptions options;
+
+    /** Whether every rank is a process of its own. */
+    private boolean processes;
+
+    /** For picocli. */
+    public PerfCommand() {
+    }
+
+    @Override
+    public Integer call() {
+        Map<String, String> settings = settings();
+        Configuration configuration = Configuration.load(settings);
+        long seed = options.seed == null ? ThreadLocalRandom.current().nextLong(Integer.MAX_VALUE) : options.seed;
+        PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
+        if (options.workerRank != null) {
+            RankMain.run(events -> new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings, events));
+            return ExitCode.OK; // the parent knows better
+        }
+        processes = options.processes || requireDevice(settings).equals(GPU);
+
+        PerfResults results = new PerfResults(plan);
+        PrintWriter out = spec.commandLine().getOut();
+        PerfTable table = new PerfTable(out, plan, results);
+        PerfDisplay display = new PerfDisplay(out, plan, results, table, options.describe(plan, processes), isTerminal());
+        List<PerfRun.Failure> failures = run(plan, new PerfRun(plan, results, display), settings);
+        display.erase();
+
+        writeJson(new PerfJson(plan, results), configuration, failures);
+        if (!failures.isEmpty()) {
+            print(failures);
+            return ExitCode.SOFTWARE;
+        }
+        table.printFooter();
+        return results.wrong() == 0 ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    private Map<String, String> settings() {
+        Map<String, String> settings = parent.settings();
+        if (options.device != null) {
+            settings.put(Settings.DEVICE.name(), options.device);
+        }
+        if (options.net != null) {
+            settings.put(Settings.NETWORK.name(), options.net);
+        }
+        if (options.channels != null) {
+            settings.put(Settings.MIN_CHANNELS.name(), options.channels);
+            settings.put(Settings.MAX_CHANNELS.name(), options.channels);
+        }
+        return settings;
+    }
+
+    /** Here, so that it is said once, and not by every rank. */
+    private static String requireDevice(Map<String, String> settings) {
+        try {
+            return Millrace.provider(settings).device();
+        } catch (IllegalArgumentException unknown) {
+            throw new ConfigurationException(unknown.getMessage());
+        }
+    }
+
+    private List<PerfRun.Failure> run(PerfPlan plan, PerfRun run, Map<String, String> settings) {
+        try (RunScope scope = new RunScope()) {
+            Ranks ranks = processes
+                    ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, scope.rendezvous())), RankProcess::hostOfItsOwn, run.events(),
+                            spec.commandLine().getErr())
+                    : new ThreadRanks(plan.ranks(), rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
+            scope.owns(ranks);
+            return run.run(ranks);
+        }
+    }
+
+    /** The arguments of this process and those that make it a rank: it then derives the same plan. */
+    private List<String> workerArguments(PerfPlan plan, int rank, String rendezvous) {
+        List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
+        arguments.addAll(List.of("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));
+        if (options.seed == null) {
+            arguments.addAll(List.of("--seed", String.valueOf(plan.seed())));
+        }
+        return arguments;
+    }
+
+    private static boolean isTerminal() {
+        return System.console() != null && System.console().isTerminal();
+    }
+
+    private void writeJson(PerfJson json, Configuration configuration, List<PerfRun.Failure> failures) {
+        if (options.json == null) {
+            return;
+        }
+        try {
+            Files.writeString(options.json, json.write(processes, configuration, failures.stream().map(PerfRun.Failure::message).toList()));
+        } catch (IOException failure) {
+            throw new MillraceException("--json " + options.json + " cannot be written: " + failure, failure);
+        }
+    }
+
+    private void print(List<PerfRun.Failure> failures) {
+        PrintWriter err = spec.commandLine().getErr();
+        for (PerfRun.Failure failure : failures) {
+            err.println("millrace: " + failure.message());
+            if (parent.stackTraces()) {
+                err.print(failure.trace());
+            }
+        }
+        err.flush();
+    }
+}

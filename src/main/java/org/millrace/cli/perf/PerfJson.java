@@ -1,0 +1,114 @@
+package org.millrace.cli.perf;
+
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.millrace.cli.Host;
+import org.millrace.cli.Json;
+import org.millrace.cli.Version;
+import org.millrace.config.Configuration;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
+
+/** Results for programs: what the table shows, and the circumstances. Times are nanoseconds, sizes bytes, bandwidths GB/s. */
+final class PerfJson {
+
+    private final PerfPlan plan;
+    private final PerfResults results;
+
+    PerfJson(PerfPlan plan, PerfResults results) {
+        this.plan = plan;
+        this.results = results;
+    }
+
+    /**
+     * The whole document.
+     *
+     * @param processes     whether every rank was a process of its own
+     * @param configuration the settings
+     * @param failures      why the run ended early; empty if it did not
+     */
+    String write(boolean processes, Configuration configuration, List<String> failures) {
+        Map<String, Object> document = new LinkedHashMap<>();
+        document.put("collective", plan.collective().toString());
+        document.put("ranks", plan.ranks());
+        document.put("processes", processes);
+        document.put("seed", plan.seed());
+        document.put("checked", plan.check());
+        document.put("environment", environment());
+        document.put("settings", settings(configuration));
+        document.put("devices", devices());
+        document.put("results", results.rows().stream().map(this::row).toList());
+        document.put("complete", results.rows().size() == plan.cases().size());
+        document.put("wrong", plan.check() ? results.wrong() : null);
+        document.put("average_busbw", results.averageBusBandwidth());
+        document.put("failures", failures);
+        return Json.write(document);
+    }
+
+    private static Map<String, Object> environment() {
+        Map<String, Object> environment = new LinkedHashMap<>();
+        environment.put("millrace", Version.millrace());
+        environment.put("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+        environment.put("host", Host.name());
+        environment.put("kernel", Host.kernel());
+        environment.put("java", Runtime.version().toString());
+        environment.put("java_vendor", System.getProperty("java.vendor"));
+        environment.put("cores", Runtime.getRuntime().availableProcessors());
+        environment.put("processor", Host.field("/proc/cpuinfo", "model name").orElse(null));
+        return environment;
+    }
+
+    private static Map<String, Object> settings(Configuration configuration) {
+        Map<String, Object> settings = new LinkedHashMap<>();
+        for (Setting<?> setting : Settings.all()) {
+            Map<String, Object> entry = new LinkedHashMap<>();
+            entry.put("value", configuration.show(setting));
+            entry.put("origin", configuration.origin(setting).toString());
+            settings.put(setting.name(), entry);
+        }
+        return settings;
+    }
+
+    private List<Object> devices() {
+        List<Object> devices = new ArrayList<>();
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            RankEvent.Joined at = results.joined(rank);
+            if (at != null) {
+                Map<String, Object> device = new LinkedHashMap<>();
+                device.put("rank", rank);
+                device.put("pid", at.pid());
+                device.put("host", at.host());
+                device.put("device", at.device());
+                devices.add(device);
+            }
+        }
+        return devices;
+    }
+
+    private Map<String, Object> row(PerfResults.Row row) {
+        PerfCase line = row.line();
+        Map<String, Object> entry = new LinkedHashMap<>();
+        entry.put("size", line.bytes());
+        entry.put("count", line.count() / plan.collective().parts(plan.ranks()));
+        entry.put("type", line.type().label());
+        entry.put("redop", plan.collective().reduces() ? line.reduction().toString() : "none");
+        entry.put("warmup", line.warmup());
+        entry.put("iterations", line.iterations());
+        entry.put("out_of_place", sample(line, row.outOfPlace()));
+        entry.put("in_place", row.inPlace().isMeasured() ? sample(line, row.inPlace()) : null);
+        return entry;
+    }
+
+    private Map<String, Object> sample(PerfCase line, Sample sample) {
+        Map<String, Object> entry = new LinkedHashMap<>();
+        entry.put("time_ns", sample.nanos());
+        entry.put("algbw", PerfResults.algorithmBandwidth(line, sample));
+        entry.put("busbw", results.busBandwidth(line, sample));
+        entry.put("wrong", sample.isChecked() ? sample.wrong() : null);
+        return entry;
+    }
+}

@@ -1,0 +1,141 @@
+package org.millrace.cli.perf;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.millrace.cli.Converters;
+import org.millrace.config.SizeType;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
+
+/** The options of {@code perf}, which are those of nccl-tests where it has one for the same thing. */
+final class PerfOptions {
+
+    private static final int DEFAULT_FACTOR = 2;
+
+    @Spec(Target.MIXEE)
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "COLLECTIVE", converter = Selection.CollectiveConverter.class, description = "What to measure: ${COMPLETION-CANDIDATES}.")
+    Collective collective;
+
+    @Option(names = {"-b", "--minbytes"}, paramLabel = "SIZE", defaultValue = "8", converter = Converters.Size.class, description = "Smallest size (default: ${DEFAULT-VALUE}).")
+    private long min;
+
+    @Option(names = {"-e", "--maxbytes"}, paramLabel = "SIZE", defaultValue = "64M", converter = Converters.Size.class, description = "Largest size (default: ${DEFAULT-VALUE}).")
+    private long max;
+
+    @Option(names = {"-f", "--stepfactor"}, paramLabel = "FACTOR", description = "Multiply sizes by this (default: " + DEFAULT_FACTOR + ").")
+    private Integer factor;
+
+    @Option(names = {"-i", "--stepbytes"}, paramLabel = "SIZE", converter = Converters.Size.class, description = "Add this to sizes instead.")
+    private Long step;
+
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Count.class, description = "Number of ranks (default: ${DEFAULT-VALUE}).")
+    int ranks;
+
+    @Option(names = {"-n", "--iters"}, paramLabel = "N", converter = Converters.Count.class,
+            description = "Operations that are timed (default: 1000, fewer for large sizes).")
+    private Integer iterations;
+
+    @Option(names = {"-w", "--warmup_iters"}, paramLabel = "N", description = "Operations before those (default: a fifth of them, more for the first line).")
+    private Integer warmup;
+
+    @Option(names = {"-t", "-d", "--type", "--datatype"}, paramLabel = "TYPE", defaultValue = "float", converter = Selection.TypesConverter.class,
+            description = "Element types, with commas between, or all (default: ${DEFAULT-VALUE}).")
+    private Selection.Types types;
+
+    @Option(names = {"-o", "--op"}, paramLabel = "OP", defaultValue = "sum", converter = Selection.ReductionsConverter.class,
+            description = "Reductions, with commas between, or all (default: ${DEFAULT-VALUE}). Of no meaning for collectives that do not reduce.")
+    private Selection.Reductions reductions;
+
+    @Option(names = {"-c", "--check"}, paramLabel = "0|1", arity = "1", defaultValue = "1", converter = Converters.Flag.class,
+            description = "Compare every result with a reference (default: ${DEFAULT-VALUE}).")
+    private boolean check;
+
+    @Option(names = "--check-every", description = "Compare the result of every operation, those before and those that are timed included. On by itself where MILLRACE_FAULT is set.")
+    private boolean checkEvery;
+
+    @Option(names = "--seed", paramLabel = "N", description = "What the data is made from (default: different every time; printed).")
+    Long seed;
+
+    @Option(names = "--processes", description = "Every rank is a process of its own, not a thread; on GPUs always.")
+    boolean processes;
+
+    @Option(names = "--device", paramLabel = "NAME", description = "host or cuda; short for -D MILLRACE_DEVICE=NAME.")
+    String device;
+
+    @Option(names = "--net", paramLabel = "NAME", description = "What carries the data; short for -D MILLRACE_NET=NAME.")
+    String net;
+
+    @Option(names = "--channels", paramLabel = "N", description = "Short for -D NCCL_MIN_NCHANNELS=N -D NCCL_MAX_NCHANNELS=N.")
+    String channels;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the results there too, for programs.")
+    Path json;
+
+    @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "10m", converter = Converters.Time.class,
+            description = "End the run after this, finished or not (default: ${DEFAULT-VALUE}).")
+    private Duration deadline;
+
+    @Option(names = "--worker-rank", hidden = true)
+    Integer workerRank;
+
+    @Option(names = "--worker-rendezvous", hidden = true)
+    String workerRendezvous;
+
+    /**
+     * What is to be measured.
+     *
+     * @param data         the seed
+     * @param faultPlanted whether something will go wrong on purpose
+     * @throws ParameterException if options contradict each other
+     */
+    PerfPlan plan(long data, boolean faultPlanted) {
+        PerfPlan.Sizes sizes = new PerfPlan.Sizes(min, max, step != null ? 1 : Optional.ofNullable(factor).orElse(DEFAULT_FACTOR), step != null ? step : 0);
+        require(min <= max, "the smallest size (-b " + SizeType.text(min) + ") is larger than the largest (-e " + SizeType.text(max) + ")");
+        require(factor == null || step == null, "sizes grow by a factor (-f) or by a step (-i), not by both");
+        require(factor == null || factor >= 2, "sizes must grow: -f " + factor + " is less than 2");
+        require(step == null || step >= 1, "sizes must grow: -i 0 is less than 1");
+        require(warmup == null || warmup >= 0, "-w " + warmup + " is less than 0");
+        require(json == null || directoryOf(json).toFile().isDirectory(), "--json " + json + ": the directory does not exist");
+        return new PerfPlan(collective, ranks,
+                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes, collective.parts(ranks), iterations == null ? 0 : iterations, warmup == null ? -1 : warmup), checking(faultPlanted), data, deadline);
+    }
+
+    private Checking checking(boolean faultPlanted) {
+        if (!check) {
+            return Checking.NONE;
+        }
+        return checkEvery || faultPlanted ? Checking.EVERY : Checking.AFTERWARDS;
+    }
+
+    private void require(boolean condition, String otherwise) {
+        if (!condition) {
+            throw new ParameterException(spec.commandLine(), otherwise);
+        }
+    }
+
+    private static Path directoryOf(Path file) {
+        return file.toAbsolutePath().getParent();
+    }
+
+    /** The options in one line, as nccl-tests prints them. */
+    String describe(PerfPlan plan, boolean asProcesses) {
+        PerfCase first = plan.cases().getFirst();
+        PerfCase last = plan.cases().getLast();
+        return "ranks: " + ranks + (asProcesses ? " (processes)" : " (threads)") + " minBytes: " + min + " maxBytes: " + max + " step: "
+                + (step == null ? Optional.ofNullable(factor).orElse(DEFAULT_FACTOR) + "(factor)" : step + "(bytes)") + " warmup iters: "
+                + range(first.warmup(), last.warmup()) + " iters: " + range(first.iterations(), last.iterations()) + " validation: " + (plan.checking() == Checking.EVERY ? "every" : check ? 1 : 0) + " seed: "
+                + plan.seed();
+    }
+
+    private static String range(int first, int last) {
+        return first == last ? String.valueOf(first) : first + ".." + last;
+    }
+}

@@ -1,0 +1,95 @@
+package org.millrace.cli.perf;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.DataType;
+
+/**
+ * What is measured: the same for every rank, and derived from the command line alone, so that ranks never have to agree on it.
+ *
+ * @param collective the operation
+ * @param ranks      how many take part
+ * @param cases      the lines of the table, in order
+ * @param checking   which results are compared with a reference
+ * @param seed       what operands are made from
+ * @param deadline   how long everything together may take
+ */
+record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking checking, long seed, Duration deadline) {
+
+    /**
+     * The sizes of nccl-tests: from the smallest to the largest, by a factor or a step.
+     *
+     * @param min    bytes of the first
+     * @param max    bytes that no size exceeds
+     * @param factor what a size is multiplied by to get the next; 1 if {@code step} is used
+     * @param step   bytes that are added to a size to get the next; 0 if {@code factor} is used
+     */
+    record Sizes(long min, long max, int factor, long step) {
+
+        List<Long> list() {
+            List<Long> sizes = new ArrayList<>();
+            // a size that no longer grows (0 times a factor) ends the list as well as one that is too large
+            for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size = size * factor + step) {
+                sizes.add(size);
+            }
+            return sizes;
+        }
+    }
+
+    /**
+     * How often an operation is repeated where the user does not say: 1000 times, and so much less often for large operands that no line moves more than this many
+     * bytes for each rank, but 4 times at least. At 0.5 GB/s the 24 lines from 8 B to 64 MiB take about 10 s.
+     */
+    private static final long BYTES_PER_LINE = 256L << 20;
+    private static final int MOST_ITERATIONS = 1000;
+    private static final int FEWEST_ITERATIONS = 4;
+    private static final int WARMUP_SHARE = 5;
+    /** The JIT compiler is at work during the first line: without these, small operations would be measured in its interpreter. */
+    private static final int WARMUP_OF_THE_FIRST = 10_000;
+
+    /**
+     * How often an operation of a size is timed.
+     *
+     * @param asked what the user wants; 0 to choose
+     * @param bytes operand of one rank
+     */
+    static int iterations(int asked, long bytes) {
+        return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
+    }
+
+    /**
+     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type, or of the parts of an operand, are rounded down; a size that appears twice
+     * after that is measured once.
+     *
+     * @param parts  into how many equal parts the larger operand is divided
+     * @param warmup operations before those that are timed; negative to choose
+     */
+    static List<PerfCase> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts, int iterations, int warmup) {
+        List<PerfCase> cases = new ArrayList<>();
+        for (DataType type : types) {
+            List<Long> counts = sizes.list().stream().map(size -> size / type.bytes() / parts * parts).distinct().toList();
+            for (Reduction reduction : reductions) {
+                for (long count : counts) {
+                    int timed = iterations(iterations, count * type.bytes());
+                    int usual = cases.isEmpty() && timed == MOST_ITERATIONS ? WARMUP_OF_THE_FIRST : Math.max(1, timed / WARMUP_SHARE);
+                    int before = warmup >= 0 ? warmup : usual;
+                    cases.add(new PerfCase(cases.size(), type, reduction, count, before, timed));
+                }
+            }
+        }
+        return cases;
+    }
+
+    boolean check() {
+        return checking != Checking.NONE;
+    }
+
+    long largestBytes() {
+        return cases.stream().mapToLong(PerfCase::bytes).max().orElse(0);
+    }
+
+    long smallestBytes() {
+        return cases.stream().mapToLong(PerfCase::bytes).min().orElse(0);
+    }
+}

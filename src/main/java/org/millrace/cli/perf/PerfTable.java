@@ -1,0 +1,68 @@
+package org.millrace.cli.perf;
+
+import java.io.PrintWriter;
+import java.util.Locale;
+
+/** Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results begin with {@code #}. */
+final class PerfTable {
+
+    private final PrintWriter out;
+    private final PerfPlan plan;
+    private final PerfResults results;
+
+    PerfTable(PrintWriter out, PerfPlan plan, PerfResults results) {
+        this.out = out;
+        this.plan = plan;
+        this.results = results;
+    }
+
+    /**
+     * What is measured and by whom.
+     *
+     * @param how one line: the options
+     */
+    void printHeader(String how) {
+        out.println("# " + plan.collective() + ": " + how);
+        out.println("# time is that of one operation, averaged over the iterations, of the slowest rank");
+        out.println("#");
+        out.println("# Using devices");
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            RankEvent.Joined at = results.joined(rank);
+            out.printf(Locale.ROOT, "#  Rank %2d Pid %6d on %s %s%n", rank, at.pid(), at.host(), at.device());
+        }
+        out.println("#");
+        out.printf("# %10s  %12s  %8s  %6s  %6s  %35s  %35s%n", "", "", "", "", "", "out-of-place           ", "in-place             ");
+        out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n",
+                "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
+        out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n",
+                "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+        out.flush();
+    }
+
+    void print(PerfResults.Row row) {
+        PerfCase line = row.line();
+        out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.collective().parts(plan.ranks()), line.type().label(),
+                plan.collective().reduces() ? line.reduction() : "none", plan.collective().root());
+        print(line, row.outOfPlace());
+        print(line, row.inPlace());
+        out.println();
+        out.flush();
+    }
+
+    private void print(PerfCase line, Sample sample) {
+        if (!sample.isMeasured()) {
+            out.printf("  %8s  %7s  %7s  %6s", "N/A", "N/A", "N/A", "N/A");
+            return;
+        }
+        out.printf(Locale.ROOT, sample.nanos() < 1e7 ? "  %8.2f" : "  %8.0f", sample.nanos() / 1e3);
+        out.printf(Locale.ROOT, "  %7.2f  %7.2f  %6s", PerfResults.algorithmBandwidth(line, sample), results.busBandwidth(line, sample),
+                sample.isChecked() ? sample.wrong() : "N/A");
+    }
+
+    void printFooter() {
+        out.println("# wrong values: " + (plan.check() ? results.wrong() : "not checked (-c 0)"));
+        out.printf(Locale.ROOT, "# Avg bus bandwidth : %.4f%n", results.averageBusBandwidth());
+        out.println("#");
+        out.flush();
+    }
+}

@@ -1,0 +1,39 @@
+package org.millrace.config;
+
+import java.util.Locale;
+
+/**
+ * Something that can be set.
+ *
+ * @param name         the environment variable
+ * @param type         how values are written
+ * @param defaultValue the value if nobody sets it
+ * @param description  one line for people
+ * @param secret       whether the value must never be shown
+ * @param <T>          what a value is in the program
+ */
+public record Setting<T>(String name, ValueType<T> type, T defaultValue, String description, boolean secret) {
+
+    Setting(String name, ValueType<T> type, T defaultValue, String description) {
+        this(name, type, defaultValue, description, false);
+    }
+
+    /**
+     * The Java system property of the same meaning.
+     *
+     * @return for instance {@code "millrace.nccl.library"} for {@code MILLRACE_NCCL_LIBRARY}
+     */
+    public String property() {
+        return name.toLowerCase(Locale.ROOT).replace('_', '.');
+    }
+
+    /**
+     * A value as it may be shown to people.
+     *
+     * @param value a value of this setting
+     * @return its text, or a placeholder if this is a secret that is set
+     */
+    public String show(T value) {
+        return secret && !value.equals(defaultValue) ? "(hidden)" : type.format(value);
+    }
+}

@@ -1,0 +1,154 @@
+package org.millrace.config;
+
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+/** The types of values that settings have; sizes and durations have classes of their own. */
+public final class ValueTypes {
+
+    private ValueTypes() {
+    }
+
+    private record Parsed<T>(Function<String, T> parser, Function<T, String> formatter, String allowed) implements ValueType<T> {
+        @Override
+        public T parse(String text) {
+            return parser.apply(text);
+        }
+
+        @Override
+        public String format(T value) {
+            return formatter.apply(value);
+        }
+    }
+
+    /**
+     * Whole numbers.
+     *
+     * @param min the smallest that is allowed
+     * @param max the largest that is allowed
+     * @return the type
+     */
+    public static ValueType<Integer> integers(int min, int max) {
+        String allowed = max == Integer.MAX_VALUE ? "a whole number, " + min + " or more" : "a whole number from " + min + " to " + max;
+        return new Parsed<>(text -> {
+            int value = Integer.parseInt(text);
+            if (value < min || value > max) {
+                throw new IllegalArgumentException(text);
+            }
+            return value;
+        }, String::valueOf, allowed);
+    }
+
+    /**
+     * Whole numbers of 64 bits, of either sign.
+     *
+     * @return the type
+     */
+    public static ValueType<Long> longs() {
+        return new Parsed<>(Long::parseLong, String::valueOf, "a whole number of 64 bits");
+    }
+
+    /**
+     * Yes or no; {@code 1} and {@code 0} as NCCL writes them.
+     *
+     * @return the type
+     */
+    public static ValueType<Boolean> booleans() {
+        return new Parsed<>(text -> switch (text.toLowerCase(Locale.ROOT)) {
+            case "1", "true", "yes", "on" -> true;
+            case "0", "false", "no", "off" -> false;
+            default -> throw new IllegalArgumentException(text);
+        }, value -> value ? "1" : "0", "1 (or true, yes, on) or 0 (or false, no, off)");
+    }
+
+    /**
+     * The constants of an enumeration, by their {@code toString()}, upper or lower case.
+     *
+     * @param type the enumeration
+     * @param <E>  the enumeration
+     * @return the type
+     */
+    public static <E extends Enum<E>> ValueType<E> choices(Class<E> type) {
+        List<E> constants = List.of(type.getEnumConstants());
+        return new Parsed<>(
+                text -> constants.stream().filter(constant -> constant.toString().equalsIgnoreCase(text)).findFirst().orElseThrow(() -> new IllegalArgumentException(text)),
+                Enum::toString,
+                constants.stream().map(Enum::toString).collect(Collectors.joining(", ")));
+    }
+
+    /**
+     * One of a few words, in upper or lower case.
+     *
+     * @param words what is allowed, in lower case
+     * @return the type
+     */
+    public static ValueType<String> words(String... words) {
+        List<String> allowed = List.of(words);
+        return new Parsed<>(text -> {
+            String word = text.toLowerCase(Locale.ROOT);
+            if (!allowed.contains(word)) {
+                throw new IllegalArgumentException(text);
+            }
+            return word;
+        }, Function.identity(), String.join(", ", allowed));
+    }
+
+    /**
+     * Any text.
+     *
+     * @param meaning what the text means, in words that complete "allowed: "
+     * @return the type
+     */
+    public static ValueType<String> text(String meaning) {
+        return new Parsed<>(Function.identity(), Function.identity(), meaning);
+    }
+
+    /**
+     * Names of files and directories, which need not exist.
+     *
+     * @return the type
+     */
+    public static ValueType<Path> paths() {
+        return new Parsed<>(Path::of, Path::toString, "a path");
+    }
+
+    /**
+     * Internet addresses, written as numbers: names are not looked up.
+     *
+     * @return the type
+     */
+    public static ValueType<InetAddress> addresses() {
+        return new Parsed<>(InetAddress::ofLiteral, InetAddress::getHostAddress, "an address as in 10.0.0.1 or fd00::1");
+    }
+
+    /**
+     * Values between commas. Empty places are ignored.
+     *
+     * @param element the type of one value
+     * @param <T>     what one value is in the program
+     * @return the type
+     */
+    public static <T> ValueType<List<T>> lists(ValueType<T> element) {
+        return new Parsed<>(
+                text -> Arrays.stream(text.split(",")).map(String::strip).filter(part -> !part.isEmpty()).map(element::parse).toList(),
+                values -> values.stream().map(element::format).collect(Collectors.joining(",")),
+                "a list with commas between, each " + element.allowed());
+    }
+
+    /**
+     * A value that may be left open, so that whoever needs it decides.
+     *
+     * @param type the type of the value where there is one
+     * @param <T>  what that value is in the program
+     * @return the type
+     */
+    public static <T> ValueType<Optional<T>> optional(ValueType<T> type) {
+        return new Parsed<>(text -> Optional.of(type.parse(text)), value -> value.map(type::format).orElse("unset"), type.allowed());
+    }
+}

@@ -1,0 +1,199 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+import org.millrace.ffi.cudart.cudart_h;
+
+/**
+ * A GPU that this process sees.
+ *
+ * @param runtime the runtime that knows it
+ * @param index   its number in this process
+ */
+public record CudaDevice(CudaRuntime runtime, int index) {
+
+    /** {@code domain:bus:device.function} and its end, with room to spare. */
+    private static final int PCI_BUS_ID_BYTES = 32;
+
+    /**
+     * Free and total memory.
+     *
+     * @param free  bytes that nobody has taken
+     * @param total bytes that the device has
+     */
+    public record MemoryInfo(long free, long total) {}
+
+    /**
+     * The model. Does not take the device into use.
+     *
+     * @return for instance {@code "NVIDIA H200"}
+     */
+    public String name() {
+        return DeviceProperties.of(runtime, index).name();
+    }
+
+    /**
+     * The size of its memory. Does not take the device into use.
+     *
+     * @return bytes
+     */
+    public long totalMemory() {
+        return DeviceProperties.of(runtime, index).memory();
+    }
+
+    /**
+     * How much memory is free. Takes the device into use, which costs some hundred megabytes of its memory the first time.
+     *
+     * @return free and total bytes
+     */
+    public MemoryInfo memoryInfo() {
+        try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
+            MemorySegment free = arena.allocate(ValueLayout.JAVA_LONG);
+            MemorySegment total = arena.allocate(ValueLayout.JAVA_LONG);
+            runtime.check(CudaFunction.MEM_GET_INFO, cudart_h.cudaMemGetInfo(free, total));
+            return new MemoryInfo(free.get(ValueLayout.JAVA_LONG, 0), total.get(ValueLayout.JAVA_LONG, 0));
+        }
+    }
+
+    /**
+     * A property.
+     *
+     * @param attribute which
+     * @return its value; what it counts is the attribute's matter
+     */
+    public int attribute(DeviceAttribute attribute) {
+        return attribute(attribute.code());
+    }
+
+    /**
+     * A property that {@link DeviceAttribute} does not name.
+     *
+     * @param code a value of {@code cudaDeviceAttr}
+     * @return its value
+     */
+    public int attribute(int code) {
+        return runtime.intOf(CudaFunction.DEVICE_GET_ATTRIBUTE, out -> cudart_h.cudaDeviceGetAttribute(out, code, index));
+    }
+
+    /**
+     * The generation of its instruction set.
+     *
+     * @return for instance {@code "9.0"}
+     */
+    public String computeCapability() {
+        return attribute(DeviceAttribute.COMPUTE_CAPABILITY_MAJOR) + "." + attribute(DeviceAttribute.COMPUTE_CAPABILITY_MINOR);
+    }
+
+    /**
+     * Its slot, by which other tools call it.
+     *
+     * @return {@code domain:bus:device.function} in hexadecimal
+     */
+    public String pciBusId() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment id = arena.allocate(PCI_BUS_ID_BYTES);
+            runtime.check(CudaFunction.DEVICE_GET_PCI_BUS_ID, cudart_h.cudaDeviceGetPCIBusId(id, PCI_BUS_ID_BYTES, index));
+            return id.getString(0);
+        }
+    }
+
+    /**
+     * Whether this device can reach the memory of another.
+     *
+     * @param peer the other
+     * @return true if {@link #enablePeerAccess} will work
+     */
+    public boolean canAccessPeer(CudaDevice peer) {
+        return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER, out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
+    }
+
+    /**
+     * Lets this device's kernels and copies reach another's memory; the other way round is a second call. Enabling it twice is allowed.
+     *
+     * @param peer the other
+     * @throws CudaException if it cannot
+     */
+    public void enablePeerAccess(CudaDevice peer) {
+        try (CurrentDevice _ = makeCurrent()) {
+            int code = cudart_h.cudaDeviceEnablePeerAccess(peer.index, 0);
+            if (code == cudart_h.cudaErrorPeerAccessAlreadyEnabled()) {
+                runtime.forgetLastError();
+            } else {
+                runtime.check(CudaFunction.DEVICE_ENABLE_PEER_ACCESS, code);
+            }
+        }
+    }
+
+    /**
+     * Takes back what {@link #enablePeerAccess} allowed.
+     *
+     * @param peer the other
+     * @throws CudaException if it was not enabled
+     */
+    public void disablePeerAccess(CudaDevice peer) {
+        try (CurrentDevice _ = makeCurrent()) {
+            runtime.check(CudaFunction.DEVICE_DISABLE_PEER_ACCESS, cudart_h.cudaDeviceDisablePeerAccess(peer.index));
+        }
+    }
+
+    /**
+     * Makes this the calling thread's current device. Kernel launches and NCCL's initialization go by it; everything else here knows its own device.
+     *
+     * @return closed on the same thread, it makes the device before current again
+     * @throws IllegalStateException on a virtual thread: CUDA's current device belongs to its carrier
+     */
+    public CurrentDevice makeCurrent() {
+        return new CurrentDevice(runtime, index);
+    }
+
+    /**
+     * Makes a stream that does not wait for the default stream.
+     *
+     * @return an idle stream
+     */
+    public CudaStream newStream() {
+        return CudaStream.create(this);
+    }
+
+    /**
+     * Makes a stream of some priority that does not wait for the default stream.
+     *
+     * @param priority the lower the number, the sooner its work is taken; see {@link #streamPriorities()}
+     * @return an idle stream
+     */
+    public CudaStream newStream(int priority) {
+        return CudaStream.create(this, priority);
+    }
+
+    /**
+     * The priorities that streams of this device can have.
+     *
+     * @return the least and the greatest priority, in this order; greater priorities are lower numbers
+     */
+    public int[] streamPriorities() {
+        try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
+            MemorySegment least = arena.allocate(ValueLayout.JAVA_INT);
+            MemorySegment greatest = arena.allocate(ValueLayout.JAVA_INT);
+            runtime.check(CudaFunction.DEVICE_GET_STREAM_PRIORITY_RANGE, cudart_h.cudaDeviceGetStreamPriorityRange(least, greatest));
+            return new int[] {least.get(ValueLayout.JAVA_INT, 0), greatest.get(ValueLayout.JAVA_INT, 0)};
+        }
+    }
+
+    /**
+     * Takes memory of this device.
+     *
+     * @param bytes how many; zero is allowed
+     * @return memory aligned to 256 bytes
+     * @throws CudaException if there is not enough (2)
+     */
+    public DeviceMemory allocate(long bytes) {
+        return DeviceMemory.allocate(this, bytes);
+    }
+
+    @Override
+    public String toString() {
+        return "CUDA device " + index;
+    }
+}

@@ -1,0 +1,283 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import org.millrace.MillraceException;
+
+/**
+ * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory that another process made. Pointers are
+ * plain numbers here, so that a thread that copies all the time allocates nothing.
+ *
+ * <p>A device must be current on the calling thread: see {@link CudaDevice#makeCurrent()}. Signatures: CUDA's {@code cuda.h}, the same since 11.1.
+ */
+public final class CudaDriver {
+
+    private static final String LIBRARY = "libcuda.so.1";
+    private static final int DISABLE_TIMING = 2; // CU_EVENT_DISABLE_TIMING
+    private static final int NOT_READY = 600; // CUDA_ERROR_NOT_READY
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+
+    private final MethodHandle memcpyAsync;
+    private final MethodHandle eventCreate;
+    private final MethodHandle eventRecord;
+    private final MethodHandle eventQuery;
+    private final MethodHandle eventDestroy;
+    private final MethodHandle writeValue64;
+    private final MethodHandle writeValue32;
+    private final MethodHandle getAddressRange;
+    private final MethodHandle retainHandle;
+    private final MethodHandle exportHandle;
+    private final MethodHandle importHandle;
+    private final MethodHandle reserve;
+    private final MethodHandle map;
+    private final MethodHandle setAccess;
+    private final MethodHandle unmap;
+    private final MethodHandle free;
+    private final MethodHandle releaseHandle;
+    private final MethodHandle errorName;
+
+    private CudaDriver(MemorySegment library) {
+        memcpyAsync = bind(library, "cuMemcpyAsync", LONG, LONG, LONG, LONG);
+        eventCreate = bind(library, "cuEventCreate", LONG, INT);
+        eventRecord = bind(library, "cuEventRecord", LONG, LONG);
+        eventQuery = bind(library, "cuEventQuery", LONG);
+        eventDestroy = bind(library, "cuEventDestroy_v2", LONG);
+        writeValue64 = bind(library, "cuStreamWriteValue64_v2", LONG, LONG, LONG, INT);
+        writeValue32 = bind(library, "cuStreamWriteValue32_v2", LONG, LONG, INT, INT);
+        getAddressRange = bind(library, "cuMemGetAddressRange_v2", LONG, LONG, LONG);
+        retainHandle = bind(library, "cuMemRetainAllocationHandle", LONG, LONG);
+        exportHandle = bind(library, "cuMemExportToShareableHandle", LONG, LONG, INT, LONG);
+        importHandle = bind(library, "cuMemImportFromShareableHandle", LONG, LONG, INT);
+        reserve = bind(library, "cuMemAddressReserve", LONG, LONG, LONG, LONG, LONG);
+        map = bind(library, "cuMemMap", LONG, LONG, LONG, LONG, LONG);
+        setAccess = bind(library, "cuMemSetAccess", LONG, LONG, LONG, LONG);
+        unmap = bind(library, "cuMemUnmap", LONG, LONG);
+        free = bind(library, "cuMemAddressFree", LONG, LONG);
+        releaseHandle = bind(library, "cuMemRelease", LONG);
+        errorName = bind(library, "cuGetErrorName", INT, LONG);
+    }
+
+    /**
+     * Loads the driver's library, which stays loaded.
+     *
+     * @return its functions
+     * @throws MillraceException if there is no driver, or it lacks a function
+     */
+    public static CudaDriver load() {
+        DynamicLoader.Opened opened = DynamicLoader.open(LIBRARY);
+        if (opened.handle() == null) {
+            throw new MillraceException("there is no CUDA driver: " + opened.error() + ". Install NVIDIA's driver, or in a container start it with --gpus all");
+        }
+        return new CudaDriver(opened.handle());
+    }
+
+    @SuppressWarnings("restricted") // signatures are cuda.h's
+    private static MethodHandle bind(MemorySegment library, String name, MemoryLayout... arguments) {
+        MemorySegment address = DynamicLoader.find(library, name);
+        if (address == null) {
+            throw new MillraceException("the CUDA driver has no " + name + ": it is too old, 515 or newer is needed");
+        }
+        return Linker.nativeLinker().downcallHandle(address, FunctionDescriptor.of(INT, arguments));
+    }
+
+    /**
+     * Enqueues a copy between any two places that the device reaches.
+     *
+     * @param to     address of the target
+     * @param from   address of the source; unchanged until the copy is made
+     * @param bytes  how many
+     * @param stream a {@code CUstream}, which is a {@code cudaStream_t}
+     */
+    public void copy(long to, long from, long bytes, long stream) {
+        int code;
+        try {
+            code = (int) memcpyAsync.invokeExact(to, from, bytes, stream);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        check("cuMemcpyAsync", code);
+    }
+
+    /**
+     * Enqueues a store of 8 bytes, before which everything that the stream did is visible to all.
+     *
+     * @param stream  where
+     * @param address device memory, or mapped host memory as the device sees it; a multiple of 8
+     * @param value   what
+     */
+    public void storeLong(long stream, long address, long value) {
+        int code;
+        try {
+            code = (int) writeValue64.invokeExact(stream, address, value, 0);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        check("cuStreamWriteValue64", code);
+    }
+
+    /**
+     * Enqueues a store of 4 bytes, as {@link #storeLong}.
+     *
+     * @param stream  where
+     * @param address a multiple of 4
+     * @param value   what
+     */
+    public void storeInt(long stream, long address, int value) {
+        int code;
+        try {
+            code = (int) writeValue32.invokeExact(stream, address, value, 0);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        check("cuStreamWriteValue32", code);
+    }
+
+    /**
+     * Makes an event without a time.
+     *
+     * @return a {@code CUevent}
+     */
+    public long newEvent() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(LONG);
+            int code;
+            try {
+                code = (int) eventCreate.invokeExact(out.address(), DISABLE_TIMING);
+            } catch (Throwable impossible) {
+                throw new AssertionError(impossible);
+            }
+            check("cuEventCreate", code);
+            return out.get(LONG, 0);
+        }
+    }
+
+    /**
+     * Enqueues an event.
+     *
+     * @param event  that {@link #isDone} will ask after
+     * @param stream where
+     */
+    public void record(long event, long stream) {
+        int code;
+        try {
+            code = (int) eventRecord.invokeExact(event, stream);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        check("cuEventRecord", code);
+    }
+
+    /**
+     * Whether everything before an event has completed.
+     *
+     * @param event as it was last recorded
+     * @return true if what came before it is visible to this thread
+     */
+    public boolean isDone(long event) {
+        int code;
+        try {
+            code = (int) eventQuery.invokeExact(event);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        if (code == NOT_READY) {
+            return false;
+        }
+        check("cuEventQuery", code);
+        return true;
+    }
+
+    /**
+     * Gives an event back.
+     *
+     * @param event that {@link #newEvent} made
+     */
+    public void destroyEvent(long event) {
+        try {
+            int ignored = (int) eventDestroy.invokeExact(event);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    /** A call of the functions below, which are no part of any hot path. */
+    int call(Function function, Object... arguments) {
+        try {
+            return (int) handle(function).invokeWithArguments(arguments);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    /** Functions for memory of other processes. */
+    enum Function {
+        /** Base, size, address. */
+        GET_ADDRESS_RANGE("cuMemGetAddressRange"),
+        /** Handle, address. */
+        RETAIN("cuMemRetainAllocationHandle"),
+        /** Descriptor, handle, type, flags. */
+        EXPORT("cuMemExportToShareableHandle"),
+        /** Handle, descriptor, type. */
+        IMPORT("cuMemImportFromShareableHandle"),
+        /** Address, size, alignment, address wanted, flags. */
+        RESERVE("cuMemAddressReserve"),
+        /** Address, size, offset, handle, flags. */
+        MAP("cuMemMap"),
+        /** Address, size, access, how many. */
+        SET_ACCESS("cuMemSetAccess"),
+        /** Address, size. */
+        UNMAP("cuMemUnmap"),
+        /** Address, size. */
+        FREE("cuMemAddressFree"),
+        /** Handle. */
+        RELEASE("cuMemRelease");
+
+        private final String symbol;
+
+        Function(String symbol) {
+            this.symbol = symbol;
+        }
+    }
+
+    private MethodHandle handle(Function function) {
+        return switch (function) {
+            case GET_ADDRESS_RANGE -> getAddressRange;
+            case RETAIN -> retainHandle;
+            case EXPORT -> exportHandle;
+            case IMPORT -> importHandle;
+            case RESERVE -> reserve;
+            case MAP -> map;
+            case SET_ACCESS -> setAccess;
+            case UNMAP -> unmap;
+            case FREE -> free;
+            case RELEASE -> releaseHandle;
+        };
+    }
+
+    void checkedCall(Function function, Object... arguments) {
+        check(function.symbol, call(function, arguments));
+    }
+
+    private void check(String symbol, int code) {
+        if (code != 0) {
+            throw new MillraceException(symbol + " failed: " + name(code) + " (" + code + ")");
+        }
+    }
+
+    @SuppressWarnings("restricted") // a string of the driver's
+    private String name(int code) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            int known = (int) errorName.invokeExact(code, out.address());
+            return known == 0 ? CStrings.read(out.get(ValueLayout.ADDRESS, 0)) : "an error without a name";
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+}

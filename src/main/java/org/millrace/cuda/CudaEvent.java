@@ -1,0 +1,140 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+
+import org.millrace.Event;
+import org.millrace.MillraceException;
+import org.millrace.ffi.cudart.cudart_h;
+
+/** A mark in a stream: it can be asked for, waited for by other streams, and timed. Recording and asking allocate nothing. */
+public final class CudaEvent implements Event {
+
+    private final CudaRuntime runtime;
+    private final NativeHandle handle;
+
+    private CudaEvent(CudaRuntime runtime, MemorySegment address) {
+        this.runtime = runtime;
+        this.handle = new NativeHandle("CUDA event", address, event -> runtime.checkRelease(CudaFunction.EVENT_DESTROY, cudart_h.cudaEventDestroy(event)));
+    }
+
+    /**
+     * Makes an event that takes the time when it is reached.
+     *
+     * @param device the device whose streams it will be recorded on
+     * @return an event that is not recorded yet
+     */
+    public static CudaEvent timing(CudaDevice device) {
+        return create(device, cudart_h.cudaEventDefault());
+    }
+
+    /**
+     * Makes an event without a time, which costs the device less.
+     *
+     * @param device the device whose streams it will be recorded on
+     * @return an event that is not recorded yet
+     */
+    public static CudaEvent marker(CudaDevice device) {
+        return create(device, cudart_h.cudaEventDisableTiming());
+    }
+
+    private static CudaEvent create(CudaDevice device, int flags) {
+        CudaRuntime runtime = device.runtime();
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return new CudaEvent(runtime, runtime.addressOf(CudaFunction.EVENT_CREATE_WITH_FLAGS, out -> cudart_h.cudaEventCreateWithFlags(out, flags)));
+        }
+    }
+
+    /**
+     * Its {@code cudaEvent_t}.
+     *
+     * @return the handle that a call enters and leaves
+     */
+    NativeHandle handle() {
+        return handle;
+    }
+
+    /**
+     * Puts the mark behind what a stream holds now. Recording again moves it.
+     *
+     * @param stream a stream of the same device
+     */
+    public void record(CudaStream stream) {
+        MemorySegment event = handle.enter();
+        try {
+            MemorySegment queue = stream.handle().enter();
+            try {
+                runtime.check(CudaFunction.EVENT_RECORD, cudart_h.cudaEventRecord(event, queue));
+            } finally {
+                stream.handle().exit();
+            }
+        } finally {
+            handle.exit();
+        }
+    }
+
+    @Override
+    public boolean query() {
+        MemorySegment event = handle.enter();
+        try {
+            int code = cudart_h.cudaEventQuery(event);
+            if (code == cudart_h.cudaErrorNotReady()) {
+                runtime.forgetLastError();
+                return false;
+            }
+            runtime.check(CudaFunction.EVENT_QUERY, code);
+            return true;
+        } finally {
+            handle.exit();
+        }
+    }
+
+    @Override
+    public void synchronize(Duration deadline) {
+        if (!Waiting.until(this::query, deadline)) {
+            throw new MillraceException(handle + " was not reached within " + deadline.toMillis() + " ms: work enqueued before it is still under way");
+        }
+    }
+
+    /**
+     * The time between two marks, both {@linkplain #timing timing} and both reached.
+     *
+     * @param earlier the first of them
+     * @return milliseconds, to about half a microsecond
+     */
+    public float millisSince(CudaEvent earlier) {
+        MemorySegment end = handle.enter();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment start = earlier.handle.enter();
+            try {
+                MemorySegment millis = arena.allocate(ValueLayout.JAVA_FLOAT);
+                runtime.check(CudaFunction.EVENT_ELAPSED_TIME, cudart_h.cudaEventElapsedTime(millis, start, end));
+                return millis.get(ValueLayout.JAVA_FLOAT, 0);
+            } finally {
+                earlier.handle.exit();
+            }
+        } finally {
+            handle.exit();
+        }
+    }
+
+    @Override
+    public Duration elapsedSince(Event earlier) {
+        return Duration.ofNanos(Math.round(millisSince(of(earlier)) * 1e6));
+    }
+
+    /** The event, if it is one of CUDA's. */
+    static CudaEvent of(Event event) {
+        if (event instanceof CudaEvent cuda) {
+            return cuda;
+        }
+        throw new IllegalArgumentException("event " + event + " is none of a GPU's: make it with the device's newEvent()");
+    }
+
+    @Override
+    public void close() {
+        handle.close();
+    }
+}

@@ -1,0 +1,88 @@
+package org.millrace.cuda;
+
+import java.util.List;
+
+/** What Millrace calls of the CUDA runtime. The releases are those from which libcudart exports a function (facts: CUDA's release notes and headers). */
+enum CudaFunction implements NativeFunction {
+    RUNTIME_GET_VERSION("cudaRuntimeGetVersion"),
+    DRIVER_GET_VERSION("cudaDriverGetVersion"),
+    GET_ERROR_NAME("cudaGetErrorName"),
+    GET_ERROR_STRING("cudaGetErrorString"),
+    GET_LAST_ERROR("cudaGetLastError"),
+    GET_DEVICE_COUNT("cudaGetDeviceCount"),
+    GET_DEVICE("cudaGetDevice"),
+    SET_DEVICE("cudaSetDevice"),
+    DEVICE_GET_ATTRIBUTE("cudaDeviceGetAttribute"),
+    DEVICE_GET_PCI_BUS_ID("cudaDeviceGetPCIBusId"),
+    DEVICE_GET_BY_PCI_BUS_ID("cudaDeviceGetByPCIBusId"),
+    DEVICE_GET_STREAM_PRIORITY_RANGE("cudaDeviceGetStreamPriorityRange"),
+    DEVICE_CAN_ACCESS_PEER("cudaDeviceCanAccessPeer"),
+    DEVICE_ENABLE_PEER_ACCESS("cudaDeviceEnablePeerAccess"),
+    DEVICE_DISABLE_PEER_ACCESS("cudaDeviceDisablePeerAccess"),
+    STREAM_CREATE_WITH_FLAGS("cudaStreamCreateWithFlags"),
+    STREAM_CREATE_WITH_PRIORITY("cudaStreamCreateWithPriority"),
+    STREAM_DESTROY("cudaStreamDestroy"),
+    STREAM_QUERY("cudaStreamQuery"),
+    STREAM_WAIT_EVENT("cudaStreamWaitEvent"),
+    LAUNCH_HOST_FUNC("cudaLaunchHostFunc"),
+    EVENT_CREATE_WITH_FLAGS("cudaEventCreateWithFlags"),
+    EVENT_DESTROY("cudaEventDestroy"),
+    EVENT_RECORD("cudaEventRecord"),
+    EVENT_QUERY("cudaEventQuery"),
+    EVENT_ELAPSED_TIME("cudaEventElapsedTime"),
+    STREAM_BEGIN_CAPTURE("cudaStreamBeginCapture"),
+    STREAM_END_CAPTURE("cudaStreamEndCapture"),
+    STREAM_IS_CAPTURING("cudaStreamIsCapturing"),
+    GRAPH_INSTANTIATE_WITH_FLAGS("cudaGraphInstantiateWithFlags", "11.4"),
+    GRAPH_LAUNCH("cudaGraphLaunch"),
+    GRAPH_EXEC_DESTROY("cudaGraphExecDestroy"),
+    GRAPH_DESTROY("cudaGraphDestroy"),
+    MALLOC("cudaMalloc"),
+    FREE("cudaFree"),
+    MEM_GET_INFO("cudaMemGetInfo"),
+    POINTER_GET_ATTRIBUTES("cudaPointerGetAttributes"),
+    HOST_ALLOC("cudaHostAlloc"),
+    FREE_HOST("cudaFreeHost"),
+    HOST_GET_DEVICE_POINTER("cudaHostGetDevicePointer"),
+    HOST_REGISTER("cudaHostRegister"),
+    HOST_UNREGISTER("cudaHostUnregister"),
+    MEMCPY("cudaMemcpy"),
+    MEMCPY_ASYNC("cudaMemcpyAsync"),
+    MEMSET("cudaMemset"),
+    MEMSET_ASYNC("cudaMemsetAsync"),
+    IPC_GET_MEM_HANDLE("cudaIpcGetMemHandle"),
+    IPC_OPEN_MEM_HANDLE("cudaIpcOpenMemHandle"),
+    IPC_CLOSE_MEM_HANDLE("cudaIpcCloseMemHandle"),
+    LAUNCH_KERNEL("cudaLaunchKernel"),
+    OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR("cudaOccupancyMaxActiveBlocksPerMultiprocessor"),
+    LIBRARY_LOAD_DATA("cudaLibraryLoadData", "12.8"),
+    LIBRARY_UNLOAD("cudaLibraryUnload", "12.8"),
+    LIBRARY_GET_KERNEL("cudaLibraryGetKernel", "12.8"),
+    KERNEL_SET_ATTRIBUTE_FOR_DEVICE("cudaKernelSetAttributeForDevice", "12.8"),
+    /** Not in our headers: its structure changes with every release. See {@link DeviceProperties}. */
+    GET_DEVICE_PROPERTIES("cudaGetDeviceProperties");
+
+    static final List<CudaFunction> ALL = List.of(values());
+
+    private final String symbol;
+    private final String since;
+
+    CudaFunction(String symbol) {
+        this(symbol, null);
+    }
+
+    CudaFunction(String symbol, String since) {
+        this.symbol = symbol;
+        this.since = since;
+    }
+
+    @Override
+    public String symbol() {
+        return symbol;
+    }
+
+    @Override
+    public String since() {
+        return since;
+    }
+}

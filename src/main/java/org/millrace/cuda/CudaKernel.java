@@ -1,0 +1,86 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.MemorySegment;
+
+import org.millrace.ffi.cudart.cudart_h;
+
+/** A kernel of a {@link CudaModule}. Launching allocates nothing. */
+public final class CudaKernel {
+
+    private final CudaRuntime runtime;
+    private final NativeHandle module;
+    private final String name;
+    private final MemorySegment address;
+
+    CudaKernel(CudaRuntime runtime, NativeHandle module, String name, MemorySegment address) {
+        this.runtime = runtime;
+        this.module = module;
+        this.name = name;
+        this.address = address;
+    }
+
+    /**
+     * Its name in the image.
+     *
+     * @return the name
+     */
+    public String name() {
+        return name;
+    }
+
+    /**
+     * Enqueues a run. The stream's device must be the calling thread's {@linkplain CudaDevice#makeCurrent current} one.
+     *
+     * @param shape     how many threads and how much shared memory
+     * @param arguments values of the kernel's parameters; CUDA copies them, so that they may change when this returns
+     * @param stream    where
+     */
+    public void launch(LaunchShape shape, KernelArguments arguments, CudaStream stream) {
+        module.enter();
+        try {
+            MemorySegment queue = stream.handle().enter();
+            try {
+                runtime.check(CudaFunction.LAUNCH_KERNEL,
+                        cudart_h.cudaLaunchKernel(address, shape.grid(), shape.block(), arguments.pointers(), shape.sharedBytes(), queue));
+            } finally {
+                stream.handle().exit();
+            }
+        } finally {
+            module.exit();
+        }
+    }
+
+    /**
+     * How many blocks of it one multiprocessor of the current device holds.
+     *
+     * @param threads     threads of a block
+     * @param sharedBytes dynamic shared memory of a block
+     * @return 0 if not even one fits
+     */
+    public int maxActiveBlocksPerMultiprocessor(int threads, long sharedBytes) {
+        module.enter();
+        try {
+            return runtime.intOf(CudaFunction.OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR,
+                    out -> cudart_h.cudaOccupancyMaxActiveBlocksPerMultiprocessor(out, address, threads, sharedBytes));
+        } finally {
+            module.exit();
+        }
+    }
+
+    /**
+     * Lets it have more shared memory than the 48 KiB that every kernel may have.
+     *
+     * @param device where
+     * @param bytes  most dynamic shared memory of a block
+     */
+    public void maxDynamicSharedMemory(CudaDevice device, int bytes) {
+        runtime.require(CudaFunction.KERNEL_SET_ATTRIBUTE_FOR_DEVICE);
+        module.enter();
+        try {
+            runtime.check(CudaFunction.KERNEL_SET_ATTRIBUTE_FOR_DEVICE, cudart_h.cudaKernelSetAttributeForDevice(address,
+                    cudart_h.cudaFuncAttributeMaxDynamicSharedMemorySize(), bytes, device.index()));
+        } finally {
+            module.exit();
+        }
+    }
+}

@@ -1,0 +1,73 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+import org.millrace.ffi.cudart.cudart_h;
+
+/** Kernels from an image in memory: PTX text, which the driver compiles for the GPU, or a compiled cubin or fatbin. Needs CUDA 12.8. */
+public final class CudaModule implements AutoCloseable {
+
+    private static final int LOG_BYTES = 16 * 1024;
+
+    private final CudaRuntime runtime;
+    private final NativeHandle handle;
+
+    private CudaModule(CudaRuntime runtime, MemorySegment address) {
+        this.runtime = runtime;
+        this.handle = new NativeHandle("CUDA module", address, module -> runtime.checkRelease(CudaFunction.LIBRARY_UNLOAD, cudart_h.cudaLibraryUnload(module)));
+    }
+
+    /**
+     * Loads an image for all devices.
+     *
+     * @param runtime the runtime
+     * @param image   PTX text or a compiled image
+     * @return its kernels
+     * @throws CudaException if it cannot be used; the message has the compiler's log
+     */
+    public static CudaModule load(CudaRuntime runtime, byte[] image) {
+        runtime.require(CudaFunction.LIBRARY_LOAD_DATA);
+        try (Arena arena = Arena.ofConfined()) {
+            // PTX ends with a zero byte; a compiled image knows its own length.
+            MemorySegment code = arena.allocate(image.length + 1L, Long.BYTES);
+            MemorySegment.copy(image, 0, code, ValueLayout.JAVA_BYTE, 0, image.length);
+            MemorySegment log = arena.allocate(LOG_BYTES);
+            MemorySegment options = arena.allocateFrom(ValueLayout.JAVA_INT, cudart_h.cudaJitErrorLogBuffer(), cudart_h.cudaJitErrorLogBufferSizeBytes());
+            MemorySegment values = arena.allocate(ValueLayout.ADDRESS, 2);
+            values.setAtIndex(ValueLayout.ADDRESS, 0, log);
+            values.setAtIndex(ValueLayout.ADDRESS, 1, MemorySegment.ofAddress(LOG_BYTES));
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            int result = cudart_h.cudaLibraryLoadData(out, code, options, values, 2, MemorySegment.NULL, MemorySegment.NULL, 0);
+            if (result != cudart_h.cudaSuccess()) {
+                throw runtime.failure(CudaFunction.LIBRARY_LOAD_DATA, result, log.getString(0));
+            }
+            return new CudaModule(runtime, out.get(ValueLayout.ADDRESS, 0));
+        }
+    }
+
+    /**
+     * Finds a kernel.
+     *
+     * @param name its name in the image: C linkage, or the mangled name
+     * @return the kernel; it goes with the module
+     * @throws CudaException if the image has none of that name (500)
+     */
+    public CudaKernel kernel(String name) {
+        MemorySegment module = handle.enter();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocateFrom(name);
+            MemorySegment address = runtime.addressOf(CudaFunction.LIBRARY_GET_KERNEL, out -> cudart_h.cudaLibraryGetKernel(out, module, text));
+            return new CudaKernel(runtime, handle, name, address);
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /** Unloads the image; launches under way must have completed. Closing twice is allowed. */
+    @Override
+    public void close() {
+        handle.close();
+    }
+}

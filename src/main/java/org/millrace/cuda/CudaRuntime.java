@@ -1,0 +1,198 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.ToIntFunction;
+import java.util.stream.IntStream;
+
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.MillraceException;
+import org.millrace.ffi.cudart.cudart_h;
+
+/** The loaded CUDA runtime: the way to devices and pinned memory. One per program. */
+public final class CudaRuntime {
+
+    private static final Logger LOG = LogManager.getLogger(CudaRuntime.class);
+
+    private final NativeLibrary library;
+
+    private CudaRuntime(NativeLibrary library) {
+        this.library = library;
+    }
+
+    /**
+     * Loads the runtime from where the settings say or from the usual places.
+     *
+     * @return the runtime; a driver or a GPU need not be there
+     * @throws MillraceException if there is no usable libcudart
+     */
+    public static CudaRuntime load() {
+        return load(null);
+    }
+
+    /**
+     * Loads the runtime.
+     *
+     * @param path the value of {@code MILLRACE_CUDART_LIBRARY}: a file, its folder, or a name for the dynamic loader. Null or empty: what is loaded already, or
+     *     else what the system property {@code millrace.cudart.library} says, or the environment variable, or what the usual names and places hold
+     * @return the runtime; a driver or a GPU need not be there
+     * @throws MillraceException if there is no usable libcudart
+     */
+    public static CudaRuntime load(String path) {
+        LibrarySearch search = new LibrarySearch("CUDA runtime", "MILLRACE_CUDART_LIBRARY", "millrace.cudart.library",
+                List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
+                LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")), CudaFunction.ALL,
+                "Install it (pip install nvidia-cuda-runtime, or the CUDA toolkit)");
+        return new CudaRuntime(NativeLibrary.load(search, path));
+    }
+
+    /**
+     * The library behind this runtime.
+     *
+     * @return the loaded libcudart
+     */
+    public NativeLibrary library() {
+        return library;
+    }
+
+    /**
+     * The runtime's version.
+     *
+     * @return 1000 × major + 10 × minor, as CUDA writes it: 13000 for 13.0
+     */
+    public int version() {
+        return intOf(CudaFunction.RUNTIME_GET_VERSION, cudart_h::cudaRuntimeGetVersion);
+    }
+
+    /**
+     * The newest CUDA that the driver serves.
+     *
+     * @return 1000 × major + 10 × minor; 0 without a driver
+     */
+    public int driverVersion() {
+        return intOf(CudaFunction.DRIVER_GET_VERSION, cudart_h::cudaDriverGetVersion);
+    }
+
+    /**
+     * Writes a version as people do.
+     *
+     * @param version 1000 × major + 10 × minor
+     * @return for instance {@code "13.0"}
+     */
+    public static String versionText(int version) {
+        return version / 1000 + "." + version % 1000 / 10;
+    }
+
+    /**
+     * How many GPUs this process sees.
+     *
+     * @return 1 or more
+     * @throws CudaException if there is no driver (35) or no GPU (100)
+     */
+    public int deviceCount() {
+        return intOf(CudaFunction.GET_DEVICE_COUNT, cudart_h::cudaGetDeviceCount);
+    }
+
+    /**
+     * A GPU.
+     *
+     * @param index its number in this process
+     * @return the device
+     * @throws IllegalArgumentException if there is none of that number
+     * @throws CudaException if there is no driver or no GPU
+     */
+    public CudaDevice device(int index) {
+        int count = deviceCount();
+        if (index < 0 || index >= count) {
+            throw new IllegalArgumentException("there is no CUDA device " + index + ": this process sees " + count + ", numbered from 0");
+        }
+        return new CudaDevice(this, index);
+    }
+
+    /**
+     * The GPU that is the calling thread's.
+     *
+     * @return its number in this process
+     * @throws CudaException if there is no driver or no GPU
+     */
+    public int currentDevice() {
+        return intOf(CudaFunction.GET_DEVICE, cudart_h::cudaGetDevice);
+    }
+
+    /**
+     * All GPUs that this process sees.
+     *
+     * @return at least one
+     * @throws CudaException if there is no driver or no GPU
+     */
+    public List<CudaDevice> devices() {
+        return IntStream.range(0, deviceCount()).mapToObj(index -> new CudaDevice(this, index)).toList();
+    }
+
+    /**
+     * The GPU in a slot.
+     *
+     * @param pciBusId {@code domain:bus:device.function}, as {@link CudaDevice#pciBusId()} writes it
+     * @return the device
+     * @throws CudaException if this process sees none there
+     */
+    public CudaDevice deviceByPciBusId(String pciBusId) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment id = arena.allocateFrom(pciBusId);
+            return new CudaDevice(this, intOf(CudaFunction.DEVICE_GET_BY_PCI_BUS_ID, out -> cudart_h.cudaDeviceGetByPCIBusId(out, id)));
+        }
+    }
+
+    /** Throws unless a call succeeded. */
+    void check(CudaFunction function, int code) {
+        if (code != cudart_h.cudaSuccess()) {
+            throw failure(function, code, "");
+        }
+    }
+
+    /** For a call that gives something back, where nobody could act on a failure. */
+    void checkRelease(CudaFunction function, int code) {
+        if (code != cudart_h.cudaSuccess() && code != cudart_h.cudaErrorCudartUnloading()) {
+            LOG.warn("{}", failure(function, code, "What it should have given back stays taken.").getMessage());
+        }
+    }
+
+    CudaException failure(CudaFunction function, int code, String detail) {
+        forgetLastError();
+        return new CudaException(function.symbol(), code, CStrings.read(cudart_h.cudaGetErrorName(code)), CStrings.read(cudart_h.cudaGetErrorString(code)), detail);
+    }
+
+    /** CUDA keeps a thread's last error; left there, it would be reported by someone else's next check. */
+    void forgetLastError() {
+        cudart_h.cudaGetLastError();
+    }
+
+    /** Throws if the loaded runtime is too old for a function. */
+    void require(CudaFunction function) {
+        if (!library.has(function)) {
+            throw library.lacks(function, versionText(version()));
+        }
+    }
+
+    /** Makes a call that writes an int. */
+    int intOf(CudaFunction function, ToIntFunction<MemorySegment> call) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
+            check(function, call.applyAsInt(out));
+            return out.get(ValueLayout.JAVA_INT, 0);
+        }
+    }
+
+    /** Makes a call that writes a pointer. */
+    MemorySegment addressOf(CudaFunction function, ToIntFunction<MemorySegment> call) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            check(function, call.applyAsInt(out));
+            return out.get(ValueLayout.ADDRESS, 0);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+
+import org.millrace.Event;
+import org.millrace.MillraceException;
+import org.millrace.Stream;
+import org.millrace.ffi.cudart.cudart_h;
+
+/** A queue of a GPU's work: kernels, copies, events and functions run one after another. Any thread may enqueue; what two threads enqueue has no order. */
+public final class CudaStream implements Stream {
+
+    private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(30);
+
+    private final CudaDevice device;
+    private final CudaRuntime runtime;
+    private final NativeHandle handle;
+    private final boolean ours;
+
+    private CudaStream(CudaDevice device, NativeHandle handle, boolean ours) {
+        this.device = device;
+        this.ours = ours;
+        this.runtime = device.runtime();
+        this.handle = handle;
+    }
+
+    static CudaStream create(CudaDevice device) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return own(device, device.runtime().addressOf(CudaFunction.STREAM_CREATE_WITH_FLAGS,
+                    out -> cudart_h.cudaStreamCreateWithFlags(out, cudart_h.cudaStreamNonBlocking())));
+        }
+    }
+
+    static CudaStream create(CudaDevice device, int priority) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return own(device, device.runtime().addressOf(CudaFunction.STREAM_CREATE_WITH_PRIORITY,
+                    out -> cudart_h.cudaStreamCreateWithPriority(out, cudart_h.cudaStreamNonBlocking(), priority)));
+        }
+    }
+
+    private static CudaStream own(CudaDevice device, MemorySegment address) {
+        CudaRuntime runtime = device.runtime();
+        return new CudaStream(device, new NativeHandle("CUDA stream", address,
+                stream -> runtime.checkRelease(CudaFunction.STREAM_DESTROY, cudart_h.cudaStreamDestroy(stream))), true);
+    }
+
+    /**
+     * A stream that someone else made and will destroy.
+     *
+     * @param device  its device
+     * @param address its {@code cudaStream_t}; {@link MemorySegment#NULL} for the device's default stream
+     * @return the stream; closing it here only ends its use here
+     */
+    public static CudaStream of(CudaDevice device, MemorySegment address) {
+        return new CudaStream(device, new NativeHandle("CUDA stream", address, notOurs -> {}), false);
+    }
+
+    /**
+     * Where its work runs.
+     *
+     * @return the device
+     */
+    public CudaDevice device() {
+        return device;
+    }
+
+    /**
+     * Its {@code cudaStream_t}, for calls of other libraries.
+     *
+     * @return the handle that such a call enters and leaves
+     */
+    public NativeHandle handle() {
+        return handle;
+    }
+
+    @Override
+    public boolean query() {
+        MemorySegment stream = handle.enter();
+        try {
+            int code = cudart_h.cudaStreamQuery(stream);
+            if (code == cudart_h.cudaErrorNotReady()) {
+                runtime.forgetLastError();
+                return false;
+            }
+            runtime.check(CudaFunction.STREAM_QUERY, code);
+            return true;
+        } finally {
+            handle.exit();
+        }
+    }
+
+    @Override
+    public void synchronize(Duration deadline) {
+        if (!Waiting.until(this::query, deadline)) {
+            throw new MillraceException("the work of " + handle + " on " + device + " had not completed after " + deadline.toMillis()
+                    + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the communicator to end it");
+        }
+    }
+
+    @Override
+    public void record(Event event) {
+        CudaEvent.of(event).record(this);
+    }
+
+    @Override
+    public void call(Runnable function) {
+        call(HostFunction.once(function));
+    }
+
+    @Override
+    public void waitFor(Event event) {
+        MemorySegment stream = handle.enter();
+        try {
+            MemorySegment awaited = CudaEvent.of(event).handle().enter();
+            try {
+                runtime.check(CudaFunction.STREAM_WAIT_EVENT, cudart_h.cudaStreamWaitEvent(stream, awaited, cudart_h.cudaEventWaitDefault()));
+            } finally {
+                CudaEvent.of(event).handle().exit();
+            }
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /**
+     * Enqueues a copy, between host and device or between devices.
+     *
+     * @param target where to; native memory. Must stay until the copy has completed
+     * @param source where from; of the same size. Must neither go nor change until the copy has completed
+     * @throws IllegalArgumentException if the sizes differ or one of them lies in the Java heap
+     */
+    public void copy(MemorySegment target, MemorySegment source) {
+        long bytes = Copies.bytes(target, source);
+        MemorySegment to = DeviceSegments.pointer("copy target", target, bytes);
+        MemorySegment from = DeviceSegments.pointer("copy source", source, bytes);
+        MemorySegment stream = handle.enter();
+        try {
+            runtime.check(CudaFunction.MEMCPY_ASYNC, cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /**
+     * Enqueues setting every byte of some device memory.
+     *
+     * @param target device memory
+     * @param value  what each byte becomes
+     */
+    public void fill(MemorySegment target, byte value) {
+        MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
+        MemorySegment stream = handle.enter();
+        try {
+            runtime.check(CudaFunction.MEMSET_ASYNC, cudart_h.cudaMemsetAsync(to, Byte.toUnsignedInt(value), target.byteSize(), stream));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /**
+     * Enqueues a call of a Java function on a thread of CUDA's.
+     *
+     * @param function what to call. It must not call CUDA, and what is enqueued after it waits for it
+     */
+    public void call(HostFunction function) {
+        MemorySegment stream = handle.enter();
+        try {
+            runtime.check(CudaFunction.LAUNCH_HOST_FUNC, cudart_h.cudaLaunchHostFunc(stream, HostFunction.STUB, function.token()));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /**
+     * Records what is enqueued from now on, instead of running it. Only calls of this thread that could disturb the capture are errors until it ends.
+     *
+     * @throws CudaException if the stream cannot be captured
+     */
+    public void beginCapture() {
+        MemorySegment stream = handle.enter();
+        try {
+            runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE, cudart_h.cudaStreamBeginCapture(stream, cudart_h.cudaStreamCaptureModeThreadLocal()));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /**
+     * Ends a capture.
+     *
+     * @return what was recorded
+     * @throws CudaException if something in between made the capture invalid
+     */
+    public CudaGraph endCapture() {
+        MemorySegment stream = handle.enter();
+        try {
+            return new CudaGraph(runtime, runtime.addressOf(CudaFunction.STREAM_END_CAPTURE, out -> cudart_h.cudaStreamEndCapture(stream, out)));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /**
+     * Whether a capture is under way and still valid.
+     *
+     * @return true between {@link #beginCapture()} and {@link #endCapture()}
+     */
+    public boolean isCapturing() {
+        MemorySegment stream = handle.enter();
+        try {
+            return runtime.intOf(CudaFunction.STREAM_IS_CAPTURING, out -> cudart_h.cudaStreamIsCapturing(stream, out))
+                    == cudart_h.cudaStreamCaptureStatusActive();
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /**
+     * Waits for what was enqueued, 30 s at the most, and gives the stream back; CUDA completes what is left. Does neither with a stream that someone else made.
+     * Closing twice is allowed.
+     */
+    @Override
+    public void close() {
+        if (ours && !handle.isClosed()) {
+            try {
+                Waiting.until(this::query, CLOSE_DEADLINE);
+            } catch (MillraceException | IllegalStateException failedOrClosedMeanwhile) {
+                // whoever waited for the work was told; the stream goes back all the same
+            }
+        }
+        handle.close();
+    }
+
+    @Override
+    public String toString() {
+        return handle + " of " + device;
+    }
+}

@@ -1,0 +1,100 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.ffi.cudart.cudaHostFn_t;
+
+/**
+ * A Java function that a stream can {@linkplain CudaStream#call call}, any number of times until it is closed. All of them share one native entry point, which
+ * finds the function by its number; a call that comes after closing does nothing.
+ */
+public final class HostFunction implements AutoCloseable {
+
+    /** What CUDA calls. It lives for good: a graph may call it at any time. */
+    static final MemorySegment STUB = cudaHostFn_t.allocate(HostFunction::dispatch, Arena.global());
+
+    private static final Logger LOG = LogManager.getLogger(HostFunction.class);
+    private static final ConcurrentMap<Long, HostFunction> BY_NUMBER = new ConcurrentHashMap<>();
+    private static final AtomicLong NUMBERS = new AtomicLong();
+
+    private final Runnable body;
+    private final boolean once;
+    private final long number = NUMBERS.incrementAndGet();
+    private final MemorySegment token = MemorySegment.ofAddress(number);
+    private volatile Throwable failure;
+
+    private HostFunction(Runnable body, boolean once) {
+        this.body = body;
+        this.once = once;
+        BY_NUMBER.put(number, this);
+    }
+
+    /**
+     * A function that can be called until it is closed, from graphs too.
+     *
+     * @param body what to do; must not call CUDA
+     * @return the function
+     */
+    public static HostFunction of(Runnable body) {
+        return new HostFunction(body, false);
+    }
+
+    /**
+     * A function that closes itself with its first call.
+     *
+     * @param body what to do; must not call CUDA
+     * @return the function; not for streams that are being captured
+     */
+    public static HostFunction once(Runnable body) {
+        return new HostFunction(body, true);
+    }
+
+    /**
+     * What the last call that failed threw. CUDA cannot be told: the stream went on.
+     *
+     * @return null if every call returned normally
+     */
+    public Throwable failure() {
+        return failure;
+    }
+
+    /** Lets later calls do nothing. Does not wait for one under way. Closing twice is allowed. */
+    @Override
+    public void close() {
+        BY_NUMBER.remove(number);
+    }
+
+    /** What stands for this function in a native call. */
+    MemorySegment token() {
+        if (!BY_NUMBER.containsKey(number)) {
+            throw new IllegalStateException("host function " + number + " is closed");
+        }
+        return token;
+    }
+
+    private static void dispatch(MemorySegment token) {
+        HostFunction function = BY_NUMBER.get(token.address());
+        if (function != null) {
+            function.run();
+        }
+    }
+
+    /** Nothing may be thrown from here: it would end the process. */
+    private void run() {
+        if (once) {
+            close();
+        }
+        try {
+            body.run();
+        } catch (Throwable thrown) {
+            failure = thrown;
+            LOG.error("host function {} failed on a CUDA stream; the stream went on", number, thrown);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.MemorySegment;
+
+import org.millrace.ffi.cudart.cudart_h;
+
+/** Host memory from elsewhere (an arena, a mapped file), page-locked and mapped for the GPU until this is closed. Close it before the memory goes. */
+public final class HostRegistration implements AutoCloseable {
+
+    private final NativeHandle handle;
+    private final MemorySegment device;
+
+    private HostRegistration(NativeHandle handle, MemorySegment device) {
+        this.handle = handle;
+        this.device = device;
+    }
+
+    /**
+     * Pins and maps host memory, for all devices.
+     *
+     * @param owner  the device it is registered through
+     * @param memory native host memory
+     * @return the registration
+     * @throws IllegalArgumentException if the memory lies in the Java heap or is closed
+     * @throws CudaException if it is registered already (712), or cannot be pinned
+     */
+    public static HostRegistration register(CudaDevice owner, MemorySegment memory) {
+        CudaRuntime runtime = owner.runtime();
+        MemorySegment address = DeviceSegments.pointer("memory to register", memory, 1);
+        try (CurrentDevice _ = owner.makeCurrent()) {
+            int flags = cudart_h.cudaHostRegisterPortable() | cudart_h.cudaHostRegisterMapped();
+            runtime.check(CudaFunction.HOST_REGISTER, cudart_h.cudaHostRegister(address, memory.byteSize(), flags));
+            NativeHandle handle = new NativeHandle("host registration", address,
+                    start -> runtime.checkRelease(CudaFunction.HOST_UNREGISTER, cudart_h.cudaHostUnregister(start)));
+            try {
+                return new HostRegistration(handle, PinnedMemory.devicePointer(runtime, address, memory.byteSize()));
+            } catch (CudaException unmapped) {
+                handle.close();
+                throw unmapped;
+            }
+        }
+    }
+
+    /**
+     * The memory as the GPU sees it.
+     *
+     * @return a segment that is not accessible from Java
+     * @throws IllegalStateException if it is closed
+     */
+    public MemorySegment device() {
+        if (handle.isClosed()) {
+            throw new IllegalStateException(handle + " cannot be used");
+        }
+        return device;
+    }
+
+    /** Unpins the memory. Closing twice is allowed. */
+    @Override
+    public void close() {
+        handle.close();
+    }
+}

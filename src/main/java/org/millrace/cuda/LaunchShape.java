@@ -1,0 +1,68 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+import org.millrace.ffi.cudart.dim3;
+
+/** How many threads a kernel runs with. Made once, used for any number of launches. */
+public final class LaunchShape {
+
+    private final MemorySegment grid = dim3.allocate(Arena.ofAuto());
+    private final MemorySegment block = dim3.allocate(Arena.ofAuto());
+    private final long sharedBytes;
+
+    private LaunchShape(int[] grid, int[] block, long sharedBytes) {
+        fill(this.grid, grid, "grid");
+        fill(this.block, block, "block");
+        if (sharedBytes < 0) {
+            throw new IllegalArgumentException("a launch with " + sharedBytes + " bytes of shared memory: the size must not be negative");
+        }
+        this.sharedBytes = sharedBytes;
+    }
+
+    /**
+     * A one-dimensional launch.
+     *
+     * @param blocks  number of blocks; 1 or more
+     * @param threads threads of a block; 1 or more, 1024 at the most on today's GPUs
+     * @return the shape, without dynamic shared memory
+     */
+    public static LaunchShape of(int blocks, int threads) {
+        return new LaunchShape(new int[] {blocks, 1, 1}, new int[] {threads, 1, 1}, 0);
+    }
+
+    /**
+     * A launch of up to three dimensions.
+     *
+     * @param grid        blocks in x, y and z
+     * @param block       threads of a block in x, y and z
+     * @param sharedBytes dynamic shared memory of a block
+     * @return the shape
+     */
+    public static LaunchShape of(int[] grid, int[] block, long sharedBytes) {
+        return new LaunchShape(grid, block, sharedBytes);
+    }
+
+    MemorySegment grid() {
+        return grid;
+    }
+
+    MemorySegment block() {
+        return block;
+    }
+
+    long sharedBytes() {
+        return sharedBytes;
+    }
+
+    private static void fill(MemorySegment target, int[] extent, String what) {
+        if (extent.length != 3 || extent[0] < 1 || extent[1] < 1 || extent[2] < 1) {
+            throw new IllegalArgumentException("a " + what + " has three extents of 1 or more, not " + Arrays.toString(extent));
+        }
+        dim3.x(target, extent[0]);
+        dim3.y(target, extent[1]);
+        dim3.z(target, extent[2]);
+    }
+}

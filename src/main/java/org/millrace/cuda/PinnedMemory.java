@@ -1,0 +1,75 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+import org.millrace.ffi.cudart.cudart_h;
+
+/**
+ * Page-locked host memory: the GPU copies from and to it by itself, and mapped memory it reads and writes in place.
+ *
+ * <p>It lives as long as the arena it was allocated with. Memory that a thread polls belongs in the global arena, or in one that is closed when that thread has
+ * stopped: closing a shared arena stops all threads for a moment.
+ *
+ * @param host   the memory as Java sees it
+ * @param device the same memory as the GPU sees it, not accessible from Java; null unless it was mapped
+ */
+public record PinnedMemory(MemorySegment host, MemorySegment device) {
+
+    /** How host memory is pinned. */
+    public enum Flag {
+        /** Pinned for all devices, not only for the current one. */
+        PORTABLE(cudart_h.cudaHostAllocPortable()),
+        /** Mapped into the device's address space. */
+        MAPPED(cudart_h.cudaHostAllocMapped()),
+        /** Not cached by the CPU: faster for the device to read, very slow for the CPU to read, and CPU writes need a full fence to become visible in order. */
+        WRITE_COMBINED(cudart_h.cudaHostAllocWriteCombined());
+
+        private final int bit;
+
+        Flag(int bit) {
+            this.bit = bit;
+        }
+    }
+
+    /**
+     * Takes pinned memory.
+     *
+     * @param device the device it is for
+     * @param bytes  how many; more than 0
+     * @param arena  its lifetime
+     * @param flags  how it is pinned
+     * @return zeroed memory, aligned to a page
+     * @throws CudaException if there is not enough (2)
+     */
+    @SuppressWarnings("restricted")
+    public static PinnedMemory allocate(CudaDevice device, long bytes, Arena arena, Flag... flags) {
+        if (bytes <= 0) {
+            throw new IllegalArgumentException("pinned memory of " + bytes + " bytes: the size must be positive");
+        }
+        CudaRuntime runtime = device.runtime();
+        int bits = 0;
+        for (Flag flag : flags) {
+            bits |= flag.bit;
+        }
+        int mode = bits;
+        try (CurrentDevice _ = device.makeCurrent()) {
+            MemorySegment address = runtime.addressOf(CudaFunction.HOST_ALLOC, out -> cudart_h.cudaHostAlloc(out, bytes, mode));
+            MemorySegment host;
+            try {
+                host = address.reinterpret(bytes, arena, start -> runtime.checkRelease(CudaFunction.FREE_HOST, cudart_h.cudaFreeHost(start)));
+            } catch (RuntimeException closedArena) {
+                runtime.checkRelease(CudaFunction.FREE_HOST, cudart_h.cudaFreeHost(address));
+                throw closedArena;
+            }
+            host.fill((byte) 0);
+            boolean mapped = (mode & Flag.MAPPED.bit) != 0;
+            return new PinnedMemory(host, mapped ? devicePointer(runtime, address, bytes) : null);
+        }
+    }
+
+    static MemorySegment devicePointer(CudaRuntime runtime, MemorySegment host, long bytes) {
+        MemorySegment seen = runtime.addressOf(CudaFunction.HOST_GET_DEVICE_POINTER, out -> cudart_h.cudaHostGetDevicePointer(out, host, 0));
+        return DeviceSegments.of(seen.address(), bytes);
+    }
+}

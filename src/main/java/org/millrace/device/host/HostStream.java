@@ -1,0 +1,158 @@
+package org.millrace.device.host;
+
+import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.millrace.Event;
+import org.millrace.MillraceException;
+import org.millrace.Stream;
+
+/**
+ * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails makes the tasks behind it fail with it, until
+ * somebody has been told.
+ */
+public final class HostStream implements Stream {
+
+    private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
+
+    private final HostDevice device;
+    private final String name;
+    private final Queue<HostTask> queue = new ConcurrentLinkedQueue<>();
+    private final AtomicLong enqueued = new AtomicLong();
+    private final Object waiting = new Object();
+    private volatile int waiters;
+    private volatile long completed;
+    private volatile Throwable failure;
+    private HostTask current;
+
+    HostStream(HostDevice device, String name) {
+        this.device = device;
+        this.name = name;
+    }
+
+    void enqueue(HostTask task) {
+        enqueued.incrementAndGet();
+        queue.add(task);
+    }
+
+    /** Runs the oldest task on; called by the device's thread alone. */
+    int progress() {
+        if (current == null) {
+            current = queue.poll();
+            if (current == null) {
+                return 0;
+            }
+        }
+        int work = 0;
+        try {
+            Throwable reason = failure;
+            if (reason == null) {
+                work = current.progress();
+                if (!current.done()) {
+                    return work;
+                }
+            } else {
+                current.skip(reason);
+            }
+        } catch (Throwable thrown) {
+            failure = thrown;
+        }
+        current = null;
+        // Volatile, as is the waiters' count that is read next: a waiter adds itself before it reads `completed`, so one of the two sees the other (Dekker).
+        completed++;
+        if (waiters > 0) {
+            synchronized (waiting) {
+                waiting.notifyAll();
+            }
+        }
+        return work + 1;
+    }
+
+    @Override
+    public void record(Event event) {
+        enqueue(HostEvent.of(event).newMark());
+    }
+
+    @Override
+    public void waitFor(Event event) {
+        EventMark mark = HostEvent.of(event).latest();
+        if (mark != null) {
+            enqueue(new WaitTask(mark));
+        }
+    }
+
+    @Override
+    public void call(Runnable function) {
+        enqueue(new FunctionTask(this, function));
+    }
+
+    @Override
+    public boolean query() {
+        long target = enqueued.get();
+        if (completed < target) {
+            return false;
+        }
+        throwFailure();
+        return true;
+    }
+
+    @Override
+    public void synchronize(Duration deadline) {
+        await(deadline);
+        throwFailure();
+    }
+
+    private void await(Duration deadline) {
+        long target = enqueued.get();
+        long end = System.nanoTime() + deadline.toNanos();
+        synchronized (waiting) {
+            waiters++;
+            try {
+                while (completed < target) {
+                    long left = end - System.nanoTime();
+                    if (left <= 0) {
+                        throw new MillraceException(name + ": " + (target - completed) + " operations have not completed within " + deadline.toMillis() + " ms");
+                    }
+                    TimeUnit.NANOSECONDS.timedWait(waiting, left);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new MillraceException(name + ": interrupted while waiting for " + (target - completed) + " operations", e);
+            } finally {
+                waiters--;
+            }
+        }
+    }
+
+    /** Makes the tasks that are enqueued fail, and whoever waits for them hear why. */
+    void fail(Throwable thrown) {
+        failure = thrown;
+    }
+
+    private void throwFailure() {
+        Throwable thrown = failure;
+        if (thrown != null) {
+            failure = null;
+            throw new MillraceException(thrown.getMessage(), thrown);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (!device.isRegistered(this)) {
+            return;
+        }
+        try {
+            await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
+        } finally {
+            device.unregister(this);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

@@ -1,0 +1,115 @@
+package org.millrace.device.host;
+
+import java.util.List;
+
+/** A block that runs an algorithm over the connections that it was issued for, when it is its turn on all of them. */
+public final class PrimitiveBlock implements HostBlock {
+
+    private final Algorithm algorithm;
+    private final BlockMemory memory;
+    private final ChunkShape shape;
+    private final List<Endpoint<ReceivePort>> from;
+    private final List<Endpoint<SendPort>> to;
+    private final long[] fromPlaces;
+    private final long[] toPlaces;
+
+    private Primitives primitives;
+    /** Whether the algorithm is at its end. */
+    private boolean passed;
+    private boolean done;
+
+    /**
+     * A block that has not begun. Takes its place on all connections: blocks are made in the order in which operations are issued, by one thread at a time.
+     *
+     * @param algorithm  what to do
+     * @param memory     with which elements
+     * @param shape     steps of its chunks
+     * @param from       the connections it receives on; the order says how elements are combined
+     * @param to         the connections it sends on
+     */
+    public PrimitiveBlock(Algorithm algorithm, BlockMemory memory, ChunkShape shape, List<Endpoint<ReceivePort>> from, List<Endpoint<SendPort>> to) {
+        this.algorithm = algorithm;
+        this.memory = memory;
+        this.shape = shape;
+        this.from = from;
+        this.to = to;
+        this.fromPlaces = from.stream().mapToLong(Endpoint::reserve).toArray();
+        this.toPlaces = to.stream().mapToLong(Endpoint::reserve).toArray();
+    }
+
+    @Override
+    public void begin() {
+        // enters when it is its turn
+    }
+
+    @Override
+    public int progress() {
+        int moved = 0;
+        if (primitives == null) {
+            if (awaited() != null) {
+                return 0;
+            }
+            enter();
+            moved++;
+        }
+        while (!done) {
+            moved += primitives.progress();
+            if (!primitives.complete() || !advance()) {
+                break;
+            }
+        }
+        return moved;
+    }
+
+    private void enter() {
+        ReceivePort[] receivePorts = from.stream().map(Endpoint::port).toArray(ReceivePort[]::new);
+        SendPort[] sendPorts = to.stream().map(Endpoint::port).toArray(SendPort[]::new);
+        primitives = shape.primitives(receivePorts, sendPorts, memory);
+        primitives.enter();
+        advance();
+    }
+
+    /** Goes on to the next primitive, or to the end; false if the end has to wait. */
+    private boolean advance() {
+        if (!passed && algorithm.next()) {
+            algorithm.begin(primitives);
+            return true;
+        }
+        passed = true;
+        done = primitives.drained();
+        if (done) {
+            from.forEach(Endpoint::leave);
+            to.forEach(Endpoint::leave);
+        }
+        return done;
+    }
+
+    /** The first connection that is not there or is used by a block before this one; null if there is none. */
+    private Endpoint<?> awaited() {
+        for (int i = 0; i < fromPlaces.length; i++) {
+            if (!from.get(i).admits(fromPlaces[i])) {
+                return from.get(i);
+            }
+        }
+        for (int i = 0; i < toPlaces.length; i++) {
+            if (!to.get(i).admits(toPlaces[i])) {
+                return to.get(i);
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public boolean done() {
+        return done;
+    }
+
+    @Override
+    public String waitingFor() {
+        if (primitives != null) {
+            return primitives.waitingFor();
+        }
+        Endpoint<?> awaited = awaited();
+        return awaited == null ? "nobody" : "an operation before it: " + awaited;
+    }
+}

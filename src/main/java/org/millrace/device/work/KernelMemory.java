@@ -1,0 +1,42 @@
+package org.millrace.device.work;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.millrace.MillraceException;
+
+/**
+ * The memory that a kernel's work means: work says addresses, and what lies there is looked up here, as a device looks pages up. So an arena that is closed too early is an
+ * error instead of a crash, and what the garbage collector manages stays while a kernel uses it. The device's thread alone looks up.
+ */
+public final class KernelMemory {
+
+    private final List<MemorySegment> segments;
+    /** Work comes in nearly the order in which it was planned: a search begins where the last one ended. */
+    private int next;
+
+    KernelMemory(List<MemorySegment> segments) {
+        this.segments = segments;
+    }
+
+    /**
+     * The memory at an address.
+     *
+     * @param address where, or 0 for none
+     * @param bytes   how much of it is meant
+     * @return a segment that begins there and has so much; {@link MemorySegment#NULL} for none
+     * @throws MillraceException if the plan was made with no such memory
+     */
+    public MemorySegment at(long address, long bytes) {
+        if (address == 0) {
+            return MemorySegment.NULL;
+        }
+        for (int tries = 0; tries < segments.size(); tries++) {
+            next = next == segments.size() ? 0 : next;
+            MemorySegment segment = segments.get(next++);
+            if (segment.address() == address && segment.byteSize() >= bytes) {
+                return segment;
+            }
+        }
+        throw new MillraceException("a kernel's work is damaged: there are no " + bytes + " bytes for it at 0x" + Long.toHexString(address));
+    }
+}

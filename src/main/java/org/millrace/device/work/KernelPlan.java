@@ -1,0 +1,128 @@
+package org.millrace.device.work;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.millrace.abi.KernelArguments;
+import org.millrace.abi.WorkBatch;
+import org.millrace.abi.WorkStorage;
+
+/** What one kernel will do: its arguments, with the batches, and the items that go where the arguments say. Made by {@link PlanBuilder}; never changed after that. */
+public final class KernelPlan implements AutoCloseable {
+
+    private static final int NO_MASK = -1;
+
+    private final String who;
+    private final Object first;
+    private final int operations;
+    private final MemorySegment arguments;
+    private final int batches;
+    private MemorySegment items;
+    private final List<Runnable> announcements;
+    private final KernelMemory memory;
+    private final WorkStorage storage;
+    private final KernelArguments placed;
+    private volatile boolean closed;
+
+    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items, List<Runnable> announcements, KernelMemory memory) {
+        this.who = who;
+        this.first = first;
+        this.operations = operations;
+        this.arguments = arguments;
+        this.batches = batches;
+        this.items = items;
+        this.announcements = announcements;
+        this.memory = memory;
+        this.storage = KernelArguments.of(arguments).storage();
+        this.placed = switch (storage) {
+            case ARGUMENTS -> placeBehindBatches();
+            case PERSISTENT -> placeApart();
+            case FIFO -> null;
+        };
+    }
+
+    private KernelArguments placeBehindBatches() {
+        int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
+        MemorySegment.copy(items, 0, arguments, head, items.byteSize());
+        return place(arguments, 0, NO_MASK, head);
+    }
+
+    /** The copy is freed when nobody knows the plan any more: its kernels do, until they have left the device. */
+    private KernelArguments placeApart() {
+        items = Arena.ofAuto().allocate(items.byteSize(), WorkFifo.UNIT).copyFrom(items);
+        return place(arguments, items.address(), NO_MASK, 0);
+    }
+
+    private KernelArguments place(MemorySegment target, long address, int mask, int first) {
+        KernelArguments result = KernelArguments.of(target);
+        result.place(address, mask);
+        for (int batch = 0; batch < batches; batch++) {
+            WorkBatch.move(target, KernelArguments.batchOffset(batch), first);
+        }
+        return result;
+    }
+
+    /**
+     * Bytes that the plan needs in the FIFO for every run.
+     *
+     * @return 0 if its items lie elsewhere
+     */
+    public int fifoBytes() {
+        return storage == WorkStorage.FIFO ? (int) items.byteSize() : 0;
+    }
+
+    /**
+     * Puts the items in their place and says so in the arguments.
+     *
+     * @param fifo with room for {@link #fifoBytes}
+     * @return what to launch the kernel with
+     * @throws IllegalStateException if the plan is closed
+     */
+    public KernelArguments upload(WorkFifo fifo) {
+        if (closed) {
+            throw new IllegalStateException(this + ": the plan is closed");
+        }
+        if (storage != WorkStorage.FIFO) {
+            return placed;
+        }
+        MemorySegment copy = MemorySegment.ofArray(new long[(int) arguments.byteSize() / Long.BYTES]).copyFrom(arguments);
+        return place(copy, fifo.address(), fifo.bytes() - 1, fifo.put(items));
+    }
+
+    /** Tells the proxies what the next run will do. */
+    public void announce() {
+        for (int i = 0; i < announcements.size(); i++) {
+            announcements.get(i).run();
+        }
+    }
+
+    /**
+     * The memory that its items mean.
+     *
+     * @return by address
+     */
+    public KernelMemory memory() {
+        return memory;
+    }
+
+    /**
+     * Where the items travel.
+     *
+     * @return decided by their size, and by whether the plan is replayed
+     */
+    public WorkStorage storage() {
+        return storage;
+    }
+
+    /** Refuses further runs. Those under way go on: the plan's memory is freed behind the last of them. Closing twice is allowed. */
+    @Override
+    public void close() {
+        closed = true;
+    }
+
+    /** What it does, for messages: the operation, or how many there are. */
+    @Override
+    public String toString() {
+        return who + (operations == 1 ? first : "group of " + operations + " operations from " + first + " on");
+    }
+}

@@ -1,0 +1,356 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.Device;
+import org.millrace.MillraceException;
+import org.millrace.Operation;
+import org.millrace.Plan;
+import org.millrace.ReduceOp;
+import org.millrace.Registration;
+import org.millrace.Route;
+import org.millrace.Stream;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.PointToPointWork;
+import org.millrace.abi.WorkType;
+import org.millrace.device.host.WorkFunctions;
+import org.millrace.device.host.WorkLauncher;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.KernelPlan;
+import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.proxy.OperationSignature;
+
+/** A communicator on the emulated device: kernels and proxies are ours, the network is any of {@code org.millrace.net}. */
+final class EngineCommunicator implements Communicator {
+
+    private static final Logger LOG = LogManager.getLogger(EngineCommunicator.class);
+
+    private final Members members;
+    private final CommunicatorFailure failure;
+    private final Arguments arguments;
+    private final Collectives collectives;
+    private final OwnTransfers ownTransfers;
+    private final Transfers transfers;
+    private final WorkLauncher launcher;
+    private final Launches launches;
+    private final Routes routes;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    EngineCommunicator(Members members) {
+        this.members = members;
+        this.failure = members.failure();
+        this.arguments = new Arguments(rank(), size(), members.threads().deviceThread());
+        this.routes = new Routes(members.links());
+        this.collectives = new Collectives(rank(), size(), members, routes);
+        this.ownTransfers = new OwnTransfers(label(""));
+        this.transfers = new Transfers(rank(), members.links(), members.registrations(), members.options());
+        this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(), functions(collectives, transfers), failure, failure::fail,
+                members.options().stallDeadline()));
+        this.launches = new Launches(label(""), members, collectives.channels(), transfers, launcher);
+    }
+
+    private static WorkFunctions functions(Collectives collectives, Transfers transfers) {
+        return (function, type, item, channel, memory) -> type == WorkType.POINT_TO_POINT
+                ? transfers.block(PointToPointWork.of(item), channel, memory)
+                : collectives.block(function, CollectiveWork.of(item), channel, memory);
+    }
+
+    /** What its kernels see: the host may read there what they have begun and completed. */
+    DeviceCommunicator deviceCommunicator() {
+        return members.device();
+    }
+
+    @Override
+    public int rank() {
+        return members.control().rank();
+    }
+
+    @Override
+    public int size() {
+        return members.control().size();
+    }
+
+    @Override
+    public Device device() {
+        return members.threads().device();
+    }
+
+    @Override
+    public Set<Operation> operations() {
+        return EnumSet.allOf(Operation.class);
+    }
+
+    @Override
+    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        checkOpen(stream);
+        arguments.both(Operation.ALL_REDUCE, send, count, receive, count, type, 0);
+        collective(OperationSignature.ALL_REDUCE, send, receive, count, type, op, rank(), 0, stream);
+    }
+
+    @Override
+    public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+        checkOpen(stream);
+        arguments.both(Operation.ALL_GATHER, send, count, receive, arguments.all(count), type, rank() * count);
+        collective(OperationSignature.ALL_GATHER, send, receive, count, type, ReduceOp.SUM, rank(), 0, stream);
+    }
+
+    @Override
+    public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        checkOpen(stream);
+        arguments.both(Operation.REDUCE_SCATTER, send, arguments.all(count), receive, count, type, -rank() * count);
+        collective(OperationSignature.REDUCE_SCATTER, send, receive, count, type, op, rank(), 0, stream);
+    }
+
+    @Override
+    public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+        checkOpen(stream);
+        arguments.rank(Operation.BROADCAST, "root", root);
+        if (rank() == root) {
+            arguments.both(Operation.BROADCAST, send, count, receive, count, type, 0);
+        } else {
+            arguments.destination(Operation.BROADCAST, receive, count, type);
+        }
+        collective(OperationSignature.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root, root, stream);
+    }
+
+    @Override
+    public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, Stream stream) {
+        checkOpen(stream);
+        arguments.rank(Operation.REDUCE, "root", root);
+        if (rank() == root) {
+            arguments.both(Operation.REDUCE, send, count, receive, count, type, 0);
+        } else {
+            arguments.source(Operation.REDUCE, send, count, type);
+        }
+        collective(OperationSignature.REDUCE, send, rank() == root ? receive : null, count, type, op, root, root, stream);
+    }
+
+    /**
+     * @param root          this rank, where there is none
+     * @param signatureRoot 0, where there is none
+     */
+    private void collective(int function, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, int signatureRoot, Stream stream) {
+        PlannedCollective planned = collectives.plan(OperationSignature.pack(function, type, op, signatureRoot), count, type, op, send, receive, root);
+        issue(() -> launches.add(planned, stream));
+    }
+
+    @Override
+    public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+        checkOpen(stream);
+        arguments.neverInPlace(Operation.ALL_TO_ALL, send, arguments.all(count), receive, arguments.all(count), type);
+        issue(() -> {
+            for (int distance = 0; distance < size() && count > 0; distance++) {
+                int to = (rank() + distance) % size();
+                int from = (rank() - distance + size()) % size();
+                addSend(part(send, to, count, type), count, type, to, stream);
+                addReceive(part(receive, from, count, type), count, type, from, stream);
+            }
+        });
+    }
+
+    @Override
+    public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+        checkOpen(stream);
+        arguments.rank(Operation.GATHER, "root", root);
+        if (rank() == root) {
+            arguments.both(Operation.GATHER, send, count, receive, arguments.all(count), type, rank() * count);
+        } else {
+            arguments.source(Operation.GATHER, send, count, type);
+        }
+        issue(() -> {
+            for (int from = 0; rank() == root && from < size() && count > 0; from++) {
+                addReceive(part(receive, from, count, type), count, type, from, stream);
+            }
+            if (count > 0) {
+                addSend(send, count, type, root, stream);
+            }
+        });
+    }
+
+    @Override
+    public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+        checkOpen(stream);
+        arguments.rank(Operation.SCATTER, "root", root);
+        if (rank() == root) {
+            arguments.both(Operation.SCATTER, send, arguments.all(count), receive, count, type, -rank() * count);
+        } else {
+            arguments.destination(Operation.SCATTER, receive, count, type);
+        }
+        issue(() -> {
+            for (int to = 0; rank() == root && to < size() && count > 0; to++) {
+                addSend(part(send, to, count, type), count, type, to, stream);
+            }
+            if (count > 0) {
+                addReceive(receive, count, type, root, stream);
+            }
+        });
+    }
+
+    @Override
+    public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+        checkOpen(stream);
+        arguments.rank(Operation.SEND_RECEIVE, "peer", peer);
+        arguments.source(Operation.SEND_RECEIVE, buffer, count, type);
+        issue(() -> addSend(buffer, count, type, peer, stream));
+    }
+
+    @Override
+    public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+        checkOpen(stream);
+        arguments.rank(Operation.SEND_RECEIVE, "peer", peer);
+        arguments.destination(Operation.SEND_RECEIVE, buffer, count, type);
+        issue(() -> addReceive(buffer, count, type, peer, stream));
+    }
+
+    private static MemorySegment part(MemorySegment all, int number, long count, DataType type) {
+        return all.asSlice(number * count * type.bytes(), count * type.bytes());
+    }
+
+    private void addSend(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+        add(transfers.transfer(true, buffer, count, type, peer), stream);
+    }
+
+    private void addReceive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+        add(transfers.transfer(false, buffer, count, type, peer), stream);
+    }
+
+    private void add(Transfer transfer, Stream stream) {
+        routes.direct();
+        if (transfer.peer() != rank()) {
+            launches.add(transfer, stream);
+            return;
+        }
+        Transfer other = ownTransfers.other(transfer, stream);
+        if (other != null) {
+            launches.add(transfer, stream);
+            launches.add(other, stream);
+        }
+    }
+
+    @Override
+    public void group(Runnable operations) {
+        checkOpen();
+        issue(operations);
+    }
+
+    @Override
+    public synchronized Plan plan(Stream stream, Runnable operations) {
+        checkOpen(stream);
+        requireNoGroup("a plan is made");
+        launches.begin();
+        try {
+            operations.run();
+            ownTransfers.requireNone();
+            return new EnginePlan(this, launches.record(stream));
+        } finally {
+            launches.endsGroup();
+            launches.forget();
+        }
+    }
+
+    /** Launches kernels of a plan once more. */
+    void launch(List<KernelPlan> kernels, Stream stream) {
+        checkOpen(stream);
+        synchronized (this) {
+            requireNoGroup("a plan is launched");
+            checkOpen();
+            kernels.forEach(kernel -> launcher.launch(kernel, stream));
+        }
+    }
+
+    private void requireNoGroup(String what) {
+        if (launches.isInGroup()) {
+            throw new IllegalStateException(label(what + " outside of groups"));
+        }
+    }
+
+    @Override
+    public synchronized Registration register(MemorySegment memory) {
+        checkOpen();
+        arguments.registered(memory);
+        return members.registrations().add(memory, () -> {
+            launcher.awaitKernels();
+            members.stopProxiesAfterFailure();
+        });
+    }
+
+    @Override
+    public synchronized Optional<Communicator> split(int color, int key) {
+        checkOpen();
+        ControlPlane group = members.control().split(color, key);
+        return Optional.ofNullable(group).map(control -> Engine.assemble(control, members.configuration(), members.threads()));
+    }
+
+    @Override
+    public synchronized Optional<Route> route() {
+        return routes.last();
+    }
+
+    /** Launches at the end of the outermost group. What was issued before something threw is launched all the same: the other ranks count on it. */
+    private synchronized void issue(Runnable operations) {
+        checkOpen();
+        launches.begin();
+        try {
+            operations.run();
+        } finally {
+            if (launches.endsGroup()) {
+                launches.launch();
+                ownTransfers.requireNone();
+            }
+        }
+    }
+
+    private String label(String what) {
+        return "rank " + rank() + ", " + what;
+    }
+
+    private void checkOpen(Stream stream) {
+        checkOpen();
+        members.threads().device().check(stream);
+    }
+
+    private void checkOpen() {
+        if (closed.get()) {
+            throw new MillraceException(label("the communicator is closed"));
+        }
+        failure.throwIfFailed();
+        members.threads().device().checkCaller();
+    }
+
+    @Override
+    public void abort() {
+        if (closed.compareAndSet(false, true)) {
+            failure.fail(new MillraceException("rank " + rank() + " aborted the communicator"));
+            launcher.drain();
+            members.tearDown();
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            launcher.drain();
+            if (failure.get() == null) {
+                leaveTogether();
+            }
+            members.tearDown();
+        }
+    }
+
+    /** A rank that left at once would look to its slower neighbours like one that was lost. */
+    private void leaveTogether() {
+        try {
+            members.control().barrier();
+        } catch (MillraceException e) {
+            LOG.debug("rank {} leaves alone: {}", rank(), e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package org.millrace.engine;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.device.host.gin.GinDeviceCommunicator;
+import org.millrace.device.host.gin.GinRequirements;
+import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.engine.rendezvous.JoinOptions;
+import org.millrace.gin.GinAgent;
+import org.millrace.gin.GinCommunicator;
+import org.millrace.gin.GinException;
+import org.millrace.gin.GinMesh;
+import org.millrace.gin.GinOptions;
+import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.Window;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+
+/**
+ * A rank of a group that uses GIN on the emulated device: it meets the others, is connected with each, and has a thread that carries descriptors out. Ranks
+ * may be threads, processes or machines.
+ */
+public final class GinRank implements AutoCloseable {
+
+    private static final long KEY = 0x47494EL;
+    private static final long FIRST_PARK_NANOS = 10_000;
+
+    private final ControlPlane control;
+    private final Configuration configuration;
+    private final EngineResources resources;
+    private final Network network;
+    private final GinAgent agent;
+    private final GinCommunicator communicator;
+
+    private GinRank(ControlPlane control, Configuration configuration, EngineResources resources, Network network, GinAgent agent,
+            GinCommunicator communicator) {
+        this.control = control;
+        this.configuration = configuration;
+        this.resources = resources;
+        this.network = network;
+        this.agent = agent;
+        this.communicator = communicator;
+    }
+
+    /**
+     * Joins a group. Returns when all ranks are connected.
+     *
+     * @param rendezvous where the ranks meet, as for {@link org.millrace.Millrace}
+     * @param rank       this rank
+     * @param size       number of ranks
+     * @param settings   stronger than the environment
+     * @return this rank
+     * @throws org.millrace.MillraceException if the group does not come together
+     */
+    public static GinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
+        Configuration configuration = Configuration.load(settings);
+        EngineResources resources = new EngineResources();
+        ControlPlane control = null;
+        try {
+            control = resources.add(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)));
+            ControlPlane joined = control;
+            Agreement agreement = Agreement.reach(control, configuration);
+            EngineOptions options = EngineOptions.decide(configuration, agreement);
+            Network network = resources.add(Networks.open(configuration, agreement));
+            GinMesh mesh;
+            try (Listener here = network.listen()) {
+                mesh = GinMesh.connect(network, here, control.allGather(here.address()), rank, KEY, options.connectDeadline(),
+                        () -> joined.failure() == null ? null : new GinException(joined.failure().message()));
+                control.barrier(); // no rank may begin, and perhaps end, before its peers' connections are made
+            }
+            GinCommunicator communicator =
+                    new GinCommunicator(rank, mesh.senders(), mesh.receivers(), GinOptions.defaults(),
+                            failure -> joined.fail(String.valueOf(failure.getMessage())));
+            GinAgent agent = new GinAgent("gin-" + rank);
+            agent.add(communicator);
+            resources.add(AgentRunner.start(
+                    agent, new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
+            return new GinRank(control, configuration, resources, network, agent, communicator);
+        } catch (RuntimeException | Error thrown) {
+            if (control != null) {
+                control.fail(String.valueOf(thrown.getMessage()));
+            }
+            resources.close();
+            throw thrown;
+        }
+    }
+
+    /**
+     * What carries this rank's descriptors out.
+     *
+     * @return the communicator
+     */
+    public GinCommunicator communicator() {
+        return communicator;
+    }
+
+    /**
+     * Makes memory a window. Collective: all ranks do so in the same order.
+     *
+     * @param arena whose memory it is; not to be closed before this rank
+     * @param bytes its size
+     * @return the window and its memory
+     */
+    public LocalWindow window(Arena arena, long bytes) {
+        MemorySegment memory = arena.allocate(bytes, 64);
+        return new LocalWindow(communicator.register(HostWindowMemory.register(network, memory)), memory);
+    }
+
+    /**
+     * A window and the memory of this rank that it is.
+     *
+     * @param window for descriptors
+     * @param memory for this rank's own accesses
+     */
+    public record LocalWindow(Window window, MemorySegment memory) {
+    }
+
+    /**
+     * Makes a device communicator, which is closed with this rank. Collective.
+     *
+     * @param requirements the same on every rank
+     * @return what blocks use
+     */
+    public GinDeviceCommunicator device(GinRequirements requirements) {
+        return resources.add(new GinDeviceCommunicator(communicator, requirements));
+    }
+
+    /** Returns when all ranks have called it; for set-up and end, not for blocks. */
+    public void barrier() {
+        control.barrier();
+    }
+
+    /** Leaves the group, after what is under way is through. Ranks that leave together call {@link #barrier} before. */
+    @Override
+    public void close() {
+        agent.remove(communicator, configuration.get(Settings.STALL_DEADLINE));
+        resources.close();
+    }
+}

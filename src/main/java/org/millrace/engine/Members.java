@@ -1,0 +1,168 @@
+package org.millrace.engine;
+
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.engine.rendezvous.Machine;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.transport.Connections;
+import org.millrace.transport.EndSettings;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.SharedSlotSizes;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportConnections;
+import org.millrace.transport.Transports;
+
+/**
+ * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the rank's threads. What was opened is closed
+ * again if a later part fails.
+ */
+final class Members {
+
+    private static final Logger LOG = LogManager.getLogger(Members.class);
+
+    private final EngineResources resources = new EngineResources();
+    private final Configuration configuration;
+    private final ControlPlane control;
+    private final EngineOptions options;
+    private final EngineThreads threads;
+    private final DeviceCommunicator device;
+    private final CommunicatorFailure failure;
+    private final FailureWatch watch;
+    private final Links links;
+    private final Registrations registrations;
+    /** Null where no network reduces. */
+    private final CollNet collNet;
+
+    /**
+     * Collective: all ranks of the group do it.
+     *
+     * @param control the group; closed with this, or when this fails
+     * @param shared  threads of the communicator that was split, or null
+     */
+    Members(ControlPlane control, Configuration configuration, EngineThreads shared) {
+        this.control = control;
+        this.configuration = configuration;
+        try {
+            resources.add(control);
+            Arena arena = resources.add(Arena.ofShared()); // closed behind the threads: kernels read work by its address
+            Agreement agreement = Agreement.reach(control, configuration);
+            options = EngineOptions.decide(configuration, agreement);
+            device = new DeviceCommunicator(arena, control.rank(), control.size(), options.layout(), options.workFifoBytes(), options.firstWork());
+            failure = new CommunicatorFailure(control, device);
+            Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
+            Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
+            Connections connections = control.size() > 1 ? resources.add(connections(network, here)) : null;
+            registrations = resources.add(new Registrations(control.rank(), connections));
+            collNet = control.size() > 1 ? CollNet.open(control, configuration, options, network, here, failure, resources) : null;
+            threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
+            links = new Links(control.rank(), connections, options, failure, threads);
+            watch = new FailureWatch(failure);
+            threads.add(links);
+            threads.add(watch);
+            threads.proxies().add(collNetProxies());
+        } catch (RuntimeException | Error thrown) {
+            control.fail(String.valueOf(thrown.getMessage()));
+            resources.close();
+            throw thrown;
+        }
+    }
+
+    private Connections connections(Network network, Listener here) {
+        List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
+        return new TransportConnections(control.rank(), PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
+                new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure, failure::fail, sharedSlots(), options.transfers().groups() ? options.channels() : 0));
+    }
+
+    /** Null if every connection has slots of its own. */
+    private SharedSlotSizes sharedSlots() {
+        TransferOptions transfers = options.transfers();
+        return transfers.sharesSlots() ? new SharedSlotSizes(Math.toIntExact(transfers.chunkBytes()), control.size() - 1) : null;
+    }
+
+    private List<ProxyConnection> collNetProxies() {
+        return collNet == null ? List.of() : collNet.proxies();
+    }
+
+    Configuration configuration() {
+        return configuration;
+    }
+
+    ControlPlane control() {
+        return control;
+    }
+
+    EngineOptions options() {
+        return options;
+    }
+
+    EngineThreads threads() {
+        return threads;
+    }
+
+    /** This communicator as its kernels see it. */
+    DeviceCommunicator device() {
+        return device;
+    }
+
+    /** Adds what is closed before all that is there already. */
+    <T extends AutoCloseable> T add(T resource) {
+        return resources.add(resource);
+    }
+
+    CommunicatorFailure failure() {
+        return failure;
+    }
+
+    /** Null where no network reduces. */
+    CollNet collNet() {
+        return collNet;
+    }
+
+    Registrations registrations() {
+        return registrations;
+    }
+
+    Links links() {
+        return links;
+    }
+
+    /** A kernel that failed leaves its operands to the proxies: after this they touch none. */
+    void stopProxiesAfterFailure() {
+        if (failure.get() != null && !stopProxies(Duration.ZERO)) {
+            throw new MillraceException("rank " + control.rank() + ": the proxies did not stop, and registered memory must not be freed", failure.get());
+        }
+    }
+
+    /** Returns false if their thread does not acknowledge. */
+    private boolean stopProxies(Duration patience) {
+        List<ProxyConnection> proxies = new ArrayList<>(links.stop());
+        proxies.addAll(collNetProxies());
+        return threads.release(proxies, patience);
+    }
+
+    /** Lets go of everything. Once, when no kernel is on the device any more. */
+    void tearDown() {
+        Duration patience = failure.get() == null ? options.stallDeadline() : Duration.ZERO;
+        threads.remove(links);
+        threads.remove(watch);
+        if (!stopProxies(patience)) {
+            // Memory that a thread may still touch is never freed: a leak is better than a crash.
+            LOG.error("rank {}: the proxies did not stop; their memory and connections are left open", control.rank());
+            control.close();
+            return;
+        }
+        links.close();
+        resources.close();
+    }
+}

@@ -1,0 +1,36 @@
+package org.millrace.engine;
+
+import java.net.InetAddress;
+import java.util.List;
+import java.util.Optional;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.net.Network;
+import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.fault.Fault;
+import org.millrace.net.fault.FaultyNetwork;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
+
+/** Opens the network that the configuration names. */
+final class Networks {
+
+    private Networks() {
+    }
+
+    static Network open(Configuration configuration, Agreement agreement) {
+        Optional<List<Fault>> faults = configuration.get(Settings.FAULT).map(Fault::parse);
+        Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK)).open(socketOptions(configuration, agreement), ShmOptions.defaults());
+        return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
+    }
+
+    private static SocketOptions socketOptions(Configuration configuration, Agreement agreement) {
+        SocketOptions defaults = SocketOptions.defaults();
+        Optional<String> interfaces = configuration.get(Settings.SOCKET_INTERFACES);
+        // ranks of one host need no interface that others could reach, unless the user wants one
+        List<InetAddress> loopback = agreement.onOneHost() && interfaces.isEmpty() ? List.of(InetAddress.getLoopbackAddress()) : List.of();
+        return new SocketOptions(configuration.get(Settings.SOCKET_STREAMS).orElse(defaults.streams()), defaults.stripeThreshold(), defaults.sendBufferBytes(),
+                defaults.receiveBufferBytes(), defaults.framesInFlight(), configuration.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline(),
+                interfaces.orElse(defaults.interfaces()), defaults.family(), configuration.get(Settings.SOCKET_ADDRESSES).orElse(loopback));
+    }
+}

@@ -1,0 +1,35 @@
+package org.millrace.engine;
+
+import java.util.List;
+import org.millrace.device.host.Algorithm;
+import org.millrace.device.host.BlockMemory;
+import org.millrace.device.host.ChunkShape;
+import org.millrace.device.host.HostBlock;
+import org.millrace.device.host.PrimitiveBlock;
+import org.millrace.device.host.ReceivePort;
+import org.millrace.device.host.SendPort;
+
+/**
+ * An operation's way through a channel. Host and device derive the same one from the same work: the host to announce it to the proxies, the device to go it.
+ *
+ * @param algorithm at its beginning
+ * @param shape     of its chunks
+ * @param from      the connections it receives on; the order says how elements are combined
+ * @param to        the connections it sends on
+ */
+record Passage(Algorithm algorithm, ChunkShape shape, List<Link<ReceivePort>> from, List<Link<SendPort>> to) {
+
+    /** @param regions that the shape is for */
+    void announce(Identity identity, UserRegions regions) {
+        for (Link<ReceivePort> link : from) {
+            link.announce(identity.share(algorithm.chunksReceived(), shape, regions.received()));
+        }
+        for (Link<SendPort> link : to) {
+            link.announce(identity.share(algorithm.chunksSent(), shape, regions.sent()));
+        }
+    }
+
+    HostBlock block(BlockMemory memory) {
+        return new PrimitiveBlock(algorithm, memory, shape, from.stream().map(Link::endpoint).toList(), to.stream().map(Link::endpoint).toList());
+    }
+}

@@ -1,0 +1,98 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.Registration;
+import org.millrace.abi.Protocol;
+import org.millrace.net.MemoryRegion;
+import org.millrace.transport.Connections;
+import org.millrace.transport.RegisteredMemory;
+
+/** The user's memory that operations may use in place (mode PTR), and which of them do. */
+final class Registrations implements AutoCloseable {
+
+    /** An operation has no peer in this direction. */
+    static final int NOBODY = -1;
+
+    private static final Logger LOG = LogManager.getLogger(Registrations.class);
+
+    private record Registered(long address, long bytes, RegisteredMemory memory) {
+
+        boolean holds(MemorySegment operand, long length) {
+            long offset = operand.address() - address;
+            return offset >= 0 && offset <= bytes - length;
+        }
+    }
+
+    private final int rank;
+    /** Null in a group of one. */
+    private final Connections connections;
+    private final List<Registered> all = new CopyOnWriteArrayList<>();
+
+    Registrations(int rank, Connections connections) {
+        this.rank = rank;
+        this.connections = connections;
+    }
+
+    /** @param quiet returns when no operation that was launched before touches the memory any more */
+    Registration add(MemorySegment memory, Runnable quiet) {
+        if (connections == null) {
+            return () -> { };
+        }
+        Registered registered = new Registered(memory.address(), memory.byteSize(), connections.register(memory));
+        all.add(registered);
+        return () -> {
+            if (all.remove(registered)) {
+                quiet.run();
+                registered.memory().close();
+            }
+        };
+    }
+
+    /**
+     * The regions of an operation that does not combine elements.
+     *
+     * @param operand where its elements are, all of them
+     * @param from    the rank they come from, or {@link #NOBODY}
+     * @param to      the rank they go to, or {@link #NOBODY}
+     * @return {@link UserRegions#NONE} if it goes through slots
+     */
+    UserRegions of(MemorySegment operand, long bytes, Protocol protocol, int from, int to) {
+        if (all.isEmpty() || bytes == 0) {
+            return UserRegions.NONE;
+        }
+        for (Registered each : all) {
+            if (each.holds(operand, bytes)) {
+                return of(each, bytes, protocol, from, to);
+            }
+        }
+        LOG.debug("rank {}: {} bytes go through slots: they are not registered", rank, bytes);
+        return UserRegions.NONE;
+    }
+
+    private UserRegions of(Registered registered, long bytes, Protocol protocol, int from, int to) {
+        MemoryRegion received = from == NOBODY ? null : registered.memory.with(from);
+        MemoryRegion sent = to == NOBODY ? null : registered.memory.with(to);
+        if (protocol != Protocol.SIMPLE) {
+            LOG.debug("rank {}: {} registered bytes go through slots: they travel in {}", rank, bytes, protocol);
+            return UserRegions.NONE;
+        }
+        if (from != NOBODY && received == null || to != NOBODY && sent == null) {
+            LOG.debug("rank {}: {} registered bytes go through slots: no network lies between it and rank {}", rank, bytes, from != NOBODY && received == null ? from : to);
+            return UserRegions.NONE;
+        }
+        return new UserRegions(received, sent);
+    }
+
+    /** The communicator's proxies have stopped. */
+    @Override
+    public void close() {
+        for (Registered each : all) {
+            each.memory().close();
+        }
+        all.clear();
+    }
+}

@@ -1,0 +1,78 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.device.host.Algorithm;
+import org.millrace.device.host.Chain;
+import org.millrace.device.host.ChunkShape;
+import org.millrace.device.host.ReceivePort;
+import org.millrace.device.host.RingAllGather;
+import org.millrace.device.host.RingAllReduce;
+import org.millrace.device.host.RingReduceScatter;
+import org.millrace.device.host.SendPort;
+import org.millrace.device.host.Share;
+import org.millrace.transport.Connections;
+
+/** Collectives around rings through all ranks, in the order of their numbers: one ring for each channel. */
+final class Rings {
+
+    private final int rank;
+    private final int ranks;
+    private final ConnectionLayout layout;
+    private final List<List<Link<ReceivePort>>> previous = new ArrayList<>();
+    private final List<List<Link<SendPort>>> next = new ArrayList<>();
+
+    Rings(int rank, int ranks, Links links, EngineOptions options) {
+        this.rank = rank;
+        this.ranks = ranks;
+        this.layout = options.layout();
+        for (int channel = 0; channel < options.channels(); channel++) {
+            next.add(List.of(links.send((rank + 1) % ranks, channel, Connections.COLLECTIVE)));
+            previous.add(List.of(links.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE)));
+        }
+    }
+
+    /** Chunks of a round. */
+    int parts(FunctionNumber.Kind kind) {
+        return kind == FunctionNumber.Kind.RING_ALL_REDUCE ? ranks : 1;
+    }
+
+    Passage passage(int function, CollectiveWork work, int channel) {
+        FunctionNumber.Kind kind = FunctionNumber.kind(function);
+        boolean flows = kind == FunctionNumber.Kind.BROADCAST || kind == FunctionNumber.Kind.REDUCE;
+        ChunkShape shape = (flows ? ChunkShape.ONE_STEP : ChunkShape.TWO_SLICES).in(FunctionNumber.protocol(function));
+        if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
+            shape = shape.inUserMemory(shape.chunkBytes(layout));
+        }
+        Share share = Share.of(work.firstElement(channel), work.elements(channel), FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
+        Algorithm algorithm = algorithm(kind, work, share);
+        return new Passage(algorithm, shape, algorithm.chunksReceived() > 0 ? previous.get(channel) : List.of(), algorithm.chunksSent() > 0 ? next.get(channel) : List.of());
+    }
+
+    /** The output, where elements stay that are only passed on, as the networks on both sides of this rank know it. */
+    UserRegions regions(FunctionNumber.Kind kind, Protocol protocol, MemorySegment output, long bytes, int root, Registrations registrations) {
+        int before = (rank + ranks - 1) % ranks;
+        int behind = (rank + 1) % ranks;
+        return switch (kind) {
+            case ALL_GATHER -> registrations.of(output, bytes * ranks, protocol, before, behind);
+            case BROADCAST -> registrations.of(output, bytes, protocol, rank == root ? Registrations.NOBODY : before, behind == root ? Registrations.NOBODY : behind);
+            default -> UserRegions.NONE;
+        };
+    }
+
+    private Algorithm algorithm(FunctionNumber.Kind kind, CollectiveWork work, Share share) {
+        int root = work.root();
+        return switch (kind) {
+            case RING_ALL_REDUCE -> new RingAllReduce(share, rank, ranks);
+            case ALL_GATHER -> new RingAllGather(share, rank, ranks, work.count(), work.sendBuffer() == work.receiveBuffer() + rank * work.count());
+            case REDUCE_SCATTER -> new RingReduceScatter(share, rank, ranks, work.count());
+            case BROADCAST -> Chain.spread(share, rank == root, rank != root || work.sendBuffer() != work.receiveBuffer(), (rank + 1) % ranks != root);
+            case REDUCE -> Chain.combine(share, rank != (root + 1) % ranks, rank == root, rank != root);
+            case LOCAL, TREE_ALL_REDUCE, NETWORK_ALL_REDUCE, TRANSFER -> throw new IllegalStateException(kind + " does not go around a ring");
+        };
+    }
+}

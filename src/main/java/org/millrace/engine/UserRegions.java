@@ -1,0 +1,15 @@
+package org.millrace.engine;
+
+import org.millrace.net.MemoryRegion;
+
+/**
+ * The user's memory that an operation uses in place, as the networks on its ways know it.
+ *
+ * @param received where elements arrive; null if nothing does, or if they go through slots
+ * @param sent     where they are sent from; null likewise
+ */
+record UserRegions(MemoryRegion received, MemoryRegion sent) {
+
+    /** Through slots. */
+    static final UserRegions NONE = new UserRegions(null, null);
+}

@@ -1,0 +1,101 @@
+package org.millrace.gin;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.GinCells;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinIndices;
+import org.millrace.abi.GinQueueMemory;
+
+/**
+ * A context as the agent sees it: a queue for each peer, counters and signals. Its memory is made by whoever hands the context to a kernel; all of it must be
+ * reachable by the CPU and belong to a scope that is not closed before the context is.
+ */
+public final class GinContext {
+
+    private final int number;
+    private final GinCells counters;
+    private final GinCells signals;
+    private final PeerQueue[] queues;
+    private boolean closed;
+
+    /**
+     * A context whose indices are where {@code cis} says.
+     *
+     * @param number   the context's number in its communicator, the same on every rank
+     * @param queues   the queues' memory
+     * @param cis      4 bytes for each peer
+     * @param counters 8 bytes for each counter
+     * @param signals  8 bytes for each signal, by the number that descriptors give
+     * @param peers    number of ranks
+     */
+    public GinContext(int number, GinQueueMemory queues, MemorySegment cis, MemorySegment counters, MemorySegment signals, int peers) {
+        this.number = number;
+        this.counters = GinCells.of(counters);
+        this.signals = GinCells.of(signals);
+        this.queues = new PeerQueue[peers];
+        GinIndices indices = GinIndices.of(cis, peers);
+        for (int peer = 0; peer < peers; peer++) {
+            this.queues[peer] = new PeerQueue(this, peer, queues, indices);
+        }
+    }
+
+    /**
+     * The context's number in its communicator.
+     *
+     * @return 0 or more
+     */
+    public int number() {
+        return number;
+    }
+
+    /**
+     * What descriptors look like.
+     *
+     * @return the format of all queues
+     */
+    public GinDescriptorFormat format() {
+        return queues[0].format();
+    }
+
+    int peers() {
+        return queues.length;
+    }
+
+    GinCells counters() {
+        return counters;
+    }
+
+    GinCells signals() {
+        return signals;
+    }
+
+    PeerQueue queue(int peer) {
+        return queues[peer];
+    }
+
+    /** Whether nothing is in the queues, or was taken from them and is under way. */
+    boolean isDrained() {
+        for (PeerQueue queue : queues) {
+            if (!queue.isDrained()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** From now on its memory is not touched; called on the agent's thread. */
+    void close() {
+        closed = true;
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /** Adds to a signal after everything that was written before. */
+    void signal(int signal, long value) {
+        if (!closed) {
+            signals.addRelease(signal, value);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package org.millrace.gin;
+
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinOp;
+
+/** A descriptor that was taken out of its queue, decoded. Reused. */
+final class GinDescriptor {
+
+    private static final int KINDS = GinOp.PUT | GinOp.GET | GinOp.FLUSH | GinOp.VA_SIGNAL;
+
+    private final long[] words = new long[GinDescriptorFormat.MAX_WORDS];
+    private boolean versionKnown;
+    int op;
+    long size;
+    /** Of the source; of a VA signal its window and offset; of a get the peer's. */
+    long sourceHandle;
+    long sourceOffset;
+    long inlineValue;
+    long targetHandle;
+    long targetOffset;
+    int counter;
+    int signal;
+    long signalValue;
+
+    long[] words() {
+        return words;
+    }
+
+    void decode(GinDescriptorFormat format) {
+        op = format.op(words);
+        size = format.size(words);
+        versionKnown = format.isVersionKnown(words);
+        if (has(GinOp.INLINE)) {
+            inlineValue = format.inlineValue(words);
+            sourceHandle = 0;
+            sourceOffset = 0;
+        } else {
+            sourceHandle = format.sourceHandle(words);
+            sourceOffset = format.sourceOffset(words);
+        }
+        targetHandle = format.targetHandle(words);
+        targetOffset = format.targetOffset(words);
+        counter = format.counter(words);
+        signal = format.signal(words);
+        signalValue = format.signalValue(words);
+    }
+
+    boolean has(int bit) {
+        return GinOp.has(op, bit);
+    }
+
+    boolean signals() {
+        return GinOp.signals(op);
+    }
+
+    /** What is wrong with it whatever windows there are, or null. */
+    String problem(GinContext context) {
+        if (!versionKnown) {
+            return "its format's version is not the one of NCCL 2.30; the plugin and the program's kernels do not fit together";
+        }
+        if (Integer.bitCount(op & KINDS) != 1) {
+            return "it asks for " + GinOp.describe(op) + ": one of put, get, flush and VA signal is needed";
+        }
+        if (has(GinOp.VA_SIGNAL) && (!signals() || (sourceOffset & Long.BYTES - 1) != 0)) {
+            return "a signal in a window has a value to add and lies at a multiple of 8";
+        }
+        if (has(GinOp.INLINE) && (size < 1 || size > Long.BYTES)) {
+            return "a value has 1 to 8 bytes";
+        }
+        if (has(GinOp.COUNTER) && counter >= context.counters().count()) {
+            return "it names counter " + counter + " of " + context.counters().count();
+        }
+        if (signals() && !has(GinOp.VA_SIGNAL) && signal >= context.signals().count()) {
+            return "it names signal " + signal + " of " + context.signals().count();
+        }
+        return null;
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder(GinOp.describe(op)).append(" of ").append(size).append(" bytes");
+        if (targetHandle != 0) {
+            text.append(" to window ").append(targetHandle).append(" at ").append(targetOffset);
+        }
+        if (sourceHandle != 0) {
+            text.append(has(GinOp.VA_SIGNAL) ? ", signal in window " : " from window ").append(sourceHandle).append(" at ").append(sourceOffset);
+        }
+        if (signals() && !has(GinOp.VA_SIGNAL)) {
+            text.append(", signal ").append(signal);
+        }
+        return text.toString();
+    }
+}

@@ -1,0 +1,215 @@
+package org.millrace.gin;
+
+import org.millrace.abi.GinOp;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.PeerClosedException;
+
+/** The connection to one peer, both ways. A descriptor is complete when its source was read: when its last frame was sent, or its get was answered. */
+final class PeerLane extends Lane {
+
+    /** A copy from device to device needs no staging, and is worth its call. */
+    private static final long DIRECT_CHUNK_BYTES = 16 << 20;
+
+    private final FrameSender sender;
+    private final OutgoingFrames frames;
+    private final Gets gets = new Gets();
+    private final Answers answers = new Answers();
+    private final Arrivals arrivals;
+    /** Where what this rank sends is staged; null if it travels as the payload of frames. */
+    private StagingOut staging;
+    private boolean sendingOver;
+    private boolean receivingOver;
+
+    PeerLane(GinCommunicator communicator, int peer, FrameSender sender, FrameReceiver receiver) {
+        super(communicator, peer);
+        this.sender = sender;
+        frames = new OutgoingFrames(sender, communicator.options().depth());
+        arrivals = new Arrivals(communicator, peer, receiver, gets, answers);
+        Outgoing hello = frames.next();
+        GinHeader.hello(hello.header, communicator.rank(), communicator.ranks(), communicator.options().chunkBytes());
+        frames.add();
+    }
+
+    /** What the peer sends may be staged in a ring, from now on. */
+    void stageIn(StagingRing ring) {
+        arrivals.stage(ring);
+    }
+
+    /** What is sent to the peer is staged in a ring from now on: the peer knows it. */
+    void stageOut(StagingRing ring) {
+        staging = new StagingOut(ring, peer);
+    }
+
+    @Override
+    int progress() {
+        try {
+            return send() + receive();
+        } catch (ConnectionException lost) {
+            throw new GinException("rank " + communicator.rank() + " lost rank " + peer + ": " + lost.getMessage() + underWay(), lost);
+        }
+    }
+
+    private int send() {
+        if (sendingOver) {
+            requireNothing();
+            return 0;
+        }
+        try {
+            int work = answer();
+            work += pull();
+            return work + frames.progress();
+        } catch (PeerClosedException goodbye) {
+            sendingOver = true; // what it sent before is still to be received
+            return 1;
+        }
+    }
+
+    private int receive() {
+        if (receivingOver) {
+            return arrivals.settle();
+        }
+        try {
+            return arrivals.progress();
+        } catch (PeerClosedException goodbye) {
+            receivingOver = true;
+            sendingOver = true;
+            return 1;
+        }
+    }
+
+    /** A peer that has left is missed only by those who want something of it. */
+    private void requireNothing() {
+        if (frames.owesPeer() || receivingOver && !gets.isEmpty() || isWanted()) {
+            throw new GinException("rank " + communicator.rank() + ": rank " + peer + " has closed its end" + underWay());
+        }
+    }
+
+    private String underWay() {
+        String oldest = describeOldest();
+        return oldest == null ? "; nothing was under way to it" : "; the oldest descriptor under way to it: " + oldest;
+    }
+
+    private int answer() {
+        int work = 0;
+        while (!answers.isEmpty() && !frames.isFull() && answers.begin(frames.next(), communicator.options().chunkBytes(), staging)) {
+            frames.add();
+            work++;
+        }
+        return work;
+    }
+
+    @Override
+    boolean advance(PeerQueue queue) {
+        if (frames.isFull()) {
+            return false;
+        }
+        GinDescriptor descriptor = queue.current();
+        if (descriptor.has(GinOp.GET)) {
+            return get(queue);
+        }
+        if (descriptor.has(GinOp.FLUSH) || descriptor.size == 0 && !descriptor.signals()) {
+            queue.complete(queue.finish()); // a get is complete only when its bytes are visible
+            return true;
+        }
+        return put(queue);
+    }
+
+    private boolean get(PeerQueue queue) {
+        GinDescriptor descriptor = queue.current();
+        if (descriptor.size == 0) {
+            queue.complete(queue.finish());
+            return true;
+        }
+        if (gets.isFull()) {
+            return false;
+        }
+        Window target = localWindow(queue, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
+        Outgoing frame = frames.next();
+        GinHeader.set(frame.header, GinHeader.GET, queue.context().number(), descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
+        frames.add();
+        gets.add(queue, queue.finish(), target, descriptor.targetOffset, descriptor.size);
+        return true;
+    }
+
+    private boolean put(PeerQueue queue) {
+        GinDescriptor descriptor = queue.current();
+        int context = queue.context().number();
+        Window direct = inReach(queue);
+        long bytes = Math.min(descriptor.size - queue.moved(), mostAtOnce(descriptor, direct));
+        Outgoing frame = frames.next();
+        if (descriptor.has(GinOp.VA_SIGNAL)) {
+            GinHeader.set(frame.header, GinHeader.VA_SIGNAL, context, descriptor.sourceHandle, descriptor.sourceOffset, 0);
+        } else {
+            GinHeader.set(frame.header, GinHeader.PUT, context, descriptor.targetHandle, descriptor.targetOffset + queue.moved(), 0);
+            if (descriptor.has(GinOp.INLINE)) {
+                GinHeader.inline(frame.header, descriptor.size, descriptor.inlineValue);
+            } else if (bytes > 0 && !(direct == null ? read(queue, frame, bytes) : copy(queue, frame, direct, bytes))) {
+                return false;
+            }
+        }
+        if (queue.moved() + bytes < descriptor.size) {
+            queue.advance(bytes);
+        } else {
+            if (descriptor.signals()) {
+                GinHeader.signal(frame.header, descriptor.signal, descriptor.signalValue);
+            }
+            frame.queue = queue;
+            frame.index = queue.finish();
+        }
+        frames.add();
+        return true;
+    }
+
+    private long mostAtOnce(GinDescriptor descriptor, Window direct) {
+        if (direct != null) {
+            return DIRECT_CHUNK_BYTES;
+        }
+        long chunk = communicator.options().chunkBytes();
+        return staging == null ? chunk : StagingRing.piece(descriptor.size, chunk);
+    }
+
+    private boolean read(PeerQueue queue, Outgoing frame, long bytes) {
+        GinDescriptor descriptor = queue.current();
+        Window source = localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
+        return frame.begin(staging, source, descriptor.sourceOffset + queue.moved(), bytes);
+    }
+
+    /** The target of a put that this rank's device can write by itself at the peer, or null. */
+    private Window inReach(PeerQueue queue) {
+        GinDescriptor descriptor = queue.current();
+        if (!descriptor.has(GinOp.PUT) || descriptor.has(GinOp.INLINE)) {
+            return null;
+        }
+        Window target = communicator.windows().find(descriptor.targetHandle);
+        return target != null && target.memory().reach(peer) > 0 ? target : null;
+    }
+
+    /** The bytes go to the peer's memory at once; the frame behind them is without payload, and waits for them, and so does every signal after it. */
+    private boolean copy(PeerQueue queue, Outgoing frame, Window target, long bytes) {
+        GinDescriptor descriptor = queue.current();
+        long there = target.memory().reach(peer);
+        if (descriptor.targetOffset < 0 || descriptor.targetOffset > there - descriptor.size) {
+            throw refused(queue, descriptor.size + " bytes at " + descriptor.targetOffset + " are not within " + target + ", which has " + there + " bytes at rank " + peer);
+        }
+        Window source = localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
+        frame.open = target.beginPeerCopy(frame.transfer, peer, descriptor.targetOffset + queue.moved(), source, descriptor.sourceOffset + queue.moved(), bytes);
+        return frame.open;
+    }
+
+    @Override
+    boolean isDrained() {
+        return sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && arrivals.isSettled() && !isWanted();
+    }
+
+    @Override
+    void close(boolean failed) {
+        if (failed) {
+            sender.abort();
+        } else {
+            sender.close();
+        }
+        arrivals.close();
+    }
+}

@@ -1,0 +1,218 @@
+package org.millrace.gin.cuda;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Transfer;
+import org.millrace.gin.WindowMemory;
+
+/**
+ * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are in flight at once; what a peer in reach is to
+ * have is copied there from GPU to GPU.
+ */
+public final class CudaWindowMemory implements WindowMemory {
+
+    /** In place of a staging buffer's number: the bytes are copied by the queue of this meaning. */
+    private static final int COPIED_HERE = -1;
+    private static final int COPIED_THERE = -2;
+    private static final int COPIED_OUT = -3;
+
+    private final CudaMover mover;
+    private final long address;
+    private final long bytes;
+    private final ForeignMemory[] peers;
+    private final long[] peerBytes;
+    /** The one add that is under way in this window, or null, and how far it is: its old value was read, and its new one is being stored. */
+    private Transfer addition;
+    private long addend;
+    private boolean addRead;
+
+    /**
+     * A window's memory.
+     *
+     * @param mover     of its device
+     * @param address   device memory
+     * @param bytes     how much
+     * @param peers     the same window at each rank, mapped here; null where it is not. Closed with this
+     * @param peerBytes how much memory the window has at each rank
+     */
+    public CudaWindowMemory(CudaMover mover, long address, long bytes, ForeignMemory[] peers, long[] peerBytes) {
+        this.mover = mover;
+        this.address = address;
+        this.bytes = bytes;
+        this.peers = peers.clone();
+        this.peerBytes = peerBytes.clone();
+    }
+
+    @Override
+    public long bytes() {
+        return bytes;
+    }
+
+    @Override
+    public boolean openRead(Transfer transfer, long offset, long length) {
+        int buffer = mover.out().hasRoom() ? mover.staging().take() : -1;
+        if (buffer < 0) {
+            return false;
+        }
+        place(transfer, buffer, offset, length);
+        transfer.ticket(mover.out().copy(mover.staging().address(buffer), address + offset, length));
+        return true;
+    }
+
+    @Override
+    public boolean readable(Transfer transfer) {
+        return (transfer.slot() == COPIED_THERE ? mover.direct() : mover.out()).isDone(transfer.ticket());
+    }
+
+    /** Both a staging buffer and a peer's memory hold a copy by then. */
+    @Override
+    public boolean isCopied() {
+        return true;
+    }
+
+    @Override
+    public boolean openWrite(Transfer transfer, long offset, long length) {
+        int buffer = mover.staging().take();
+        if (buffer < 0) {
+            return false;
+        }
+        place(transfer, buffer, offset, length);
+        return true;
+    }
+
+    private void place(Transfer transfer, int buffer, long offset, long length) {
+        transfer.slot(buffer);
+        transfer.place(mover.staging().region(), mover.staging().offset(buffer), offset, length);
+    }
+
+    @Override
+    public void arrived(Transfer transfer) {
+        int buffer = transfer.slot();
+        transfer.ticket(bring(address + transfer.offset(), mover.staging().host(), mover.staging().offset(buffer), mover.staging().address(buffer), transfer.bytes()));
+    }
+
+    /** A value of 4 or 8 bytes travels in the stream's own commands: quicker than a copy. */
+    private long bring(long to, MemorySegment host, long hostOffset, long from, long length) {
+        if (length == Long.BYTES && to % Long.BYTES == 0) {
+            return mover.in().storeLong(to, host.get(ValueLayout.JAVA_LONG, hostOffset));
+        }
+        if (length == Integer.BYTES && to % Integer.BYTES == 0) {
+            return mover.in().storeInt(to, host.get(ValueLayout.JAVA_INT, hostOffset));
+        }
+        return mover.in().copy(to, from, length);
+    }
+
+    @Override
+    public boolean written(Transfer transfer) {
+        if (transfer != addition) {
+            return mover.in().isDone(transfer.ticket());
+        }
+        if (!mover.in().isDone(transfer.ticket())) {
+            return false;
+        }
+        if (!addRead) {
+            addRead = true;
+            long value = mover.staging().host().get(ValueLayout.JAVA_LONG, mover.staging().offset(transfer.slot()));
+            transfer.ticket(mover.in().storeLong(address + transfer.offset(), value + addend));
+            return false;
+        }
+        addition = null;
+        mover.endAdd();
+        return true;
+    }
+
+    @Override
+    public boolean beginCopy(Transfer transfer, long offset, WindowMemory source, long sourceOffset, long length) {
+        if (!mover.in().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_HERE);
+        transfer.place(null, 0, offset, length);
+        transfer.ticket(mover.in().copy(address + offset, addressIn(source, sourceOffset), length));
+        return true;
+    }
+
+    @Override
+    public long reach(int peer) {
+        return peers[peer] == null ? 0 : peerBytes[peer];
+    }
+
+    @Override
+    public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset, long length) {
+        if (!mover.direct().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_THERE);
+        transfer.place(null, 0, offset, length);
+        transfer.ticket(mover.direct().copy(peers[peer].address() + offset, addressIn(source, sourceOffset), length));
+        return true;
+    }
+
+    private static long addressIn(WindowMemory source, long offset) {
+        return ((CudaWindowMemory) source).address + offset;
+    }
+
+    /** Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it is adding to it. */
+    @Override
+    public boolean beginAdd(Transfer transfer, long offset, long value) {
+        int buffer = mover.staging().take();
+        if (buffer < 0) {
+            return false;
+        }
+        if (!mover.beginAdd()) {
+            mover.staging().give(buffer);
+            return false;
+        }
+        place(transfer, buffer, offset, Long.BYTES);
+        transfer.ticket(mover.in().copy(mover.staging().address(buffer), address + offset, Long.BYTES));
+        addition = transfer;
+        addend = value;
+        addRead = false;
+        return true;
+    }
+
+    @Override
+    public boolean beginCopyOut(Transfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
+        if (!mover.out().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_OUT);
+        transfer.place(null, 0, offset, length);
+        transfer.ticket(mover.out().copy(ring.device() + ringOffset, address + offset, length));
+        return true;
+    }
+
+    @Override
+    public boolean beginCopyIn(Transfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
+        if (!mover.in().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_HERE);
+        transfer.place(null, 0, offset, length);
+        transfer.ticket(bring(address + offset, ring.memory(), ringOffset, ring.device() + ringOffset, length));
+        return true;
+    }
+
+    @Override
+    public void release(Transfer transfer) {
+        if (transfer.slot() >= 0) {
+            mover.staging().give(transfer.slot());
+        }
+    }
+
+    @Override
+    public void close() {
+        for (ForeignMemory peer : peers) {
+            if (peer != null) {
+                peer.close();
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "device memory of " + bytes + " bytes at 0x" + Long.toHexString(address);
+    }
+}

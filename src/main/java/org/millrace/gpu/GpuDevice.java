@@ -1,0 +1,143 @@
+package org.millrace.gpu;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import org.millrace.Device;
+import org.millrace.Stream;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaEvent;
+import org.millrace.cuda.DeviceMemory;
+import org.millrace.cuda.DeviceSegments;
+import org.millrace.cuda.PointerAttributes;
+import org.millrace.engine.rendezvous.GroupFailure;
+
+/** A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an exception: see {@link DeviceSegments}. */
+final class GpuDevice implements Device {
+
+    private final CudaDevice cuda;
+    private final String name;
+    private final GroupFailure failure;
+    /** Of communicators that were split off and are open. */
+    private final Set<GroupFailure> others = ConcurrentHashMap.newKeySet();
+    private final Set<GpuStream> streams = ConcurrentHashMap.newKeySet();
+    /** What was taken here and is not freed, by address. */
+    private final ConcurrentSkipListMap<Long, Long> taken = new ConcurrentSkipListMap<>();
+
+    GpuDevice(CudaDevice cuda, GroupFailure failure) {
+        this.cuda = cuda;
+        this.failure = failure;
+        name = cuda.name() + " (" + cuda + " at " + cuda.pciBusId() + ")";
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    @SuppressWarnings("restricted") // an action of the arena's end
+    public MemorySegment allocate(long bytes, Arena arena) {
+        DeviceMemory memory = cuda.allocate(bytes == 0 ? 1 : bytes); // of nothing CUDA gives no address
+        taken.put(memory.address(), memory.byteSize());
+        Runnable free = () -> {
+            taken.remove(memory.address());
+            memory.close();
+        };
+        try {
+            MemorySegment.NULL.reinterpret(0, arena, ended -> free.run());
+        } catch (RuntimeException closedArena) {
+            free.run();
+            throw closedArena;
+        }
+        return memory.slice(0, bytes);
+    }
+
+    @Override
+    public GpuStream newStream() {
+        GpuStream stream = new GpuStream(this, cuda.newStream());
+        streams.add(stream);
+        return stream;
+    }
+
+    @Override
+    public CudaEvent newEvent() {
+        return CudaEvent.timing(cuda);
+    }
+
+    @Override
+    public void copyToDevice(MemorySegment host, MemorySegment device, Stream stream) {
+        own(stream).cuda().copy(device, host);
+    }
+
+    @Override
+    public void copyToHost(MemorySegment device, MemorySegment host, Stream stream) {
+        own(stream).cuda().copy(host, device);
+    }
+
+    GpuStream own(Stream stream) {
+        if (stream instanceof GpuStream gpuStream && streams.contains(gpuStream)) {
+            return gpuStream;
+        }
+        throw new IllegalArgumentException("stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
+    }
+
+    /** A communicator that was split off runs operations here, too. */
+    void share(GroupFailure other) {
+        others.add(other);
+    }
+
+    /** It is closed: whoever closed it knows what became of its operations. */
+    void unshare(GroupFailure other) {
+        others.remove(other);
+    }
+
+    /** Nobody knows whose kernels a stream holds: what failed one communicator may have ended any of them early. */
+    void throwIfFailed() {
+        failure.throwIfFailed();
+        others.forEach(GroupFailure::throwIfFailed);
+    }
+
+    void fail(Throwable broken) {
+        failure.fail(broken);
+        others.forEach(other -> other.fail(broken));
+    }
+
+    void forget(GpuStream stream) {
+        streams.remove(stream);
+    }
+
+    /** Waits until no stream holds any work; false if the time passed first. */
+    boolean awaitIdle(Duration deadline) {
+        long end = System.nanoTime() + deadline.toNanos();
+        boolean idle = true;
+        for (GpuStream stream : streams) {
+            idle &= stream.awaitIdle(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
+        }
+        return idle;
+    }
+
+    /** Refuses memory that a kernel would fault on, which would end this process's use of the GPU. */
+    void checkReach(String what, MemorySegment segment, long bytes) {
+        if (bytes == 0 || isTaken(segment.address(), bytes)) {
+            return;
+        }
+        if (!DeviceSegments.isDevice(segment)) {
+            throw new IllegalArgumentException(what + ": the segment is host memory; take device memory from Device.allocate, or give the device's view of pinned memory");
+        }
+        // Taken by somebody else, as through NCCL or another process: CUDA knows.
+        PointerAttributes known = PointerAttributes.of(cuda.runtime(), segment);
+        if (known.kind() == PointerAttributes.Kind.UNREGISTERED) {
+            throw new IllegalArgumentException(what + ": the segment's arena is closed; keep it open until the operation has completed");
+        }
+    }
+
+    private boolean isTaken(long address, long bytes) {
+        Map.Entry<Long, Long> below = taken.floorEntry(address);
+        return below != null && address + bytes <= below.getKey() + below.getValue();
+    }
+}

@@ -1,0 +1,173 @@
+package org.millrace.gpu;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaRuntime;
+import org.millrace.cuda.DeviceMemory;
+import org.millrace.nccl.NcclDeviceCommunicator;
+import org.millrace.nccl.NcclDeviceRequirements;
+import org.millrace.nccl.NcclLibrary;
+import org.millrace.nccl.NcclWindow;
+
+/**
+ * One rank of GIN on GPUs: its GPU, windows, and the device communicators that its kernels are given. NCCL's device functions post to queues that this JVM serves, by
+ * {@link org.millrace.plugin.InProcessPlugin}. What other ranks take part in is bounded by {@code MILLRACE_CONNECT_DEADLINE}. One thread uses it.
+ */
+public final class GpuGinRank implements AutoCloseable {
+
+    private static final long PAGE = 4096;
+
+    /**
+     * Memory of this GPU that kernels of all ranks put to and from.
+     *
+     * @param memory the memory
+     * @param window what kernels are given for it
+     */
+    public record GpuWindow(DeviceMemory memory, NcclWindow window) {
+    }
+
+    private final GpuMember member;
+    private final List<GpuWindow> windows = new ArrayList<>();
+    private final List<NcclDeviceCommunicator> devices = new ArrayList<>();
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile boolean failed;
+
+    private GpuGinRank(GpuMember member) {
+        this.member = member;
+    }
+
+    /**
+     * Joins the other ranks.
+     *
+     * @param rendezvous where they meet, as for {@link org.millrace.Millrace#join}
+     * @param rank       this rank
+     * @param size       number of ranks
+     * @param settings   settings by name
+     * @return the rank
+     * @throws MillraceException if CUDA or NCCL cannot be used, or a rank does not come
+     */
+    public static GpuGinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
+        Configuration configuration = Configuration.load(settings);
+        return new GpuGinRank(GpuMember.meet(GpuJoin.prepare(configuration), rendezvous, rank, size, configuration));
+    }
+
+    /**
+     * This rank's GPU.
+     *
+     * @return the device
+     */
+    public CudaDevice device() {
+        return member.device();
+    }
+
+    /**
+     * The CUDA runtime, for modules.
+     *
+     * @return the loaded library
+     */
+    public CudaRuntime cuda() {
+        return member.libraries().cuda();
+    }
+
+    /**
+     * The loaded NCCL.
+     *
+     * @return the library
+     */
+    public NcclLibrary nccl() {
+        return member.libraries().nccl();
+    }
+
+    /**
+     * Takes memory and registers it as a window, with all ranks.
+     *
+     * @param bytes how much, rounded up to whole pages; the same on all ranks
+     * @return the window, until this is closed
+     */
+    public GpuWindow window(long bytes) {
+        DeviceMemory memory = nccl().allocate(device(), (bytes + PAGE - 1) / PAGE * PAGE);
+        try {
+            NcclWindow window = member.bounded("ncclCommWindowRegister", () -> member.nccl().registerWindow(memory.segment(), true));
+            GpuWindow both = new GpuWindow(memory, window);
+            windows.add(both);
+            if (window.address() == 0) {
+                throw new MillraceException("NCCL has no windows for this machine's memory: GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the"
+                        + " driver can) and a GPU of compute capability 7.0 or more");
+            }
+            return both;
+        } catch (RuntimeException | Error thrown) {
+            fail(thrown);
+            throw thrown;
+        }
+    }
+
+    /**
+     * Makes a device communicator, with all ranks.
+     *
+     * @param requirements what kernels will use
+     * @param compiledWith {@code NCCL_VERSION_CODE} of the headers with which they were compiled
+     * @return the device communicator, until this is closed
+     */
+    public NcclDeviceCommunicator device(NcclDeviceRequirements requirements, int compiledWith) {
+        try {
+            NcclDeviceCommunicator device = member.bounded("ncclDevCommCreate", () -> member.nccl().newDeviceCommunicator(requirements, compiledWith));
+            devices.add(device);
+            if (device.contexts() == 0) {
+                throw new MillraceException("NCCL made no GIN contexts: it found no network that has GIN (NCCL_DEBUG=INFO shows which it took; NCCL_NET_PLUGIN, if set, must"
+                        + " name Millrace's)");
+            }
+            return device;
+        } catch (RuntimeException | Error thrown) {
+            fail(thrown);
+            throw thrown;
+        }
+    }
+
+    /** Throws what another rank, or a connection, failed of. */
+    public void throwIfFailed() {
+        member.failure().watch();
+        member.failure().throwIfFailed();
+    }
+
+    /**
+     * Tells the other ranks that this one gives up.
+     *
+     * @param why what happened
+     */
+    public void fail(Throwable why) {
+        failed = true;
+        member.failure().fail(why);
+    }
+
+    /**
+     * Gives everything back and leaves. Kernels must have ended, unless this rank has failed: then what NCCL holds is left to the end of the process, because giving it
+     * back would wait for kernels that may never end. Closing twice is allowed.
+     */
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            if (failed) {
+                return;
+            }
+            member.bounded("ncclCommDestroy", () -> {
+                devices.forEach(NcclDeviceCommunicator::close);
+                windows.forEach(both -> {
+                    both.window().close();
+                    both.memory().close();
+                });
+                member.nccl().close();
+                return null;
+            });
+        } finally {
+            member.control().close();
+        }
+    }
+}

@@ -1,0 +1,41 @@
+package org.millrace.gpu;
+
+import java.util.Map;
+import java.util.Optional;
+import org.millrace.Communicator;
+import org.millrace.CommunicatorProvider;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+
+/** Makes communicators over libnccl, a GPU for each rank. */
+public final class GpuProvider implements CommunicatorProvider {
+
+    /** For {@link java.util.ServiceLoader}. */
+    public GpuProvider() {
+    }
+
+    @Override
+    public String device() {
+        return "cuda";
+    }
+
+    /** Loads the CUDA runtime and NCCL and counts the GPUs; takes none of them into use, and changes nothing that NCCL reads. */
+    @Override
+    public Optional<String> whyUnusable(Map<String, String> settings) {
+        try {
+            Libraries libraries = Libraries.load(Configuration.load(settings));
+            libraries.cuda().deviceCount();
+            return Optional.empty();
+        } catch (ConfigurationException refused) {
+            return Optional.empty(); // not this provider's fault: join says what is wrong with the settings
+        } catch (MillraceException | LinkageError unusable) {
+            return Optional.of(unusable.getMessage());
+        }
+    }
+
+    @Override
+    public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+        return GpuJoin.join(rendezvous, rank, size, Configuration.load(settings));
+    }
+}

@@ -1,0 +1,174 @@
+package org.millrace.nccl;
+
+import java.lang.foreign.MemorySegment;
+
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.cuda.CudaStream;
+import org.millrace.cuda.DeviceSegments;
+import org.millrace.cuda.NativeHandle;
+
+/**
+ * A communicator's operations: those that combine all ranks' elements, and those of {@link NcclTransfers}, whose rules hold here too. Only
+ * {@link ReduceOp.PreMulSum} costs an allocation: it is made for the call and taken back after it.
+ */
+public abstract sealed class NcclCollectives extends NcclTransfers permits NcclCommunicator {
+
+    NcclCollectives(NcclLibrary library, NativeHandle handle) {
+        super(library, handle);
+    }
+
+    /**
+     * Makes a reduction that multiplies this rank's elements by a scalar and sums them.
+     *
+     * @param scalar the factor, rounded to the type; to nearest, ties to even, for floats, towards zero for integers
+     * @param type   the elements' type
+     * @return the reduction
+     */
+    public abstract NcclReduction scaledSum(double scalar, DataType type);
+
+    /**
+     * Reduces all ranks' elements and leaves the result with every rank.
+     *
+     * @param send    {@code count} elements
+     * @param receive {@code count} elements; the same memory for an operation in place
+     * @param count   number of elements
+     * @param type    their type
+     * @param op      how they are combined
+     * @param stream  where it is enqueued
+     */
+    public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, CudaStream stream) {
+        switch (op) {
+            case ReduceOp.BuiltIn builtIn -> allReduce(send, receive, count, type, builtIn.code(), stream);
+            case ReduceOp.PreMulSum scaled -> {
+                try (NcclReduction reduction = scaledSum(scaled.scalar(), type)) {
+                    allReduce(send, receive, count, type, reduction, stream);
+                }
+            }
+        }
+    }
+
+    /**
+     * Reduces all ranks' elements by a reduction of this communicator and leaves the result with every rank.
+     *
+     * @param send      {@code count} elements
+     * @param receive   {@code count} elements; the same memory for an operation in place
+     * @param count     number of elements
+     * @param type      their type
+     * @param reduction how they are combined
+     * @param stream    where it is enqueued
+     */
+    public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction, CudaStream stream) {
+        allReduce(send, receive, count, type, reduction.code(this, type), stream);
+    }
+
+    private void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op, CudaStream stream) {
+        long bytes = bytes(count, 1, type);
+        long from = DeviceSegments.address("send", send, bytes);
+        long to = DeviceSegments.address("receive", receive, bytes);
+        MemorySegment communicator = enter(stream);
+        try {
+            settle(NcclFunction.ALL_REDUCE, communicator,
+                    CollectiveCalls.allReduce(from, to, count, type.code(), op, communicator.address(), stream.handle().address().address()));
+        } finally {
+            exit(stream);
+        }
+    }
+
+    /**
+     * Reduces all ranks' elements and leaves the result with one of them.
+     *
+     * @param send    {@code count} elements
+     * @param receive {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
+     * @param count   number of elements
+     * @param type    their type
+     * @param op      how they are combined
+     * @param root    the rank that gets the result
+     * @param stream  where it is enqueued
+     */
+    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, CudaStream stream) {
+        switch (op) {
+            case ReduceOp.BuiltIn builtIn -> reduce(send, receive, count, type, builtIn.code(), root, stream);
+            case ReduceOp.PreMulSum scaled -> {
+                try (NcclReduction reduction = scaledSum(scaled.scalar(), type)) {
+                    reduce(send, receive, count, type, reduction, root, stream);
+                }
+            }
+        }
+    }
+
+    /**
+     * Reduces all ranks' elements by a reduction of this communicator and leaves the result with one of them.
+     *
+     * @param send      {@code count} elements
+     * @param receive   {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
+     * @param count     number of elements
+     * @param type      their type
+     * @param reduction how they are combined
+     * @param root      the rank that gets the result
+     * @param stream    where it is enqueued
+     */
+    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction, int root, CudaStream stream) {
+        reduce(send, receive, count, type, reduction.code(this, type), root, stream);
+    }
+
+    private void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op, int root, CudaStream stream) {
+        long bytes = bytes(count, 1, type);
+        long from = DeviceSegments.address("send", send, bytes);
+        long to = optional("receive", receive, bytes, root);
+        MemorySegment communicator = enter(stream);
+        try {
+            settle(NcclFunction.REDUCE, communicator,
+                    CollectiveCalls.reduce(from, to, count, type.code(), op, root, communicator.address(), stream.handle().address().address()));
+        } finally {
+            exit(stream);
+        }
+    }
+
+    /**
+     * Reduces all ranks' elements and leaves each rank its share of the result.
+     *
+     * @param send    {@code size() * count} elements
+     * @param receive {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
+     * @param count   number of elements that each rank gets
+     * @param type    their type
+     * @param op      how they are combined
+     * @param stream  where it is enqueued
+     */
+    public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, CudaStream stream) {
+        switch (op) {
+            case ReduceOp.BuiltIn builtIn -> reduceScatter(send, receive, count, type, builtIn.code(), stream);
+            case ReduceOp.PreMulSum scaled -> {
+                try (NcclReduction reduction = scaledSum(scaled.scalar(), type)) {
+                    reduceScatter(send, receive, count, type, reduction, stream);
+                }
+            }
+        }
+    }
+
+    /**
+     * Reduces all ranks' elements by a reduction of this communicator and leaves each rank its share of the result.
+     *
+     * @param send      {@code size() * count} elements
+     * @param receive   {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
+     * @param count     number of elements that each rank gets
+     * @param type      their type
+     * @param reduction how they are combined
+     * @param stream    where it is enqueued
+     */
+    public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction, CudaStream stream) {
+        reduceScatter(send, receive, count, type, reduction.code(this, type), stream);
+    }
+
+    private void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, int op, CudaStream stream) {
+        long from = DeviceSegments.address("send", send, bytes(count, size(), type));
+        long to = DeviceSegments.address("receive", receive, bytes(count, 1, type));
+        MemorySegment communicator = enter(stream);
+        try {
+            settle(NcclFunction.REDUCE_SCATTER, communicator,
+                    CollectiveCalls.reduceScatter(from, to, count, type.code(), op, communicator.address(), stream.handle().address().address()));
+        } finally {
+            exit(stream);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+package org.millrace.nccl;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.ToIntFunction;
+
+import org.millrace.DataType;
+import org.millrace.MillraceException;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.Waiting;
+import org.millrace.ffi.nccl.nccl_h;
+
+/**
+ * One rank's end of an NCCL communicator, from {@link NcclLibrary#join} or made from another one.
+ *
+ * <p>One thread at a time may use it; {@link #abort()} and {@link #close()} are safe from any thread at any moment, more than once. A call on a closed
+ * communicator is an {@link IllegalStateException}.
+ */
+public final class NcclCommunicator extends NcclCollectives implements AutoCloseable {
+
+    /** How long {@link #abort()} lets calls of other threads leave by themselves before it goes ahead. */
+    private static final long ABORT_GRACE_NANOS = 200_000_000;
+    private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
+
+    private final CudaDevice device;
+    private final AtomicBoolean aborting;
+    private final AtomicBoolean ending = new AtomicBoolean();
+    private final NcclCommunicator parent;
+    private volatile boolean nonBlocking;
+    private volatile int rank;
+    private volatile int size;
+
+    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot, NcclCommunicator parent, int size, int rank, boolean nonBlocking,
+            AtomicBoolean aborting) {
+        super(library, NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())));
+        this.device = device;
+        this.aborting = aborting;
+        this.parent = parent;
+        this.size = size;
+        this.rank = rank;
+        this.nonBlocking = nonBlocking;
+    }
+
+    private static void release(NcclLibrary library, MemorySegment address, boolean abort) {
+        if (abort) {
+            library.checkRelease(NcclFunction.COMM_ABORT, nccl_h.ncclCommAbort(address));
+        } else {
+            library.checkRelease(NcclFunction.COMM_DESTROY, nccl_h.ncclCommDestroy(address));
+        }
+    }
+
+    static NcclCommunicator joined(NcclLibrary library, CudaDevice device, MemorySegment slot, int size, int rank, NcclConfig config, NcclFunction function,
+            int code) {
+        if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
+            throw library.failure(function, "rank " + rank + " of " + size + ", " + device, MemorySegment.NULL, code);
+        }
+        return new NcclCommunicator(library, device, slot, null, size, rank, code == nccl_h.ncclInProgress() || config.isNonBlocking(), new AtomicBoolean());
+    }
+
+    /**
+     * This rank's GPU.
+     *
+     * @return the device it was made with
+     */
+    public CudaDevice device() {
+        return device;
+    }
+
+    @Override
+    public int rank() {
+        if (rank < 0) {
+            rank = query(NcclFunction.COMM_USER_RANK, (communicator, out) -> nccl_h.ncclCommUserRank(communicator, out));
+        }
+        return rank;
+    }
+
+    @Override
+    public int size() {
+        if (size < 0) {
+            size = query(NcclFunction.COMM_COUNT, (communicator, out) -> nccl_h.ncclCommCount(communicator, out));
+        }
+        return size;
+    }
+
+    /**
+     * The number of this rank's GPU as NCCL knows it.
+     *
+     * @return the number that CUDA gives it in this process
+     */
+    public int cudaDevice() {
+        return query(NcclFunction.COMM_CU_DEVICE, (communicator, out) -> nccl_h.ncclCommCuDevice(communicator, out));
+    }
+
+    /**
+     * What became of the operations so far.
+     *
+     * @return success, in progress, or the error with which one of them failed; null for an error that these bindings do not know
+     */
+    public NcclResult asyncError() {
+        return NcclResult.ofCode(asyncCode());
+    }
+
+    private int asyncCode() {
+        return query(NcclFunction.COMM_GET_ASYNC_ERROR, (communicator, out) -> nccl_h.ncclCommGetAsyncError(communicator, out));
+    }
+
+    /**
+     * Waits until a communicator that does not block is done with its last call.
+     *
+     * @param deadline how long at the most
+     * @throws NcclException if that call failed
+     * @throws MillraceException if it was not done in time
+     */
+    public void awaitReady(Duration deadline) {
+        NcclCommunicator asked = handle.isMade() || parent == null ? this : parent;
+        if (!Waiting.until(asked::isReady, deadline)) {
+            throw new MillraceException(this + " was still at its last call after " + deadline.toMillis() + " ms. See whether every rank makes the same call and can"
+                    + " reach the others, and abort the communicator to give the call up");
+        }
+    }
+
+    private boolean isReady() {
+        int code = asyncCode();
+        if (code == nccl_h.ncclInProgress()) {
+            return false;
+        }
+        if (code != nccl_h.ncclSuccess()) {
+            throw library.failure(NcclFunction.COMM_GET_ASYNC_ERROR, where(), MemorySegment.NULL, code);
+        }
+        return true;
+    }
+
+    /**
+     * Splits the communicator: ranks of one colour get a new one together. All ranks call it.
+     *
+     * @param color  0 or more; negative for a rank that gets none ({@code NCCL_SPLIT_NOCOLOR})
+     * @param key    orders the ranks of a colour; ties keep their order
+     * @param config options; null for this communicator's
+     * @return the new one; empty for a negative colour. In a group, or if this one does not block, it can be used once the group has ended and
+     *     {@link #awaitReady} has returned
+     */
+    public Optional<NcclCommunicator> split(int color, int key, NcclConfig config) {
+        library.require(NcclFunction.COMM_SPLIT);
+        int colour = color < 0 ? nccl_h.NCCL_SPLIT_NOCOLOR() : color;
+        NcclCommunicator child = child(config, NcclFunction.COMM_SPLIT,
+                (communicator, out, options) -> nccl_h.ncclCommSplit(communicator, colour, key, out, options));
+        return color < 0 ? Optional.empty() : Optional.of(child);
+    }
+
+    /**
+     * Makes a new communicator without some ranks. All ranks but those call it.
+     *
+     * @param excluded the ranks to leave out
+     * @param abort    whether operations under way are given up first, as after an error; else they must have completed
+     * @param config   options; null for this communicator's
+     * @return the new one; usable as after {@link #split}
+     */
+    public NcclCommunicator shrink(int[] excluded, boolean abort, NcclConfig config) {
+        library.require(NcclFunction.COMM_SHRINK);
+        int flags = abort ? nccl_h.NCCL_SHRINK_ABORT() : nccl_h.NCCL_SHRINK_DEFAULT();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment ranks = arena.allocateFrom(ValueLayout.JAVA_INT, excluded);
+            return child(config, NcclFunction.COMM_SHRINK,
+                    (communicator, out, options) -> nccl_h.ncclCommShrink(communicator, ranks, excluded.length, out, options, flags));
+        }
+    }
+
+    private interface MakesChild {
+        int call(MemorySegment communicator, MemorySegment out, MemorySegment options);
+    }
+
+    private NcclCommunicator child(NcclConfig config, NcclFunction function, MakesChild call) {
+        // NCCL may write the new communicator long after the call has returned, so its place is never freed.
+        MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment options = config == null ? MemorySegment.NULL : config.write(arena);
+            enter(function, communicator -> call.call(communicator, slot, options));
+        }
+        return new NcclCommunicator(library, device, slot, this, -1, -1, config == null ? nonBlocking : config.isNonBlocking(), new AtomicBoolean());
+    }
+
+    /** Stops the operations under way, so that the communicator can be split, shrunk or closed. NCCL 2.28.7. */
+    public void revoke() {
+        library.require(NcclFunction.COMM_REVOKE);
+        enter(NcclFunction.COMM_REVOKE, communicator -> nccl_h.ncclCommRevoke(communicator, nccl_h.NCCL_REVOKE_DEFAULT()));
+    }
+
+    /** Flushes the operations under way; afterwards the communicator can only be closed. {@link #close()} does it where it is needed. */
+    public void finish() {
+        library.require(NcclFunction.COMM_FINALIZE);
+        ending.set(true);
+        enter(NcclFunction.COMM_FINALIZE, nccl_h::ncclCommFinalize);
+    }
+
+    /**
+     * Lets NCCL use device memory in place.
+     *
+     * @param memory memory of this rank's device
+     * @return the registration
+     */
+    public NcclRegistration register(MemorySegment memory) {
+        return NcclRegistration.of(this, memory);
+    }
+
+    /**
+     * Registers device memory with all ranks together, each its own.
+     *
+     * @param memory    memory from {@link NcclLibrary#allocate}
+     * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory} begins at a multiple of 4096 then
+     * @return the window
+     */
+    public NcclWindow registerWindow(MemorySegment memory, boolean symmetric) {
+        return NcclWindow.of(this, memory, symmetric);
+    }
+
+    /**
+     * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
+     *
+     * @param requirements what the kernels will use
+     * @return the device communicator, laid out for kernels compiled with the headers of the loaded NCCL
+     */
+    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceRequirements requirements) {
+        return newDeviceCommunicator(requirements, library.version());
+    }
+
+    /**
+     * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
+     *
+     * @param requirements what the kernels will use
+     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release's that it serves (2.30 serves 2.29)
+     * @return the device communicator
+     * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
+     */
+    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceRequirements requirements, int compiledWith) {
+        return NcclDeviceCommunicator.of(this, requirements, compiledWith);
+    }
+
+    @Override
+    public NcclReduction scaledSum(double scalar, DataType type) {
+        try (Arena arena = Arena.ofConfined()) {
+            return scaledSum(Scalars.write(scalar, type, arena), type, false);
+        }
+    }
+
+    /**
+     * Makes a reduction that multiplies this rank's elements by a scalar and sums them.
+     *
+     * @param scalar   the factor, one element of the type
+     * @param type     the elements' type
+     * @param onDevice true: the scalar is device memory, read while an operation runs, and must stay until then. False: it is host memory, read now
+     * @return the reduction
+     */
+    public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
+        return NcclReduction.of(this, scalar, type, onDevice);
+    }
+
+    /**
+     * Gives up every operation and the communicator. A call of another thread that is stuck in NCCL is given 0.2 s to leave, then freed by force. All ranks should
+     * abort; operations of those that do not may never end.
+     */
+    public void abort() {
+        aborting.set(true);
+        handle.closeWithin(ABORT_GRACE_NANOS);
+    }
+
+    /**
+     * Waits for the operations under way and leaves the communicator. One that does not block is waited for 60 s and then aborted. If another thread is in a call,
+     * the communicator goes when that call returns.
+     */
+    @Override
+    public void close() {
+        if (nonBlocking && !handle.isClosed() && handle.isMade() && library.library().has(NcclFunction.COMM_FINALIZE)) {
+            try {
+                awaitReady(CLOSE_DEADLINE);
+                if (ending.compareAndSet(false, true)) {
+                    enter(NcclFunction.COMM_FINALIZE, nccl_h::ncclCommFinalize);
+                    awaitReady(CLOSE_DEADLINE);
+                }
+            } catch (MillraceException failedOrLate) {
+                // A communicator in error, or still at work, cannot be destroyed: only abort frees it.
+                abort();
+            } catch (IllegalStateException closedMeanwhile) {
+                return;
+            }
+        }
+        handle.close();
+    }
+
+    /** A call that writes an int. */
+    interface Query {
+        int call(MemorySegment communicator, MemorySegment out);
+    }
+
+    int query(NcclFunction function, Query query) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
+            enter(function, communicator -> query.call(communicator, out));
+            return out.get(ValueLayout.JAVA_INT, 0);
+        }
+    }
+
+    /** Makes a call and throws if it fails. */
+    void enter(NcclFunction function, ToIntFunction<MemorySegment> call) {
+        MemorySegment communicator = handle.enter();
+        try {
+            settle(function, communicator, call.applyAsInt(communicator));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /** Gives back something of this communicator's; what is left when the communicator goes, goes with it. */
+    void release(NcclFunction function, ToIntFunction<MemorySegment> call) {
+        MemorySegment communicator;
+        try {
+            communicator = handle.enter();
+        } catch (IllegalStateException gone) {
+            return;
+        }
+        try {
+            library.checkRelease(function, call.applyAsInt(communicator));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    @Override
+    void settle(NcclFunction function, MemorySegment communicator, int code) {
+        if (code != nccl_h.ncclSuccess()) {
+            if (code != nccl_h.ncclInProgress()) {
+                throw library.failure(function, where(), communicator, code);
+            }
+            nonBlocking = true;
+        }
+    }
+
+    /** Only what is known without asking NCCL again. */
+    private String where() {
+        return (rank < 0 ? "" : "rank " + rank + (size < 0 ? "" : " of " + size) + ", ") + device;
+    }
+
+    @Override
+    public String toString() {
+        return handle + " (" + where() + ")";
+    }
+}

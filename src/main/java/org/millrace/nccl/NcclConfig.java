@@ -1,0 +1,154 @@
+package org.millrace.nccl;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
+import java.util.EnumMap;
+import java.util.Map;
+
+import org.millrace.ffi.nccl.ncclConfig_t;
+import org.millrace.ffi.nccl.nccl_h;
+
+/** Options of one communicator. What is not set is NCCL's choice, or the environment's. Immutable; each {@code with} method makes a changed copy. */
+public final class NcclConfig {
+
+    /** Nothing set. */
+    public static final NcclConfig DEFAULT = new NcclConfig(Map.of(), null, null);
+
+    /** The options that are numbers. An NCCL that is older than an option ignores it. */
+    public enum Option {
+        /** 1: calls return when they are done; 0: they return at once, and {@link NcclCommunicator#awaitReady} waits. 2.14. */
+        BLOCKING,
+        /** Blocks per cluster, 0 to 8; 2.17. */
+        CGA_CLUSTER_SIZE,
+        /** Fewest thread blocks a collective uses; 2.17. */
+        MIN_CTAS,
+        /** Most thread blocks a collective uses; 2.17. */
+        MAX_CTAS,
+        /** 1: communicators split from this one share its resources; 2.18. */
+        SPLIT_SHARE,
+        /** Class that a network may treat differently; 2.26. */
+        TRAFFIC_CLASS,
+        /** 1: reduce in the network where it can; 2.27. */
+        COLLNET_ENABLE,
+        /** How many thread blocks NCCL may take, {@code NCCL_CTA_POLICY_*}: 0 default, 1 efficiency, 2 as few as none; 2.27. */
+        CTA_POLICY,
+        /** 1: communicators shrunk from this one share its resources; 2.27. */
+        SHRINK_SHARE,
+        /** Thread blocks for reductions in the NVLink switch; 2.27. */
+        NVLS_CTAS,
+        /** Channels of one network connection to one peer; 2.28. */
+        CHANNELS_PER_NET_PEER,
+        /** 1: schedule for NVLink first; 2.28. */
+        NVLINK_CENTRIC_SCHEDULING
+    }
+
+    private final Map<Option, Integer> options;
+    private final String netName;
+    private final String communicatorName;
+
+    private NcclConfig(Map<Option, Integer> options, String netName, String communicatorName) {
+        this.options = Map.copyOf(options);
+        this.netName = netName;
+        this.communicatorName = communicatorName;
+    }
+
+    /**
+     * Sets an option.
+     *
+     * @param option which
+     * @param value  its value; NCCL checks it
+     * @return a changed copy
+     */
+    public NcclConfig with(Option option, int value) {
+        Map<Option, Integer> changed = new EnumMap<>(Option.class);
+        changed.putAll(options);
+        changed.put(option, value);
+        return new NcclConfig(changed, netName, communicatorName);
+    }
+
+    /**
+     * Says whether calls wait until they are done.
+     *
+     * @param blocking false for calls that return at once; {@link NcclCommunicator#awaitReady} waits for them, with a deadline
+     * @return a changed copy
+     */
+    public NcclConfig withBlocking(boolean blocking) {
+        return with(Option.BLOCKING, blocking ? 1 : 0);
+    }
+
+    /**
+     * Chooses the network.
+     *
+     * @param name of the plugin's network, or {@code "Socket"} or {@code "IB"}; null for NCCL's choice
+     * @return a changed copy
+     */
+    public NcclConfig withNetName(String name) {
+        return new NcclConfig(options, name, communicatorName);
+    }
+
+    /**
+     * Names the communicator in logs and profiles.
+     *
+     * @param name its name, or null; since NCCL 2.27
+     * @return a changed copy
+     */
+    public NcclConfig withCommunicatorName(String name) {
+        return new NcclConfig(options, netName, name);
+    }
+
+    /**
+     * The value of an option.
+     *
+     * @param option which
+     * @return the value; null if it is not set
+     */
+    public Integer get(Option option) {
+        return options.get(option);
+    }
+
+    boolean isNonBlocking() {
+        return Integer.valueOf(0).equals(get(Option.BLOCKING));
+    }
+
+    /** Writes the structure, which NCCL reads during the call. */
+    MemorySegment write(SegmentAllocator allocator) {
+        MemorySegment struct = ncclConfig_t.allocate(allocator);
+        ncclConfig_t.size(struct, ncclConfig_t.layout().byteSize());
+        ncclConfig_t.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
+        ncclConfig_t.version(struct, nccl_h.NCCL_VERSION_CODE());
+        ncclConfig_t.netName(struct, string(netName, allocator));
+        // NCCL copies the network's name, but keeps the pointer to the communicator's, and hands it on to children (2.28 init.cc): it must stay for good.
+        ncclConfig_t.commName(struct, string(communicatorName, Arena.global()));
+        for (Option option : Option.values()) {
+            set(struct, option, options.getOrDefault(option, nccl_h.NCCL_CONFIG_UNDEF_INT()));
+        }
+        return struct;
+    }
+
+    private static MemorySegment string(String text, SegmentAllocator allocator) {
+        return text == null ? MemorySegment.NULL : allocator.allocateFrom(text);
+    }
+
+    private static void set(MemorySegment struct, Option option, int value) {
+        switch (option) {
+            case BLOCKING -> ncclConfig_t.blocking(struct, value);
+            case CGA_CLUSTER_SIZE -> ncclConfig_t.cgaClusterSize(struct, value);
+            case MIN_CTAS -> ncclConfig_t.minCTAs(struct, value);
+            case MAX_CTAS -> ncclConfig_t.maxCTAs(struct, value);
+            case SPLIT_SHARE -> ncclConfig_t.splitShare(struct, value);
+            case TRAFFIC_CLASS -> ncclConfig_t.trafficClass(struct, value);
+            case COLLNET_ENABLE -> ncclConfig_t.collnetEnable(struct, value);
+            case CTA_POLICY -> ncclConfig_t.CTAPolicy(struct, value);
+            case SHRINK_SHARE -> ncclConfig_t.shrinkShare(struct, value);
+            case NVLS_CTAS -> ncclConfig_t.nvlsCTAs(struct, value);
+            case CHANNELS_PER_NET_PEER -> ncclConfig_t.nChannelsPerNetPeer(struct, value);
+            case NVLINK_CENTRIC_SCHEDULING -> ncclConfig_t.nvlinkCentricSched(struct, value);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "NCCL config " + options + (netName == null ? "" : " net " + netName) + (communicatorName == null ? "" : " name " + communicatorName);
+    }
+}

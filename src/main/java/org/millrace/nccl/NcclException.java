@@ -1,0 +1,65 @@
+package org.millrace.nccl;
+
+import org.millrace.MillraceException;
+
+/** A call of NCCL failed. The message has the call, the code's name and number, what NCCL says of it, and what to do. */
+public final class NcclException extends MillraceException {
+
+    private static final long serialVersionUID = 1L;
+
+    private final String call;
+    private final int code;
+
+    /**
+     * A failed call.
+     *
+     * @param call      the function
+     * @param where     on whose behalf: rank and device, or empty
+     * @param code      its {@code ncclResult_t}
+     * @param text      what {@code ncclGetErrorString} says of the code
+     * @param lastError what {@code ncclGetLastError} tells of the last failure; null or empty if nothing
+     */
+    NcclException(String call, String where, int code, String text, String lastError) {
+        super(call + " failed" + (where.isEmpty() ? "" : " on " + where) + ": " + name(code) + " (" + code + "), " + text + "."
+                + (lastError == null || lastError.isBlank() ? "" : " NCCL says: " + lastError.strip().replaceAll("\\s*\\R\\s*", "; ") + ".") + advice(code));
+        this.call = call;
+        this.code = code;
+    }
+
+    private static String name(int code) {
+        NcclResult result = NcclResult.ofCode(code);
+        return result == null ? "a result newer than these bindings" : result.symbol();
+    }
+
+    private static String advice(int code) {
+        NcclResult result = NcclResult.ofCode(code);
+        return result == null ? "" : " " + result.advice();
+    }
+
+    /**
+     * The function that failed.
+     *
+     * @return for instance {@code "ncclCommInitRank"}; {@code "ncclCommGetAsyncError"} if an operation failed while it ran
+     */
+    public String call() {
+        return call;
+    }
+
+    /**
+     * The error.
+     *
+     * @return a value of {@code ncclResult_t}
+     */
+    public int code() {
+        return code;
+    }
+
+    /**
+     * The error, where these bindings know it.
+     *
+     * @return the result, or null
+     */
+    public NcclResult result() {
+        return NcclResult.ofCode(code);
+    }
+}

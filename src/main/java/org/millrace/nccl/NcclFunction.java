@@ -1,0 +1,74 @@
+package org.millrace.nccl;
+
+import java.util.List;
+
+import org.millrace.cuda.NativeFunction;
+
+/** NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's tags). */
+enum NcclFunction implements NativeFunction {
+    GET_VERSION("ncclGetVersion"),
+    GET_UNIQUE_ID("ncclGetUniqueId"),
+    GET_ERROR_STRING("ncclGetErrorString"),
+    GET_LAST_ERROR("ncclGetLastError", "2.13"),
+    COMM_INIT_RANK("ncclCommInitRank"),
+    COMM_INIT_RANK_CONFIG("ncclCommInitRankConfig", "2.14"),
+    COMM_INIT_RANK_SCALABLE("ncclCommInitRankScalable", "2.23"),
+    COMM_INIT_ALL("ncclCommInitAll"),
+    COMM_SPLIT("ncclCommSplit", "2.18"),
+    COMM_SHRINK("ncclCommShrink", "2.27"),
+    COMM_REVOKE("ncclCommRevoke", "2.28.7"),
+    COMM_FINALIZE("ncclCommFinalize", "2.14"),
+    COMM_DESTROY("ncclCommDestroy"),
+    COMM_ABORT("ncclCommAbort"),
+    COMM_GET_ASYNC_ERROR("ncclCommGetAsyncError"),
+    COMM_COUNT("ncclCommCount"),
+    COMM_CU_DEVICE("ncclCommCuDevice"),
+    COMM_USER_RANK("ncclCommUserRank"),
+    MEM_ALLOC("ncclMemAlloc", "2.19"),
+    MEM_FREE("ncclMemFree", "2.19"),
+    COMM_REGISTER("ncclCommRegister", "2.19"),
+    COMM_DEREGISTER("ncclCommDeregister", "2.19"),
+    COMM_WINDOW_REGISTER("ncclCommWindowRegister", "2.27"),
+    COMM_WINDOW_DEREGISTER("ncclCommWindowDeregister", "2.27"),
+    DEV_COMM_CREATE("ncclDevCommCreate", "2.28"),
+    DEV_COMM_DESTROY("ncclDevCommDestroy", "2.28"),
+    RED_OP_CREATE_PRE_MUL_SUM("ncclRedOpCreatePreMulSum", "2.11"),
+    RED_OP_DESTROY("ncclRedOpDestroy", "2.11"),
+    REDUCE("ncclReduce"),
+    BROADCAST("ncclBroadcast"),
+    ALL_REDUCE("ncclAllReduce"),
+    REDUCE_SCATTER("ncclReduceScatter"),
+    ALL_GATHER("ncclAllGather"),
+    ALL_TO_ALL("ncclAlltoAll", "2.28"),
+    GATHER("ncclGather", "2.28"),
+    SCATTER("ncclScatter", "2.28"),
+    SEND("ncclSend", "2.7"),
+    RECV("ncclRecv", "2.7"),
+    GROUP_START("ncclGroupStart"),
+    GROUP_END("ncclGroupEnd"),
+    GROUP_SIMULATE_END("ncclGroupSimulateEnd", "2.22");
+
+    static final List<NcclFunction> ALL = List.of(values());
+
+    private final String symbol;
+    private final String since;
+
+    NcclFunction(String symbol) {
+        this(symbol, null);
+    }
+
+    NcclFunction(String symbol, String since) {
+        this.symbol = symbol;
+        this.since = since;
+    }
+
+    @Override
+    public String symbol() {
+        return symbol;
+    }
+
+    @Override
+    public String since() {
+        return since;
+    }
+}

@@ -1,0 +1,294 @@
+package org.millrace.nccl;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.ToIntFunction;
+
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.MillraceException;
+import org.millrace.cuda.CStrings;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CurrentDevice;
+import org.millrace.cuda.DeviceMemory;
+import org.millrace.cuda.LibraryDirectories;
+import org.millrace.cuda.LibraryReport;
+import org.millrace.cuda.LibrarySearch;
+import org.millrace.cuda.NativeLibrary;
+import org.millrace.ffi.nccl.ncclUniqueId;
+import org.millrace.ffi.nccl.nccl_h;
+
+/** The loaded NCCL: the way to unique ids, communicators and groups. One per program. */
+public final class NcclLibrary {
+
+    private static final Logger LOG = LogManager.getLogger(NcclLibrary.class);
+
+    private final NativeLibrary library;
+
+    private NcclLibrary(NativeLibrary library) {
+        this.library = library;
+    }
+
+    /**
+     * Loads NCCL from where the settings say or from the usual places.
+     *
+     * @return the library; a driver or a GPU need not be there
+     * @throws MillraceException if there is no usable libnccl
+     */
+    public static NcclLibrary load() {
+        return load(null);
+    }
+
+    /**
+     * Loads NCCL.
+     *
+     * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader. Null or empty: what is loaded already, or
+     *     else what the system property {@code millrace.nccl.library} says, or the environment variable, or what the usual names and places hold
+     * @return the library; a driver or a GPU need not be there
+     * @throws MillraceException if there is no usable libnccl; the message says where it was looked for and how to point at it
+     */
+    public static NcclLibrary load(String path) {
+        LibrarySearch search = new LibrarySearch("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library", List.of("libnccl.so.2", "libnccl.so"),
+                LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib")), NcclFunction.ALL,
+                "Install it (pip install nvidia-nccl-cu13, or libnccl2 from NVIDIA's package repository)");
+        return new NcclLibrary(NativeLibrary.load(search, path));
+    }
+
+    /**
+     * Looks for NCCL, for {@code millrace doctor}.
+     *
+     * @param path the value of {@code MILLRACE_NCCL_LIBRARY}, or null; see {@link #load(String)}
+     * @return what was found; never throws for what was not
+     */
+    public static LibraryReport probe(String path) {
+        try {
+            NcclLibrary nccl = load(path);
+            try {
+                return new LibraryReport("NCCL", nccl.library.path(), nccl.versionText(), null, false, nccl.library.setAside());
+            } catch (NcclException broken) {
+                return new LibraryReport("NCCL", nccl.library.path(), null, broken.getMessage(), false, nccl.library.setAside());
+            }
+        } catch (MillraceException unusable) {
+            return LibraryReport.unusable("NCCL", unusable);
+        }
+    }
+
+    /**
+     * The library behind this.
+     *
+     * @return the loaded libnccl
+     */
+    public NativeLibrary library() {
+        return library;
+    }
+
+    /**
+     * The version of the loaded NCCL.
+     *
+     * @return 10000 × major + 100 × minor + patch: 22809 for 2.28.9
+     */
+    public int version() {
+        return intOf(NcclFunction.GET_VERSION, nccl_h::ncclGetVersion);
+    }
+
+    /**
+     * The version of the loaded NCCL, for people.
+     *
+     * @return for instance {@code "2.28.9"}
+     */
+    public String versionText() {
+        return versionText(version());
+    }
+
+    /** A version code for people. */
+    static String versionText(int version) {
+        // Before 2.9 the major version stood in the thousands.
+        int major = version < 10_000 ? 1_000 : 10_000;
+        return version / major + "." + version % major / 100 + "." + version % 100;
+    }
+
+    /**
+     * Draws an id for a new communicator, and begins to listen for its ranks.
+     *
+     * @return what every rank must be given
+     * @throws NcclException if no network interface can be used
+     */
+    public UniqueId newUniqueId() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment id = ncclUniqueId.allocate(arena);
+            check(NcclFunction.GET_UNIQUE_ID, nccl_h.ncclGetUniqueId(id));
+            return UniqueId.read(id);
+        }
+    }
+
+    /**
+     * Joins a communicator. Outside a group it returns when all ranks have joined.
+     *
+     * @param device this rank's GPU
+     * @param id     the communicator's id, the same for all ranks
+     * @param size   number of ranks
+     * @param rank   this rank, 0 to {@code size - 1}
+     * @return this rank's end
+     */
+    public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank) {
+        checkRank(size, rank);
+        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
+            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
+            int code = nccl_h.ncclCommInitRank(out, size, id.write(arena), rank);
+            return NcclCommunicator.joined(this, device, out, size, rank, NcclConfig.DEFAULT, NcclFunction.COMM_INIT_RANK, code);
+        }
+    }
+
+    /**
+     * Joins a communicator with options of its own.
+     *
+     * @param device this rank's GPU
+     * @param id     the communicator's id, the same for all ranks
+     * @param size   number of ranks
+     * @param rank   this rank, 0 to {@code size - 1}
+     * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator before its first use
+     * @return this rank's end
+     */
+    public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
+        require(NcclFunction.COMM_INIT_RANK_CONFIG);
+        checkRank(size, rank);
+        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
+            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
+            int code = nccl_h.ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena));
+            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_CONFIG, code);
+        }
+    }
+
+    /**
+     * Joins a communicator of very many ranks through several ids, whose ranks gather around each.
+     *
+     * @param device this rank's GPU
+     * @param ids    the communicator's ids, the same and in the same order for all ranks; at most one per rank
+     * @param size   number of ranks
+     * @param rank   this rank, 0 to {@code size - 1}
+     * @param config options
+     * @return this rank's end
+     */
+    public NcclCommunicator join(CudaDevice device, List<UniqueId> ids, int size, int rank, NcclConfig config) {
+        require(NcclFunction.COMM_INIT_RANK_SCALABLE);
+        checkRank(size, rank);
+        if (ids.isEmpty() || ids.size() > size) {
+            throw new IllegalArgumentException(size + " ranks join through 1 to " + size + " ids, not " + ids.size());
+        }
+        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
+            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
+            MemorySegment array = arena.allocate(ncclUniqueId.layout(), ids.size());
+            for (int i = 0; i < ids.size(); i++) {
+                MemorySegment.copy(ids.get(i).toBytes(), 0, array, ValueLayout.JAVA_BYTE, (long) i * UniqueId.BYTES, UniqueId.BYTES);
+            }
+            int code = nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena));
+            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_SCALABLE, code);
+        }
+    }
+
+    /**
+     * Makes a communicator whose ranks are all in this process.
+     *
+     * @param devices one GPU per rank
+     * @return all ranks' ends, in the order of the devices
+     */
+    public List<NcclCommunicator> joinAll(List<CudaDevice> devices) {
+        if (devices.isEmpty()) {
+            throw new IllegalArgumentException("a communicator has 1 rank or more, so it needs 1 device or more");
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS, devices.size());
+            MemorySegment list = arena.allocateFrom(ValueLayout.JAVA_INT, devices.stream().mapToInt(CudaDevice::index).toArray());
+            int code = nccl_h.ncclCommInitAll(out, devices.size(), list);
+            check(NcclFunction.COMM_INIT_ALL, code);
+            List<NcclCommunicator> ends = new ArrayList<>();
+            for (int rank = 0; rank < devices.size(); rank++) {
+                MemorySegment slot = out.asSlice(rank * ValueLayout.ADDRESS.byteSize(), ValueLayout.ADDRESS);
+                ends.add(NcclCommunicator.joined(this, devices.get(rank), slot, devices.size(), rank, NcclConfig.DEFAULT, NcclFunction.COMM_INIT_ALL, code));
+            }
+            return List.copyOf(ends);
+        }
+    }
+
+    /**
+     * Opens a group: what this thread calls until it is closed is issued as one.
+     *
+     * @return the group, to be closed on this thread
+     */
+    public NcclGroup group() {
+        return new NcclGroup(this);
+    }
+
+    /**
+     * Takes device memory that NCCL can use in place and register.
+     *
+     * @param device where
+     * @param bytes  how many; NCCL may round up
+     * @return the memory
+     */
+    public DeviceMemory allocate(CudaDevice device, long bytes) {
+        require(NcclFunction.MEM_ALLOC);
+        if (bytes < 0) {
+            throw new IllegalArgumentException("device memory of " + bytes + " bytes: the size must not be negative");
+        }
+        try (CurrentDevice _ = device.makeCurrent()) {
+            MemorySegment address = addressOf(NcclFunction.MEM_ALLOC, out -> nccl_h.ncclMemAlloc(out, bytes));
+            return new DeviceMemory(device, address, bytes, start -> checkRelease(NcclFunction.MEM_FREE, nccl_h.ncclMemFree(start)));
+        }
+    }
+
+    /** Throws if the loaded NCCL does not have a function. */
+    void require(NcclFunction function) {
+        if (!library.has(function)) {
+            throw library.lacks(function, versionText());
+        }
+    }
+
+    /** Throws unless a call succeeded, or was begun and goes on by itself. */
+    void check(NcclFunction function, int code) {
+        if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
+            throw failure(function, "", MemorySegment.NULL, code);
+        }
+    }
+
+    /** For a call that gives something back, where nobody could act on a failure. */
+    void checkRelease(NcclFunction function, int code) {
+        if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
+            LOG.warn("{}", failure(function, "", MemorySegment.NULL, code).getMessage());
+        }
+    }
+
+    NcclException failure(NcclFunction function, String where, MemorySegment communicator, int code) {
+        String text = CStrings.read(nccl_h.ncclGetErrorString(code));
+        String last = library.has(NcclFunction.GET_LAST_ERROR) ? CStrings.read(nccl_h.ncclGetLastError(communicator)) : null;
+        return new NcclException(function.symbol(), where, code, text, last);
+    }
+
+    /** Makes a call that writes an int. */
+    int intOf(NcclFunction function, ToIntFunction<MemorySegment> call) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
+            check(function, call.applyAsInt(out));
+            return out.get(ValueLayout.JAVA_INT, 0);
+        }
+    }
+
+    /** Makes a call that writes a pointer. */
+    MemorySegment addressOf(NcclFunction function, ToIntFunction<MemorySegment> call) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            check(function, call.applyAsInt(out));
+            return out.get(ValueLayout.ADDRESS, 0);
+        }
+    }
+
+    private static void checkRank(int size, int rank) {
+        if (size < 1 || rank < 0 || rank >= size) {
+            throw new IllegalArgumentException("rank " + rank + " of " + size + ": ranks are 0 to size - 1");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package org.millrace.net;
+
+/**
+ * What goes before a payload: its length and {@value #WORDS} words that the network carries without reading them. A header object is reused for frame after
+ * frame.
+ */
+public final class FrameHeader {
+
+    /** Number of words that belong to the layer above. */
+    public static final int WORDS = 6;
+
+    private final long[] words = new long[WORDS];
+    private long payloadBytes;
+
+    /** A header of zeros. */
+    public FrameHeader() {
+    }
+
+    /**
+     * Length of the payload that follows.
+     *
+     * @return bytes, 0 or more
+     */
+    public long payloadBytes() {
+        return payloadBytes;
+    }
+
+    /**
+     * Sets the length of the payload that follows.
+     *
+     * @param bytes 0 or more
+     */
+    public void payloadBytes(long bytes) {
+        payloadBytes = bytes;
+    }
+
+    /**
+     * One word of the layer above.
+     *
+     * @param index 0 to {@code WORDS - 1}
+     * @return the word
+     */
+    public long word(int index) {
+        return words[index];
+    }
+
+    /**
+     * Sets one word of the layer above.
+     *
+     * @param index 0 to {@code WORDS - 1}
+     * @param value the word
+     */
+    public void word(int index, long value) {
+        words[index] = value;
+    }
+
+    /**
+     * Makes this header equal to another.
+     *
+     * @param other the header to copy
+     */
+    public void set(FrameHeader other) {
+        payloadBytes = other.payloadBytes;
+        System.arraycopy(other.words, 0, words, 0, WORDS);
+    }
+}

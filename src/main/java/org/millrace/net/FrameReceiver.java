@@ -1,0 +1,74 @@
+package org.millrace.net;
+
+/** The receiving end of a connection. One thread at a time. */
+public interface FrameReceiver extends AutoCloseable {
+
+    /**
+     * The header of the oldest frame whose payload has no destination yet. The same object comes back until {@link #accept} is called, and it is reused after.
+     *
+     * @return the header, or null if none has arrived (or as many payloads are being received as the connection can hold)
+     * @throws ConnectionException if the connection is lost, or the peer has closed it
+     */
+    FrameHeader poll();
+
+    /**
+     * Says where the payload of the header last polled goes. It is written later, until {@link #framesCompleted()} counts the frame.
+     *
+     * @param region the destination; may be null if the payload's length is 0
+     * @param offset of the payload's first byte in the region
+     */
+    void accept(MemoryRegion region, long offset);
+
+    /**
+     * Whether payloads can be spread over pages.
+     *
+     * @return true if {@link #acceptScattered} may be called
+     */
+    default boolean scatters() {
+        return false;
+    }
+
+    /**
+     * Says that the payload of the header last polled goes to pages, in order, each filled before the next is begun. Otherwise as {@link #accept(MemoryRegion, long)}.
+     *
+     * @param pages the pages
+     * @param first of them; as many as the payload needs follow it
+     * @throws UnsupportedOperationException if this receiver does not {@link #scatters() scatter}
+     */
+    default void acceptScattered(Pages pages, int first) {
+        throw new UnsupportedOperationException(this + " receives payloads in one piece");
+    }
+
+    /**
+     * Moves what can be moved without waiting.
+     *
+     * @return more than 0 if bytes moved
+     * @throws ConnectionException if the connection is lost
+     */
+    int progress();
+
+    /**
+     * How many payloads have arrived whole so far, in the order of their headers.
+     *
+     * @return a count that only grows
+     */
+    long framesCompleted();
+
+    /**
+     * Whether payloads whose destination and length are multiples of 8 are stored in whole 8-byte words, in any order, so that one who polls the destination
+     * never sees half of one.
+     *
+     * @return false unless the network promises it
+     */
+    default boolean storesWholeWords() {
+        return false;
+    }
+
+    /** What this connection leads to, for messages: its peer's address and the network's name. */
+    @Override
+    String toString();
+
+    /** Ends the connection. Safe from any thread once the owner makes no more calls, and more than once. */
+    @Override
+    void close();
+}

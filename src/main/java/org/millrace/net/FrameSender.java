@@ -1,0 +1,48 @@
+package org.millrace.net;
+
+/** The sending end of a connection. Frames arrive in the order in which they were offered. One thread at a time. */
+public interface FrameSender extends AutoCloseable {
+
+    /**
+     * Begins to send a frame. The header is copied before this returns; the payload is read later, until {@link #framesCompleted()} counts the frame.
+     *
+     * @param header the frame's words and payload length
+     * @param region where the payload lies; may be null if the length is 0
+     * @param offset of the payload's first byte in the region
+     * @return false if as many frames as the connection can hold are in flight: make {@link #progress()} and offer again
+     * @throws ConnectionException if the connection is lost
+     */
+    boolean offer(FrameHeader header, MemoryRegion region, long offset);
+
+    /**
+     * Moves what can be moved without waiting.
+     *
+     * @return more than 0 if bytes moved
+     * @throws ConnectionException if the connection is lost
+     */
+    int progress();
+
+    /**
+     * How many frames have been sent so far: the payload of a frame that is counted here may be overwritten.
+     *
+     * @return a count that only grows
+     */
+    long framesCompleted();
+
+    /** What this connection leads to, for messages: its peer's address and the network's name. */
+    @Override
+    String toString();
+
+    /**
+     * Ends the connection. Frames in flight are sent first if that needs no waiting; the peer learns that the end was meant. Safe from any thread once the owner
+     * makes no more calls, and more than once.
+     */
+    @Override
+    void close();
+
+    /**
+     * Ends the connection without a word: frames in flight are dropped, and the peer sees a connection that is lost. For a communicator that failed, and for tests
+     * of that. Safe as {@link #close} is.
+     */
+    void abort();
+}

@@ -1,0 +1,27 @@
+package org.millrace.net;
+
+/** Where peers connect to. One listener serves any number of connections. All methods are safe from any thread. */
+public interface Listener extends AutoCloseable {
+
+    /** Length of {@link #address()}: it must fit, with a key, into the 128 bytes of a handle of NCCL's. */
+    int ADDRESS_BYTES = 64;
+
+    /**
+     * What a peer needs to connect, this listener's secret included: give it to peers only.
+     *
+     * @return {@value #ADDRESS_BYTES} bytes
+     */
+    byte[] address();
+
+    /**
+     * Waits for the peer that connects with a key.
+     *
+     * @param key the connection; each may be expected once
+     * @return the receiving end in the making
+     */
+    Pending<FrameReceiver> expect(ConnectionKey key);
+
+    /** Refuses further connections. Those that were made live on. */
+    @Override
+    void close();
+}

@@ -1,0 +1,44 @@
+package org.millrace.net;
+
+import java.lang.foreign.MemorySegment;
+
+/** One way to move frames: TCP, shared memory, or another. All methods are safe from any thread. */
+public interface Network extends AutoCloseable {
+
+    /**
+     * A name for settings and messages.
+     *
+     * @return for instance {@code "socket"}
+     */
+    String name();
+
+    /**
+     * Opens a place for peers to connect to.
+     *
+     * @return a listener with a secret of its own
+     * @throws ConnectionException if no place can be opened
+     */
+    Listener listen();
+
+    /**
+     * Begins to connect to a listener.
+     *
+     * @param address the listener's address
+     * @param key     which of its connections this will be
+     * @return the sending end in the making
+     * @throws ConnectionException if the address is not one of this network's, or cannot be reached from here at all
+     */
+    Pending<FrameSender> connect(byte[] address, ConnectionKey key);
+
+    /**
+     * Makes memory ready for payloads.
+     *
+     * @param memory native memory whose lifetime is longer than the region's
+     * @return the region
+     */
+    MemoryRegion register(MemorySegment memory);
+
+    /** Closes what was opened here and is still open. */
+    @Override
+    void close();
+}

@@ -1,0 +1,21 @@
+package org.millrace.net;
+
+/**
+ * A connection that is being made. Nobody blocks: whoever wants it polls.
+ *
+ * @param <T> what the connection will be: a sender or a receiver
+ */
+public interface Pending<T> extends AutoCloseable {
+
+    /**
+     * Goes on with what can be done without waiting.
+     *
+     * @return the connection, once; null while it is not made yet
+     * @throws ConnectionException if it cannot be made
+     */
+    T poll();
+
+    /** Gives up, if the connection was not returned yet. */
+    @Override
+    void close();
+}

@@ -1,0 +1,58 @@
+package org.millrace.net.auto;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.stream.Collectors;
+
+import org.millrace.net.Network;
+import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.SocketOptions;
+
+/** Which network to use. All processes of a job must choose the same, as the addresses of one are not those of another. */
+public enum NetworkChoice {
+
+    /** Shared memory for pairs of processes that have it, TCP for the others. */
+    AUTO,
+    /** Shared memory or nothing: a peer that shares none is an error. */
+    SHM,
+    /** TCP, on one host too. */
+    SOCKET;
+
+    /**
+     * The choice with a name, for a setting.
+     *
+     * @param name {@code auto}, {@code shm} or {@code socket}, in any case
+     * @return the choice
+     * @throws IllegalArgumentException if there is none of that name; it lists those that there are
+     */
+    public static NetworkChoice parse(String name) {
+        for (NetworkChoice choice : values()) {
+            if (choice.setting().equals(name.toLowerCase(Locale.ROOT))) {
+                return choice;
+            }
+        }
+        throw new IllegalArgumentException("there is no network '" + name + "'; there are "
+                + Arrays.stream(values()).map(NetworkChoice::setting).collect(Collectors.joining(", ")));
+    }
+
+    private String setting() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /**
+     * Opens the network.
+     *
+     * @param socket options for TCP
+     * @param shm    options for shared memory
+     * @return the network of this choice
+     */
+    public Network open(SocketOptions socket, ShmOptions shm) {
+        return switch (this) {
+            case AUTO -> new AutoNetwork(new ShmNetwork(shm), new SocketNetwork(socket));
+            case SHM -> new ShmNetwork(shm);
+            case SOCKET -> new SocketNetwork(socket);
+        };
+    }
+}

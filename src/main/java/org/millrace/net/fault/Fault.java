@@ -1,0 +1,133 @@
+package org.millrace.net.fault;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * One thing that goes wrong once, at a frame of a connection. As text:
+ *
+ * <ul>
+ * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest of the first byte; a frame whose payload has
+ * no such bit is passed over for a later one
+ * <li>{@code cut:frame=5}: the connection is lost after the fifth frame was sent
+ * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is under way. It befalls connections that have such a rail, and these
+ * go on over the others
+ * <li>{@code delay:frame=2,polls=1000}: the second frame, and with it all that follow, is held back for 1000 calls of progress
+ * <li>{@code garbage:frame=1}: the first frame's header words arrive as other numbers
+ * </ul>
+ *
+ * <p>Frames count from 1 on each connection. Without {@code connection=}, the fault befalls the first connection that comes so far; with {@code ,connection=2} only
+ * the second that was made. Rails count from 0, as messages name them. Several faults are separated by semicolons.
+ *
+ * @param kind       what goes wrong
+ * @param frame      at which frame of the connection, 1 or more
+ * @param bit        for {@link Kind#FLIP}: which bit of the payload
+ * @param polls      for {@link Kind#DELAY}: calls of progress
+ * @param rail       for {@link Kind#CUT}: which rail, from 0; {@value #WHOLE_CONNECTION} for the whole connection
+ * @param connection which connection, in the order of the calls of connect, from 1; 0 for the first that comes to the frame
+ */
+public record Fault(Kind kind, long frame, long bit, long polls, long rail, long connection) {
+
+    /** No rail of its own: all of them. */
+    public static final long WHOLE_CONNECTION = -1;
+
+    private static final Set<String> FROM_ZERO = Set.of("bit", "rail");
+    private static final String FORMS = "flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N, each with ,connection=N if wanted;"
+            + " frames and connections count from 1, bits and rails from 0; several faults are separated by ';'";
+
+    /** What goes wrong. */
+    public enum Kind {
+        /** A bit of the payload is inverted. */
+        FLIP("bit", null),
+        /** The connection, or one rail of it, is lost. */
+        CUT(null, "rail"),
+        /** A frame comes late. */
+        DELAY("polls", null),
+        /** The header's words are nonsense. */
+        GARBAGE(null, null);
+
+        private final String parameter;
+        private final String option;
+
+        Kind(String parameter, String option) {
+            this.parameter = parameter;
+            this.option = option;
+        }
+
+        private boolean takes(String name) {
+            return required().contains(name) || name.equals(option) || name.equals("connection");
+        }
+
+        private Set<String> required() {
+            return parameter == null ? Set.of("frame") : Set.of("frame", parameter);
+        }
+    }
+
+    /**
+     * Reads a list of faults.
+     *
+     * @param text the faults, as above; empty for none
+     * @return the faults in their order
+     * @throws IllegalArgumentException if the text is anything else; it lists the allowed forms
+     */
+    public static List<Fault> parse(String text) {
+        List<Fault> faults = new ArrayList<>();
+        for (String each : text.split(";")) {
+            if (!each.isBlank()) {
+                faults.add(parseOne(each.strip()));
+            }
+        }
+        return List.copyOf(faults);
+    }
+
+    private static Fault parseOne(String text) {
+        String[] parts = text.split(":", 2);
+        Kind kind = kindOf(parts[0].strip(), text);
+        Map<String, Long> values = new HashMap<>();
+        for (String assignment : parts.length < 2 ? new String[0] : parts[1].split(",")) {
+            String[] sides = assignment.split("=", 2);
+            String name = sides[0].strip();
+            if (sides.length < 2 || !kind.takes(name)) {
+                throw wrong(text, "'" + assignment.strip() + "' is no parameter of " + parts[0].strip());
+            }
+            if (values.put(name, number(sides[1].strip(), FROM_ZERO.contains(name) ? 0 : 1, text)) != null) {
+                throw wrong(text, "'" + name + "' is given twice");
+            }
+        }
+        for (String name : kind.required()) {
+            if (!values.containsKey(name)) {
+                throw wrong(text, "'" + name + "=' is missing");
+            }
+        }
+        return new Fault(kind, values.get("frame"), values.getOrDefault("bit", 0L), values.getOrDefault("polls", 0L),
+                values.getOrDefault("rail", WHOLE_CONNECTION), values.getOrDefault("connection", 0L));
+    }
+
+    private static Kind kindOf(String name, String text) {
+        for (Kind kind : Kind.values()) {
+            if (kind.name().equalsIgnoreCase(name)) {
+                return kind;
+            }
+        }
+        throw wrong(text, "there is no fault '" + name + "'");
+    }
+
+    private static long number(String digits, long least, String text) {
+        try {
+            long value = Long.parseLong(digits);
+            if (value >= least) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            throw wrong(text, "'" + digits + "' is no number");
+        }
+        throw wrong(text, digits + " is less than " + least);
+    }
+
+    private static IllegalArgumentException wrong(String text, String what) {
+        return new IllegalArgumentException("fault '" + text + "': " + what + ". Allowed: " + FORMS);
+    }
+}

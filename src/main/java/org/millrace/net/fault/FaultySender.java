@@ -1,0 +1,151 @@
+package org.millrace.net.fault;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.Railed;
+
+/**
+ * A sender that goes wrong. Frames pass through a place for one: a frame stays there while a delay says so, or while the connection behind is full. The user's
+ * own memory is never changed: a payload with a fault is a copy.
+ */
+final class FaultySender implements FrameSender {
+
+    private static final int NO_RAIL = -1;
+
+    private final FrameSender sender;
+    private final Network network;
+    private final List<ArmedFault> faults;
+    private final List<MemoryRegion> copies = new ArrayList<>();
+    private final FrameHeader heldHeader = new FrameHeader();
+    private MemoryRegion heldRegion;
+    private long heldOffset;
+    private boolean holding;
+    private long pollsToHold;
+    private long offered;
+    /** After which frame the connection is cut; 0 while it is not to be. */
+    private long cutAfter;
+    /** Which rail is cut when the frame is under way; {@link #NO_RAIL} for none. */
+    private int railToCut = NO_RAIL;
+
+    FaultySender(FrameSender sender, Network network, List<ArmedFault> faults) {
+        this.sender = sender;
+        this.network = network;
+        this.faults = faults;
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+        if (holding || cutAfter > 0) {
+            return false;
+        }
+        long frame = offered + 1;
+        heldHeader.set(header);
+        heldRegion = region;
+        heldOffset = offset;
+        for (ArmedFault fault : faults) {
+            prepare(fault, frame);
+        }
+        offered = frame;
+        holding = true;
+        passOn();
+        return true;
+    }
+
+    private void prepare(ArmedFault armed, long frame) {
+        Fault fault = armed.fault();
+        long bits = heldHeader.payloadBytes() * Byte.SIZE;
+        if (armed.isDue(Fault.Kind.FLIP, frame) && fault.bit() < bits && armed.claim()) {
+            flip(fault.bit());
+        } else if (armed.isDue(Fault.Kind.GARBAGE, frame) && armed.claim()) {
+            Random random = new Random(frame);
+            for (int word = 0; word < FrameHeader.WORDS; word++) {
+                heldHeader.word(word, random.nextLong());
+            }
+        } else if (armed.isDue(Fault.Kind.DELAY, frame) && armed.claim()) {
+            pollsToHold = fault.polls();
+        } else if (armed.isDue(Fault.Kind.CUT, frame) && hasRail(fault) && armed.claim()) {
+            if (fault.rail() == Fault.WHOLE_CONNECTION) {
+                cutAfter = frame;
+            } else {
+                railToCut = (int) fault.rail();
+            }
+        }
+    }
+
+    private boolean hasRail(Fault fault) {
+        return fault.rail() == Fault.WHOLE_CONNECTION || sender instanceof Railed railed && fault.rail() < railed.rails();
+    }
+
+    /** Replaces the payload by a copy with one bit inverted. The copy lives as long as the program: nobody says when the network has let go of it. */
+    private void flip(long bit) {
+        long bytes = heldHeader.payloadBytes();
+        MemorySegment copy = Arena.global().allocate(bytes);
+        MemorySegment.copy(heldRegion.segment(), heldOffset, copy, 0, bytes);
+        long at = bit / Byte.SIZE;
+        copy.set(ValueLayout.JAVA_BYTE, at, (byte) (copy.get(ValueLayout.JAVA_BYTE, at) ^ 1 << bit % Byte.SIZE));
+        heldRegion = network.register(copy);
+        copies.add(heldRegion);
+        heldOffset = 0;
+    }
+
+    private void passOn() {
+        if (holding && pollsToHold == 0) {
+            holding = false;
+            holding = !sender.offer(heldHeader, heldRegion, heldOffset);
+        }
+    }
+
+    @Override
+    public int progress() {
+        pollsToHold = Math.max(pollsToHold - 1, 0);
+        passOn();
+        int moved = sender.progress();
+        if (railToCut >= 0 && !holding && sender instanceof Railed railed) {
+            railed.cutRail(railToCut);
+            railToCut = NO_RAIL;
+        }
+        if (cutAfter > 0 && sender.framesCompleted() >= cutAfter) {
+            sender.abort();
+            throw new ConnectionException(sender + ": connection lost (cut on purpose after frame " + cutAfter + ")");
+        }
+        return moved;
+    }
+
+    @Override
+    public long framesCompleted() {
+        return sender.framesCompleted();
+    }
+
+    @Override
+    public void close() {
+        try {
+            pollsToHold = 0;
+            passOn();
+        } catch (ConnectionException lost) {
+            // The connection ends in any case, and its owner has no more calls to learn it from.
+        }
+        sender.close();
+        copies.forEach(MemoryRegion::close);
+    }
+
+    @Override
+    public void abort() {
+        sender.abort();
+        copies.forEach(MemoryRegion::close);
+    }
+
+    @Override
+    public String toString() {
+        return sender + " with faults";
+    }
+}

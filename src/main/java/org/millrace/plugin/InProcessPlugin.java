@@ -1,0 +1,92 @@
+package org.millrace.plugin;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.SymbolLookup;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+import org.millrace.MillraceException;
+
+/** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
+public final class InProcessPlugin {
+
+    private static final String PLUGIN = "NCCL_NET_PLUGIN";
+    private static final String REFERENCES = "NCCL_NET_PLUGIN_REF_COUNT";
+
+    private static boolean active;
+
+    private InProcessPlugin() {
+    }
+
+    /**
+     * Sets variables for NCCL as {@link #activate()} does: to be called before the first communicator is made, as NCCL reads each of them once.
+     *
+     * @param variables names and values
+     */
+    public static synchronized void configure(Map<String, String> variables) {
+        variables.forEach(NativeEnvironment::set);
+    }
+
+    /**
+     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. To be called before the first communicator is made, as NCCL reads that variable once. If the
+     * user has set it, nothing is done: then NCCL opens what it names, and if that is Millrace's shim, it finds this JVM by itself. Further calls do nothing.
+     *
+     * @return whether NCCL will open this plugin because of this call, or an earlier one
+     * @throws MillraceException if the shim cannot be loaded: the message says what to do
+     */
+    public static synchronized boolean activate() {
+        if (active) {
+            return true;
+        }
+        String chosen = NativeEnvironment.get(PLUGIN);
+        if (chosen != null && !chosen.isEmpty()) {
+            return false;
+        }
+        Path file = PluginLibrary.file();
+        Path path = file == null ? loadExtracted() : load(file);
+        NativeEnvironment.set(PLUGIN, path.toString());
+        if (NativeEnvironment.get(REFERENCES) == null) {
+            // One more than NCCL counts: it does not close the plugin after the last communicator, and so does not forget it.
+            NativeEnvironment.set(REFERENCES, "1");
+        }
+        active = true;
+        return true;
+    }
+
+    /** The file is only needed until it is loaded: NCCL finds a library that is loaded by its path. */
+    private static Path loadExtracted() {
+        try {
+            Path directory = Files.createTempDirectory("millrace");
+            Path file = directory.resolve(PluginLibrary.NAME);
+            try {
+                PluginLibrary.extract(file);
+                return load(file);
+            } finally {
+                Files.deleteIfExists(file);
+                Files.delete(directory);
+            }
+        } catch (IOException e) {
+            throw new MillraceException("cannot unpack the NCCL plugin into the directory for temporary files (-Djava.io.tmpdir): " + e.getMessage(), e);
+        }
+    }
+
+    @SuppressWarnings("restricted") // our own library
+    private static Path load(Path file) {
+        try {
+            // Links are resolved: the path that NCCL is told must be the one that the library is loaded by.
+            Path path = file.toRealPath();
+            PluginLibrary.checkName(path);
+            SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
+            int result = PluginEntry.create().install(library.find("millraceInstallUpcalls").orElseThrow());
+            if (result != NcclResult.SUCCESS) {
+                throw new MillraceException(path + " and the classes of Millrace are of different releases; build both anew");
+            }
+            return path;
+        } catch (IOException | IllegalArgumentException e) {
+            throw new MillraceException("cannot load the NCCL plugin " + file + ": " + e.getMessage() + "; is its directory mounted noexec? Name another for temporary"
+                    + " files with -Djava.io.tmpdir", e);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package org.millrace.plugin;
+
+import java.io.IOException;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.List;
+import java.util.jar.JarFile;
+
+import org.millrace.MillraceException;
+
+/**
+ * Puts what a program that is not Java needs into a directory: the library that NCCL opens, the jar beside it, and if wanted a link to a Java.
+ *
+ * <pre>
+ * DIR/libnccl-net-millrace.so
+ * DIR/millrace.jar
+ * DIR/runtime -&gt; the Java to run on; without it the library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
+ * </pre>
+ */
+public final class PluginInstaller {
+
+    private static final String JAR = "millrace.jar";
+    private static final String RUNTIME = "runtime";
+    /** A class of what Millrace depends on: a jar without it cannot run by itself. */
+    private static final String DEPENDENCY = "org/apache/logging/log4j/LogManager.class";
+
+    private final Path jar;
+
+    /**
+     * An installer of a jar.
+     *
+     * @param jar Millrace with everything it needs
+     * @throws MillraceException if it is something else
+     */
+    public PluginInstaller(Path jar) {
+        if (!Files.isRegularFile(jar)) {
+            throw new MillraceException(jar + " is no jar; build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin install DIR'");
+        }
+        try (JarFile content = new JarFile(jar.toFile())) {
+            if (content.getEntry(DEPENDENCY) == null) {
+                throw new MillraceException(jar + " does not contain what Millrace depends on; install from target/millrace.jar, which does");
+            }
+        } catch (IOException e) {
+            throw new MillraceException("cannot read " + jar + ": " + e.getMessage(), e);
+        }
+        this.jar = jar;
+    }
+
+    /**
+     * An installer of the jar that this program runs from.
+     *
+     * @return the installer
+     * @throws MillraceException if it does not run from a jar
+     */
+    public static PluginInstaller ofRunningJar() {
+        try {
+            return new PluginInstaller(Path.of(PluginInstaller.class.getProtectionDomain().getCodeSource().getLocation().toURI()));
+        } catch (URISyntaxException e) {
+            throw new MillraceException("cannot tell which jar this program runs from", e);
+        }
+    }
+
+    /**
+     * Installs. What was there before is replaced in one step, so that programs that use it go on undisturbed.
+     *
+     * @param directory made if it does not exist
+     * @param javaHome  the Java to run on, release 22 or newer; null to leave the choice to the environment
+     * @return the library's path, for {@code NCCL_NET_PLUGIN}
+     * @throws MillraceException if it cannot be done: the message says what to do
+     */
+    public Path install(Path directory, Path javaHome) {
+        if (javaHome != null && !Files.exists(javaHome.resolve("lib/server/libjvm.so"))) {
+            throw new MillraceException(javaHome + " is not the home of a Java: it has no lib/server/libjvm.so");
+        }
+        try {
+            Path home = Files.createDirectories(directory).toRealPath();
+            Path library = home.resolve(PluginLibrary.NAME);
+            PluginLibrary.checkName(library);
+            Path fresh = Files.createTempDirectory(home, ".install");
+            try {
+                replace(Files.copy(jar, fresh.resolve(JAR)), home.resolve(JAR));
+                PluginLibrary.extract(fresh.resolve(PluginLibrary.NAME));
+                replace(fresh.resolve(PluginLibrary.NAME), library);
+                if (javaHome != null) {
+                    replace(Files.createSymbolicLink(fresh.resolve(RUNTIME), javaHome.toRealPath()), home.resolve(RUNTIME));
+                }
+            } finally {
+                Files.deleteIfExists(fresh.resolve(JAR));
+                Files.deleteIfExists(fresh.resolve(PluginLibrary.NAME));
+                Files.deleteIfExists(fresh.resolve(RUNTIME));
+                Files.delete(fresh);
+            }
+            return library;
+        } catch (IOException e) {
+            throw new MillraceException("cannot install the plugin into " + directory + ": " + e.getMessage() + "; may this user write there?", e);
+        }
+    }
+
+    /**
+     * Whether a file is one of those that {@link #install} writes.
+     *
+     * @param file a file of the directory
+     * @return by its name
+     */
+    public static boolean isInstalled(Path file) {
+        return List.of(PluginLibrary.NAME, JAR, RUNTIME).contains(file.getFileName().toString());
+    }
+
+    private static void replace(Path from, Path to) throws IOException {
+        Files.move(from, to, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    }
+
+    /**
+     * What the user puts into a shell.
+     *
+     * @param library the path that {@link #install} returned
+     * @return {@code export NCCL_NET_PLUGIN='...'}
+     */
+    public static String exportLine(Path library) {
+        return "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'";
+    }
+}

@@ -1,0 +1,41 @@
+package org.millrace.proxy;
+
+/**
+ * Which connection a message is about.
+ *
+ * @param self this end, for instance {@code "rank 1"}
+ * @param peer the other end
+ * @param text the connection, seen from this end
+ */
+public record ConnectionName(String self, String peer, String text) {
+
+    /**
+     * A connection of a ring, where ranks are known.
+     *
+     * @param rank    the rank whose proxy this is
+     * @param peer    the rank at the other end
+     * @param channel number of the channel
+     * @param sends   whether this end sends
+     * @return for instance {@code "rank 1 <- rank 0, channel 0"}
+     */
+    public static ConnectionName ofRing(int rank, int peer, int channel, boolean sends) {
+        String self = "rank " + rank;
+        String other = "rank " + peer;
+        return new ConnectionName(self, other, self + (sends ? " -> " : " <- ") + other + ", channel " + channel);
+    }
+
+    /**
+     * A connection of which only the network's end is known.
+     *
+     * @param text what the network calls it
+     * @return a name
+     */
+    public static ConnectionName of(String text) {
+        return new ConnectionName("this end", "the peer", text);
+    }
+
+    @Override
+    public String toString() {
+        return text;
+    }
+}

@@ -1,0 +1,16 @@
+package org.millrace.proxy;
+
+/** The device runs on without credits, as NCCL's kernels do once their communicator is aborted: what it posts means nothing any more. */
+public final class DeviceAbortedException extends ProxyException {
+
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * What gave the device away.
+     *
+     * @param message connection, step, and what was seen
+     */
+    public DeviceAbortedException(String message) {
+        super(message);
+    }
+}

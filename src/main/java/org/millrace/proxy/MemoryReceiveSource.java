@@ -1,0 +1,88 @@
+package org.millrace.proxy;
+
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * Steps to receive as the peer's frames say them, for a device whose operations nobody announces. Simple data goes straight into its slot, lines by way
+ * of a {@link LineStaging}.
+ */
+final class MemoryReceiveSource implements ReceiveStepSource {
+
+    private final ConnectionName name;
+    private final ConnectionLayout layout;
+    private final LineStaging staging;
+    private long expected;
+    private long step;
+    private long end;
+    private long size;
+    private Protocol protocol;
+
+    /**
+     * @param staging as long as the LL and the LL128 buffer together, laid out as they are
+     * @param wholeWords whether the network stores whole words
+     */
+    MemoryReceiveSource(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, boolean wholeWords, long firstStep) {
+        this.name = name;
+        this.layout = layout;
+        this.staging = new LineStaging(layout, memory, staging, wholeWords);
+        this.expected = firstStep;
+    }
+
+    @Override
+    public boolean admits(FrameHeader header) {
+        step = StepHeader.step(header);
+        end = StepHeader.end(header);
+        size = header.payloadBytes();
+        long protocolId = StepHeader.protocol(header);
+        boolean known = protocolId >= 0 && protocolId <= Protocol.SIMPLE.id();
+        // A frame may begin behind a gap: an operation's first step is rounded up, on this side by the device itself.
+        boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS && end - step >= (size > 0 ? 1 : 0) && end - expected > 0
+                && end - step <= ConnectionLayout.SLOTS;
+        if (!known || !inSequence || size > room((int) protocolId)) {
+            throw new ProxyException(name + ": unexpected frame: steps " + step + " to " + end + ", protocol " + protocolId + ", " + size + " bytes; expected step "
+                    + expected + " or a few after it, protocol 0 to 2, no more than fits");
+        }
+        protocol = Protocol.of((int) protocolId);
+        return true;
+    }
+
+    private long room(int protocolId) {
+        Protocol of = Protocol.of(protocolId);
+        return of == Protocol.SIMPLE ? layout.bufferBytes(of) - ConnectionLayout.slot(step) * layout.slotBytes(of) : layout.slotBytes(of);
+    }
+
+    @Override
+    public MemoryRegion region() {
+        return staging.region(protocol);
+    }
+
+    @Override
+    public long offset() {
+        return layout.slotOffset(protocol, step);
+    }
+
+    @Override
+    public void taken() {
+        staging.taken(protocol, step, size);
+        expected = end;
+    }
+
+    @Override
+    public void arrived() {
+        staging.arrived();
+    }
+
+    @Override
+    public void consumed(long head) {
+        // slots of its own
+    }
+
+    /** A peer that has more to send says so by its frames alone. */
+    @Override
+    public boolean drained() {
+        return staging.isEmpty();
+    }
+}

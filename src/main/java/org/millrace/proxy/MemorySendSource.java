@@ -1,0 +1,159 @@
+package org.millrace.proxy;
+
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * Steps to send, found in the shared memory alone: nobody announces operations where the proxy of an unmodified libnccl was taken over.
+ *
+ * <p>A step s whose {@code connFifo} size is not empty is
+ * <ul>
+ * <li>without data, if the size is 0. It may be any protocol's: LL posts such a step with neither lines nor tail, so it is taken at once, and tail, which a
+ *     Simple step will still move, is forwarded when it comes.
+ * <li>LL, if all its lines carry the flag of s. Only LL steps write the LL buffer, and no other step of theirs has that flag.
+ * <li>not ready, if tail has not passed it: Simple and LL128 move tail after their data.
+ * <li>LL128, if its lines carry the flag of s, by the same reason as LL.
+ * <li>Simple otherwise.
+ * </ul>
+ * A step that tail has passed and whose size is empty belongs to the slice before it (Simple slices of two steps say one size), or was skipped when an operation
+ * rounded its first step up: it is covered by the frame before it, or forwarded by one without data.
+ *
+ * <p>A kernel whose communicator is aborted stops waiting for credits and runs through the rest of its operation: it moves tail past {@code head + 8}, which no
+ * other kernel does, and writes over slots that are on their way. Nothing that it posts from then on is sent.
+ */
+final class MemorySendSource implements SendStepSource {
+
+    private final ConnectionName name;
+    private final ConnectionLayout layout;
+    private final MemoryRegion memory;
+    private final SendMem sendMem;
+    private final RecvMem recvMem;
+    private final LineFlags flags;
+    /** First step that no frame has covered. */
+    private long covered;
+    private long step;
+    private long end;
+    private long size;
+    /** Whether the device said a size for the step; false if the frame is only to move tail. */
+    private boolean posted;
+    private Protocol protocol;
+
+    MemorySendSource(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep) {
+        this.name = name;
+        this.layout = layout;
+        this.memory = memory;
+        this.sendMem = layout.sendMem(memory.segment());
+        this.recvMem = layout.recvMem(memory.segment());
+        this.flags = new LineFlags(layout, memory.segment());
+        this.covered = firstStep;
+    }
+
+    @Override
+    public boolean next() {
+        long tail = recvMem.tailAcquire();
+        long head = sendMem.headPlain();
+        if (tail - head > ConnectionLayout.SLOTS) {
+            throw new DeviceAbortedException(name + ": the device ran on without credits, to step " + tail + ": its communicator was aborted");
+        }
+        step = skipEmpty(covered, tail);
+        // With all slots on their way the next step's slot still holds the size of the oldest, which is none of the next step's business.
+        boolean free = step - head < ConnectionLayout.SLOTS;
+        size = free ? recvMem.sizeAcquire(ConnectionLayout.slot(step)) : RecvMem.EMPTY;
+        posted = size != RecvMem.EMPTY && classify(tail);
+        if (!posted) {
+            // Nothing to send yet; steps that tail has passed since are forwarded all the same.
+            size = 0;
+            protocol = Protocol.SIMPLE;
+            end = step;
+            step = covered;
+            return end != covered;
+        }
+        end = skipEmpty(step + 1, tail);
+        return true;
+    }
+
+    /** The first step from here on that tail has not passed or that has a size. */
+    private long skipEmpty(long from, long tail) {
+        long at = from;
+        while (tail - at > 0 && at - covered < ConnectionLayout.SLOTS && recvMem.sizeAcquire(ConnectionLayout.slot(at)) == RecvMem.EMPTY) {
+            at++;
+        }
+        return at;
+    }
+
+    /** Finds the protocol of a step with a size; false if its data is not all there. */
+    private boolean classify(long tail) {
+        if (size == 0) {
+            protocol = Protocol.SIMPLE;
+            return true;
+        }
+        if (flags.llReady(step, size)) {
+            protocol = Protocol.LL;
+            return true;
+        }
+        if (tail - step <= 0) {
+            return false;
+        }
+        protocol = flags.ll128Ready(step, size) ? Protocol.LL128 : Protocol.SIMPLE;
+        long room = protocol == Protocol.SIMPLE ? layout.bufferBytes(protocol) - ConnectionLayout.slot(step) * layout.slotBytes(protocol) : layout.slotBytes(protocol);
+        if (size < 0 || size > room) {
+            throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes, " + protocol + " has room for " + room + " there");
+        }
+        return true;
+    }
+
+    @Override
+    public long step() {
+        return step;
+    }
+
+    @Override
+    public long end() {
+        return end;
+    }
+
+    @Override
+    public long size() {
+        return size;
+    }
+
+    @Override
+    public int protocol() {
+        return protocol.id();
+    }
+
+    @Override
+    public MemoryRegion region() {
+        return memory;
+    }
+
+    @Override
+    public long offset() {
+        return layout.slotOffset(protocol, step);
+    }
+
+    @Override
+    public void describe(FrameHeader header) {
+        StepHeader.posted(header, posted);
+    }
+
+    @Override
+    public void taken() {
+        covered = end;
+    }
+
+    @Override
+    public void released(long firstStep, long endStep) {
+        sendMem.headRelease(endStep);
+    }
+
+    /** Whether the device has posted nothing that was not taken. */
+    @Override
+    public boolean drained() {
+        return !next();
+    }
+}

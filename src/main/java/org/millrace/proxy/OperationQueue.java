@@ -1,0 +1,59 @@
+package org.millrace.proxy;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/** The operations that an engine announced for one connection, in the order in which the device will run them. Filled by the engine, emptied by the proxy's thread. */
+public final class OperationQueue {
+
+    private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
+    /** The last operation in which the connection has no part. */
+    private volatile ProxyOp without;
+    /** Taken out and not at its end. The proxy's thread alone. */
+    private ProxyOp current;
+
+    /** An empty queue. */
+    public OperationQueue() {
+    }
+
+    /**
+     * Announces an operation.
+     *
+     * @param op this connection's share of it
+     */
+    public void add(ProxyOp op) {
+        if (op.steps() == 0) {
+            without = op;
+        } else {
+            operations.add(op);
+        }
+    }
+
+    /**
+     * The last operation in which the connection has no part, or null. Whoever reads it and finds the queue empty <i>after</i> that knows that no operation up to it
+     * is still to come.
+     */
+    ProxyOp without() {
+        return without;
+    }
+
+    ProxyOp poll() {
+        current = operations.poll();
+        return current;
+    }
+
+    /** What was taken out last is at its end. */
+    void ended() {
+        current = null;
+    }
+
+    /** Whether steps are left of an operation before another. Where operations are announced for several queues, one after the other, none can still come. */
+    boolean isBehind(long opCount) {
+        ProxyOp oldest = current == null ? operations.peek() : current;
+        return oldest != null && oldest.opCount() - opCount < 0;
+    }
+
+    boolean isEmpty() {
+        return operations.isEmpty();
+    }
+}

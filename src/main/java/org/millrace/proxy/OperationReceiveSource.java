@@ -1,0 +1,142 @@
+package org.millrace.proxy;
+
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * Steps to receive by operation. A peer that runs another operation is found out at its first frame. The payload goes into the connection's own slot (mode NORMAL), into
+ * one of the channel's pool (OFFSET), or straight into the user's memory (PTR); lines go by way of a {@link LineStaging}.
+ */
+final class OperationReceiveSource implements ReceiveStepSource {
+
+    private final ConnectionName name;
+    private final ConnectionLayout layout;
+    private final OperationSteps steps;
+    private final RecvMem recvMem;
+    private final LineStaging staging;
+    private final Destinations destinations;
+    /** Null if the connection has slots of its own. */
+    private final SharedReceive shared;
+    private final long simpleSlotBytes;
+    private ProxyOp op;
+    private MemoryRegion region;
+    private long offset;
+    private long end;
+    private long size;
+
+    OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, boolean wholeWords, OperationQueue queue, SlotPool.Share share) {
+        this.name = name;
+        this.layout = info.layout();
+        this.steps = new OperationSteps(queue, info.firstStep());
+        this.recvMem = info.recvMem();
+        this.staging = new LineStaging(layout, memory, staging, wholeWords);
+        this.destinations = new Destinations();
+        this.shared = share == null ? null : new SharedReceive(recvMem, share);
+        this.simpleSlotBytes = info.slotBytes(Protocol.SIMPLE);
+    }
+
+    @Override
+    public boolean admits(FrameHeader header) {
+        ProxyOp without = steps.without();
+        op = steps.op();
+        if (op == null && (without == null || StepHeader.isAfter(header, without))) {
+            return false; // the peer is ahead: it waits until this rank's program comes to the operation
+        }
+        if (op == null) {
+            op = without; // this rank was there, and called something else
+        }
+        if (!StepHeader.isOf(header, op) || op.steps() == 0) {
+            throw new ProxyException(name + ": the ranks disagree: " + name.self() + " runs " + OperationSignature.describe(op.signature(), op.opCount(), op.count())
+                    + "; " + name.peer() + " runs " + StepHeader.describeOperation(header) + ". All ranks must call the same operations in the same order.");
+        }
+        end = StepHeader.end(header);
+        size = header.payloadBytes();
+        long covered = end - steps.step();
+        boolean inSequence = StepHeader.step(header) == steps.step() && covered >= op.sliceSteps() && covered <= op.chunkSteps() && steps.last() - end >= 0;
+        if (!inSequence || StepHeader.protocol(header) != op.protocol().id() || size > room()) {
+            throw new ProxyException(name + ": unexpected frame: steps " + StepHeader.step(header) + " to " + end + ", protocol " + StepHeader.protocol(header) + ", "
+                    + size + " bytes; expected step " + steps.step() + " to at most " + steps.last() + ", protocol " + op.protocol().id() + ", at most " + room() + " bytes");
+        }
+        return place();
+    }
+
+    private long room() {
+        if (op.protocol() != Protocol.SIMPLE) {
+            return layout.slotBytes(op.protocol());
+        }
+        return op.user() == null ? op.sliceSteps() * simpleSlotBytes : op.user().segment().byteSize();
+    }
+
+    /** Finds where the payload goes; false if that cannot be told yet. */
+    private boolean place() {
+        if (op.user() != null) {
+            int slot = ConnectionLayout.slot(steps.step());
+            region = op.user();
+            offset = 0;
+            if (size == 0) {
+                return true; // the device offers no place for nothing
+            }
+            long offered = recvMem.sizeAcquire(slot); // pairs with the device's release: it sees ptr
+            if (offered == RecvMem.EMPTY) {
+                return false; // the kernel has not begun: the user's memory is still the user's
+            }
+            if (size > offered) {
+                throw new ProxyException(name + ", step " + steps.step() + ": " + name.peer() + " sends " + size + " bytes where the device has room for " + offered);
+            }
+            offset = UserMemory.offset(name, steps.step(), op.user(), recvMem.ptrPlain(slot), size);
+        } else if (shared != null && op.protocol() == Protocol.SIMPLE) {
+            region = shared.memory();
+            offset = size == 0 ? 0 : shared.reserve();
+            return offset != SlotPool.NONE;
+        } else {
+            region = staging.region(op.protocol());
+            offset = layout.slotOffset(op.protocol(), steps.step());
+        }
+        return true;
+    }
+
+    @Override
+    public MemoryRegion region() {
+        return region;
+    }
+
+    @Override
+    public long offset() {
+        return offset;
+    }
+
+    @Override
+    public void taken() {
+        long step = steps.step();
+        if (op.user() != null && size > 0) {
+            recvMem.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY); // the device's offer is used up; tail publishes it, and only behind tail it makes another
+        } else if (shared != null && op.protocol() == Protocol.SIMPLE && size > 0) {
+            shared.taken(step);
+        }
+        destinations.taken(op.protocol() == Protocol.SIMPLE && size > 0 ? region : null, offset, size);
+        staging.taken(op.protocol(), step, size);
+        steps.advance(end);
+    }
+
+    @Override
+    public void arrived() {
+        destinations.arrived();
+        staging.arrived();
+    }
+
+    @Override
+    public void consumed(long head) {
+        if (shared != null) {
+            shared.consumed(head);
+        }
+    }
+
+    @Override
+    public boolean drained() {
+        return steps.drained() && (shared == null || shared.isEmpty());
+    }
+}

@@ -1,0 +1,85 @@
+package org.millrace.proxy;
+
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+
+/**
+ * What an operation is, in one word, so that a receiver can hold the peer's operation against its own with one comparison.
+ *
+ * <pre>
+ *   0        8        16       24       32                              63
+ *  +--------+--------+--------+--------+--------------------------------+
+ *  | kind   | type   | op     | 0      | root                           |
+ *  +--------+--------+--------+--------+--------------------------------+
+ * </pre>
+ */
+public final class OperationSignature {
+
+    /** Kind of a broadcast. */
+    public static final int BROADCAST = 0;
+    /** Kind of a reduction to one rank. */
+    public static final int REDUCE = 1;
+    /** Kind of an all-gather. */
+    public static final int ALL_GATHER = 2;
+    /** Kind of a reduce-scatter. */
+    public static final int REDUCE_SCATTER = 3;
+    /** Kind of an all-reduce. */
+    public static final int ALL_REDUCE = 4;
+    /** Kind of a send and of the receive that belongs to it, which NCCL numbers apart. */
+    public static final int SEND_RECEIVE = 5;
+
+    private static final String[] KINDS = {"broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "sendrecv"};
+
+    private static final int TYPE_SHIFT = 8;
+    private static final int OP_SHIFT = 16;
+    private static final int ROOT_SHIFT = 32;
+    private static final int PRE_MUL_SUM = ReduceOp.BuiltIn.values().length;
+
+    private OperationSignature() {
+    }
+
+    /**
+     * Packs a signature.
+     *
+     * @param kind one of the constants of this class; their values are those of {@code ncclFunc_t}
+     * @param type element type
+     * @param op   how elements are combined. The factor of a pre-multiplied sum is each rank's own and is left out.
+     * @param root the root rank, or 0
+     * @return the signature
+     */
+    public static long pack(int kind, DataType type, ReduceOp op, int root) {
+        int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
+        return kind | (long) type.code() << TYPE_SHIFT | (long) opCode << OP_SHIFT | (long) root << ROOT_SHIFT;
+    }
+
+    /**
+     * The kind of a packed signature.
+     *
+     * @param signature any
+     * @return one of the constants of this class, if it is one of ours
+     */
+    public static int kind(long signature) {
+        return (int) signature & 0xff;
+    }
+
+    /**
+     * Words for a message.
+     *
+     * @param signature a packed signature, perhaps of a peer that cannot be trusted
+     * @param opCount   the operation's number
+     * @param count     its elements
+     * @return for instance {@code "operation 7: all_reduce of 1024 float, sum"}
+     */
+    public static String describe(long signature, long opCount, long count) {
+        int kind = kind(signature);
+        int type = (int) (signature >>> TYPE_SHIFT) & 0xff;
+        int op = (int) (signature >>> OP_SHIFT) & 0xff;
+        String typeName = type < DataType.values().length ? DataType.ofCode(type).label() : "type " + type;
+        String opName = op < PRE_MUL_SUM ? ReduceOp.BuiltIn.values()[op].label() : op == PRE_MUL_SUM ? "mulsum" : "op " + op;
+        int root = (int) (signature >>> ROOT_SHIFT);
+        String kindName = kind < KINDS.length ? KINDS[kind] : "kind " + kind;
+        boolean reduces = kind == REDUCE || kind >= REDUCE_SCATTER && kind != SEND_RECEIVE;
+        boolean rooted = kind == BROADCAST || kind == REDUCE;
+        return "operation " + opCount + ": " + kindName + " of " + count + " " + typeName + (reduces ? ", " + opName : "") + (rooted ? ", root " + root : "");
+    }
+}

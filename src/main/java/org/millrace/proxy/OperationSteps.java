@@ -1,0 +1,53 @@
+package org.millrace.proxy;
+
+/** Walks through the steps of announced operations: the first step of each is rounded up to a chunk, as the device rounds it. */
+final class OperationSteps {
+
+    private final OperationQueue queue;
+    private ProxyOp op;
+    private long step;
+    private long last;
+
+    OperationSteps(OperationQueue queue, long firstStep) {
+        this.queue = queue;
+        this.step = firstStep;
+    }
+
+    /** The operation the next step belongs to, or null if none is announced. */
+    ProxyOp op() {
+        if (op == null) {
+            op = queue.poll();
+            if (op != null) {
+                step = Steps.roundUp(step, op.chunkSteps());
+                last = step + op.steps();
+            }
+        }
+        return op;
+    }
+
+    /** The last operation in which the connection has no part, or null; to be asked before {@link #op()}. */
+    ProxyOp without() {
+        return queue.without();
+    }
+
+    long step() {
+        return step;
+    }
+
+    /** First step after the operation. */
+    long last() {
+        return last;
+    }
+
+    void advance(long end) {
+        step = end;
+        if (end == last) {
+            op = null;
+            queue.ended();
+        }
+    }
+
+    boolean drained() {
+        return op == null && queue.isEmpty();
+    }
+}

@@ -1,0 +1,48 @@
+package org.millrace.proxy;
+
+/** One direction of one connection, driven by a {@link ProxyAgent}. */
+public interface ProxyConnection {
+
+    /**
+     * Moves what can be moved without waiting.
+     *
+     * @return how much was done; 0 if nothing
+     * @throws org.millrace.MillraceException if the connection cannot go on
+     */
+    int progress();
+
+    /**
+     * Whether nothing is under way: every step that was announced has been sent, or received.
+     *
+     * @return true if the connection may be closed without losing anything
+     */
+    boolean drained();
+
+    /**
+     * Whether a peer that leaves now leaves data behind: data that was posted for it and is not known to have arrived, or data of its own that the device has not got.
+     *
+     * @return false if nobody misses anything
+     */
+    boolean owesData();
+
+    /**
+     * The proxy will not be asked for progress again. Called once by the agent, on its thread.
+     *
+     * @param failure why, or null if it was asked to stop
+     */
+    void stopped(Throwable failure);
+
+    /**
+     * Which connection this is.
+     *
+     * @return its name, for messages
+     */
+    ConnectionName name();
+
+    /**
+     * What was last seen of the connection's memory.
+     *
+     * @return for instance {@code "head 16, tail 18, size -1"}
+     */
+    String lastSeen();
+}

@@ -1,0 +1,184 @@
+package org.millrace.proxy;
+
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.unpack.UnpackMemory;
+
+/**
+ * The receiving side: a frame goes into its slot as soon as the device has emptied it, and the device is told when the frame is there.
+ *
+ * <pre>
+ *   this proxy                               device
+ *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is written again
+ *   frame → slot
+ *   tail  (release)                →        tail  (acquire)   pairs: the device sees the slot's data
+ * </pre>
+ *
+ * {@code connFifo} is not touched: on this side its flags are the kernel's (NVIDIA/nccl pull 2390).
+ */
+public final class ReceiveProxy implements ProxyConnection {
+
+    private final ConnectionName name;
+    private final SendMem sendMem;
+    private final RecvMem recvMem;
+    private final FrameReceiver receiver;
+    private final ReceiveStepSource source;
+    private final StopListener listener;
+    private final StepWindow window = new StepWindow();
+    /** As it was at the beginning of this pass. */
+    private long head;
+
+    ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver, ReceiveStepSource source, StopListener listener) {
+        this.name = name;
+        this.sendMem = sendMem;
+        this.recvMem = recvMem;
+        this.receiver = receiver;
+        this.source = source;
+        this.listener = listener;
+    }
+
+    /**
+     * A proxy that is told its operations, of a connection with slots of its own.
+     *
+     * @param name     the connection
+     * @param info     its memory
+     * @param memory   all of its buffers, as the network knows them
+     * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
+     * @param queue    the operations
+     * @param receiver the way from the peer; closed when the proxy stops
+     * @param listener learns that the proxy stopped
+     * @return the proxy, to be added to an agent
+     */
+    public static ReceiveProxy byOperation(
+            ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, StopListener listener) {
+        return sharing(null, name, info, memory, staging, queue, receiver, listener);
+    }
+
+    /**
+     * A proxy that is told its operations, of a connection that takes its slots of protocol Simple from a pool.
+     *
+     * @param share    what it takes them with; null if it has its own
+     * @param name     the connection
+     * @param info     its memory, in mode OFFSET
+     * @param memory   all of its buffers, as the network knows them
+     * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
+     * @param queue    the operations
+     * @param receiver the way from the peer; closed when the proxy stops
+     * @param listener learns that the proxy stopped
+     * @return the proxy, to be added to the agent of all connections of the pool
+     */
+    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
+                                       FrameReceiver receiver, StopListener listener) {
+        return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, new OperationReceiveSource(name, info, memory, staging, receiver.storesWholeWords(), queue, share), listener);
+    }
+
+    /**
+     * A proxy that goes by the peer's frames, for a device whose operations nobody announces.
+     *
+     * @param name      the connection
+     * @param layout    how its memory lies
+     * @param memory    all of it
+     * @param staging   as long as the LL and the LL128 buffer together
+     * @param firstStep where the connection's counters begin
+     * @param receiver  the way from the peer; closed when the proxy stops
+     * @param listener  learns that the proxy stopped
+     * @return the proxy, to be added to an agent
+     */
+    public static ReceiveProxy byMemory(
+            ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener) {
+        ReceiveStepSource source = new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
+        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver, source, listener);
+    }
+
+    /**
+     * A proxy as that of {@link #byMemory}, for a device that gathers Simple data from pages itself (UNPACK).
+     *
+     * @param name      the connection
+     * @param layout    how its memory lies
+     * @param memory    all of it
+     * @param staging   as long as the LL and the LL128 buffer together
+     * @param unpack    the pages, and where the device looks for their lists
+     * @param firstStep where the connection's counters begin
+     * @param receiver  the way from the peer; closed when the proxy stops
+     * @param listener  learns that the proxy stopped
+     * @return the proxy, to be added to an agent
+     */
+    public static ReceiveProxy unpacking(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, UnpackMemory unpack, long firstStep,
+                                         FrameReceiver receiver, StopListener listener) {
+        MemoryReceiveSource lines = new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
+        ReceiveStepSource source = new UnpackReceiveSource(name, lines, unpack);
+        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver, source, listener);
+    }
+
+    @Override
+    public int progress() {
+        int work = receiver.progress();
+        head = sendMem.headAcquire();
+        source.consumed(head);
+        try {
+            work += accept();
+        } finally {
+            work += deliver(); // a peer's goodbye may be thrown in the very pass that accepted its last frames
+        }
+        return work;
+    }
+
+    /** Gives arriving frames their slots. */
+    private int accept() {
+        int accepted = 0;
+        while (!window.isFull()) {
+            FrameHeader header = receiver.poll();
+            if (header == null || !source.admits(header) || !Steps.reached(head + ConnectionLayout.SLOTS, StepHeader.end(header))) {
+                break;
+            }
+            window.add(StepHeader.step(header), StepHeader.end(header));
+            source.receive(receiver);
+            source.taken();
+            accepted++;
+        }
+        return accepted;
+    }
+
+    /** Tells the device of frames that have arrived whole. */
+    private int deliver() {
+        int delivered = 0;
+        while (!window.isEmpty() && receiver.framesCompleted() - window.removed() > 0) {
+            source.arrived();
+            recvMem.tailRelease(window.oldestEnd());
+            window.removeOldest();
+            delivered++;
+        }
+        return delivered;
+    }
+
+    @Override
+    public boolean drained() {
+        return window.isEmpty() && source.drained();
+    }
+
+    @Override
+    public boolean owesData() {
+        return !drained();
+    }
+
+    @Override
+    public void stopped(Throwable failure) {
+        receiver.close();
+        listener.stopped(this, failure);
+    }
+
+    @Override
+    public ConnectionName name() {
+        return name;
+    }
+
+    @Override
+    public String lastSeen() {
+        return LastSeen.of(sendMem, recvMem);
+    }
+}

@@ -1,0 +1,165 @@
+package org.millrace.proxy;
+
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * The sending side: what the device posted goes to the network, and the slot goes back to the device when the network has read it.
+ *
+ * <pre>
+ *   device                          this proxy
+ *   data  → slot                   tail   (acquire)   pairs with the device's release of tail
+ *   size  → connFifo[slot]         size, data → frame
+ *   tail  → (release)              ... the frame is complete
+ *                                   size = -1
+ *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1 and may write the slot
+ * </pre>
+ */
+public final class SendProxy implements ProxyConnection {
+
+    private final ConnectionName name;
+    private final SendMem sendMem;
+    private final RecvMem recvMem;
+    private final FrameSender sender;
+    private final SendStepSource source;
+    private final StopListener listener;
+    private final FrameHeader header = new FrameHeader();
+    private final StepWindow window = new StepWindow();
+
+    SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source, StopListener listener) {
+        this.name = name;
+        this.sendMem = sendMem;
+        this.recvMem = recvMem;
+        this.sender = sender;
+        this.source = source;
+        this.listener = listener;
+    }
+
+    /**
+     * A proxy that is told its operations, of a connection with slots of its own.
+     *
+     * @param name     the connection
+     * @param info     its memory
+     * @param memory   all of its buffers, as the network knows them
+     * @param queue    the operations
+     * @param sender   the way to the peer; closed when the proxy stops
+     * @param listener learns that the proxy stopped
+     * @return the proxy, to be added to an agent
+     */
+    public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
+        return sharing(null, name, info, memory, queue, sender, listener);
+    }
+
+    /**
+     * A proxy that is told its operations, of a connection that takes its slots of protocol Simple from a pool.
+     *
+     * @param share    what it takes them with; null if it has its own
+     * @param name     the connection
+     * @param info     its memory, in mode OFFSET
+     * @param memory   all of its buffers, as the network knows them
+     * @param queue    the operations
+     * @param sender   the way to the peer; closed when the proxy stops
+     * @param listener learns that the proxy stopped
+     * @return the proxy, to be added to the agent of all connections of the pool
+     */
+    public static SendProxy sharing(
+            SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
+        return new SendProxy(name, info.sendMem(), info.recvMem(), sender, new OperationSendSource(name, info, memory, queue, share), listener);
+    }
+
+    /**
+     * A proxy that finds the steps in the shared memory, for a device whose operations nobody announces.
+     *
+     * @param name      the connection
+     * @param layout    how its memory lies
+     * @param memory    all of it
+     * @param firstStep where the connection's counters begin
+     * @param sender    the way to the peer; closed when the proxy stops
+     * @param listener  learns that the proxy stopped
+     * @return the proxy, to be added to an agent
+     */
+    public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep, FrameSender sender, StopListener listener) {
+        return new SendProxy(
+                name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), sender, new MemorySendSource(name, layout, memory, firstStep), listener);
+    }
+
+    @Override
+    public int progress() {
+        int work = post();
+        work += sender.progress();
+        return work + release();
+    }
+
+    /** Offers what the device posted to the network. */
+    private int post() {
+        int posted = 0;
+        while (!window.isFull() && source.next()) {
+            StepHeader.step(header, source.step(), source.end(), source.protocol());
+            source.describe(header);
+            header.payloadBytes(source.size());
+            if (!sender.offer(header, source.region(), source.offset())) {
+                break;
+            }
+            window.add(source.step(), source.end());
+            source.taken();
+            posted++;
+        }
+        return posted;
+    }
+
+    /** Gives slots back whose frames are complete. */
+    private int release() {
+        int released = 0;
+        while (!window.isEmpty() && sender.framesCompleted() - window.removed() > 0) {
+            long end = window.oldestEnd();
+            for (long step = window.oldestStep(); step != end; step++) {
+                recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY); // pairs with a device that waits until its memory was read
+            }
+            source.released(window.oldestStep(), end);
+            window.removeOldest();
+            released++;
+        }
+        return released;
+    }
+
+    @Override
+    public boolean drained() {
+        return source.drained() && window.isEmpty(); // the source is asked in any case: it may find out that there is nothing to wait for
+    }
+
+    /** A peer waits for data, and for tail; for an LL step without data it does not, and so it may be gone before that step is even posted. */
+    @Override
+    public boolean owesData() {
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            if (recvMem.sizeAcquire(slot) > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public void stopped(Throwable failure) {
+        if (failure == null) {
+            sender.close();
+        } else {
+            sender.abort(); // the peer is to see that this end did not mean to go
+        }
+        listener.stopped(this, failure);
+    }
+
+    @Override
+    public ConnectionName name() {
+        return name;
+    }
+
+    @Override
+    public String lastSeen() {
+        return LastSeen.of(sendMem, recvMem);
+    }
+}

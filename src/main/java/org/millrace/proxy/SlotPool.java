@@ -1,0 +1,143 @@
+package org.millrace.proxy;
+
+import org.millrace.abi.ConnectionInfo.SharedSlots;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * The slots that all connections of one channel and direction share, so that a rank with many peers does not need eight slots for each
+ * ({@code NCCL_NET_SHARED_BUFFERS}). Which slot a step gets is said in {@code connFifo} (mode OFFSET).
+ *
+ * <p>Every connection that may come can always have one slot; more it gets, up to {@link ConnectionLayout#SLOTS}, as long as one is left for each connection that has
+ * none. So no connection can keep another from going on, whatever the order in which the device runs their operations. (NCCL divides the slots by the number of
+ * connections that an operation has on the channel.)
+ *
+ * <p>Used by one proxy thread alone: all connections of a pool are served by one agent.
+ */
+public final class SlotPool {
+
+    /** Slots of a channel, as in NCCL ({@code NCCL_SHARED_STEPS}); a channel with more connections has one for each. */
+    public static final int SHARED_STEPS = 16;
+
+    static final int NONE = -1;
+
+    private final MemoryRegion memory;
+    private final int slotBytes;
+    private final int connections;
+    private final int[] free;
+    private final Share[] owner;
+    private int freeCount;
+    /** Connections that hold no slot, those that are not there yet among them. */
+    private int withoutSlot;
+    private int attached;
+
+    /**
+     * A pool with all slots free.
+     *
+     * @param memory      {@code slots(connections) * slotBytes} bytes
+     * @param slotBytes   bytes of a slot
+     * @param connections how many will share it at the most
+     * @throws IllegalArgumentException if the memory is of another size
+     */
+    public SlotPool(MemoryRegion memory, int slotBytes, int connections) {
+        int slots = slots(connections);
+        if (memory.segment().byteSize() != (long) slots * slotBytes) {
+            throw new IllegalArgumentException(slots + " slots of " + slotBytes + " bytes for " + connections + " connections do not make the " + memory.segment().byteSize() + " bytes of the memory");
+        }
+        this.memory = memory;
+        this.slotBytes = slotBytes;
+        this.connections = connections;
+        this.free = new int[slots];
+        this.owner = new Share[slots];
+        for (int slot = 0; slot < slots; slot++) {
+            free[slot] = slots - 1 - slot; // handed out from the end: slot 0 first
+        }
+        this.freeCount = slots;
+        this.withoutSlot = connections;
+    }
+
+    /**
+     * How many slots a pool has.
+     *
+     * @param connections how many share it at the most
+     * @return {@link #SHARED_STEPS}, or more where that would not be one for each
+     */
+    public static int slots(int connections) {
+        return Math.max(SHARED_STEPS, connections);
+    }
+
+    /**
+     * A connection joins.
+     *
+     * @return what it takes slots with
+     * @throws IllegalStateException if there are as many connections as the pool was made for
+     */
+    public Share attach() {
+        if (attached == connections) {
+            throw new IllegalStateException("the pool was made for " + attached + " connections, and they are all there");
+        }
+        attached++;
+        return new Share();
+    }
+
+    /**
+     * Where a device finds the slots.
+     *
+     * @return for {@link org.millrace.abi.ConnectionInfo#withShared}
+     */
+    public SharedSlots slots() {
+        return new SharedSlots(memory.segment(), slotBytes);
+    }
+
+    MemoryRegion memory() {
+        return memory;
+    }
+
+    /**
+     * Slots that nobody holds.
+     *
+     * @return all of them when nothing is under way
+     */
+    public int freeSlots() {
+        return freeCount;
+    }
+
+    /** One connection's slots. */
+    public final class Share {
+
+        private int held;
+
+        private Share() {
+        }
+
+        SlotPool pool() {
+            return SlotPool.this;
+        }
+
+        /** A slot's offset in the pool, or {@link #NONE} if the connection has to wait. */
+        int take() {
+            if (held > 0 && (held == ConnectionLayout.SLOTS || freeCount <= withoutSlot)) {
+                return NONE;
+            }
+            if (held++ == 0) {
+                withoutSlot--;
+            }
+            int slot = free[--freeCount];
+            owner[slot] = this;
+            return slot * slotBytes;
+        }
+
+        /** Gives a slot back that nobody will touch any more. */
+        void give(int offset) {
+            int slot = offset / slotBytes;
+            if (owner[slot] != this) {
+                throw new IllegalStateException("slot " + slot + " of a shared buffer was given back by a connection that does not hold it");
+            }
+            owner[slot] = null;
+            free[freeCount++] = slot;
+            if (--held == 0) {
+                withoutSlot++;
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+package org.millrace.proxy;
+
+import org.millrace.net.FrameHeader;
+
+/**
+ * What the words of a frame's header mean between two proxies.
+ *
+ * <pre>
+ *  word 0   step        first step of the frame; its slot holds the payload
+ *  word 1   end         first step after the frame
+ *  word 2   protocol    low half: NCCL's protocol id, 0 LL, 1 LL128, 2 Simple; high half: which of the connections that share a network's connection
+ *  word 3   opCount     the operation; where nobody told us: 1 if the device posted the first step with a size, 0 if the frame only moves tail
+ *  word 4   signature   what the operation is
+ *  word 5   count       its elements
+ * </pre>
+ */
+public final class StepHeader {
+
+    private static final int STEP = 0;
+    private static final int END = 1;
+    private static final int PROTOCOL = 2;
+    private static final int OP_COUNT = 3;
+    private static final int SIGNATURE = 4;
+    private static final int COUNT = 5;
+
+    private StepHeader() {
+    }
+
+    static void step(FrameHeader header, long step, long end, int protocol) {
+        header.word(STEP, step);
+        header.word(END, end);
+        header.word(PROTOCOL, Integer.toUnsignedLong(protocol));
+    }
+
+    static void posted(FrameHeader header, boolean posted) {
+        header.word(OP_COUNT, posted ? 1 : 0);
+    }
+
+    /** Where no operation is announced. */
+    static boolean posted(FrameHeader header) {
+        return header.word(OP_COUNT) != 0;
+    }
+
+    static void operation(FrameHeader header, ProxyOp op) {
+        header.word(OP_COUNT, op.opCount());
+        header.word(SIGNATURE, op.signature());
+        header.word(COUNT, op.count());
+    }
+
+    static long step(FrameHeader header) {
+        return header.word(STEP);
+    }
+
+    static long end(FrameHeader header) {
+        return header.word(END);
+    }
+
+    static long protocol(FrameHeader header) {
+        return (int) header.word(PROTOCOL);
+    }
+
+    /** Says whose frame it is among the connections that share one connection of the network. */
+    static void member(FrameHeader header, int member) {
+        header.word(PROTOCOL, Integer.toUnsignedLong((int) header.word(PROTOCOL)) | (long) member << Integer.SIZE);
+    }
+
+    static int member(FrameHeader header) {
+        return (int) (header.word(PROTOCOL) >>> Integer.SIZE);
+    }
+
+    static long opCount(FrameHeader header) {
+        return header.word(OP_COUNT);
+    }
+
+    static boolean isOf(FrameHeader header, ProxyOp op) {
+        return header.word(OP_COUNT) == op.opCount() && header.word(SIGNATURE) == op.signature() && header.word(COUNT) == op.count();
+    }
+
+    static boolean isAfter(FrameHeader header, ProxyOp op) {
+        return header.word(OP_COUNT) - op.opCount() > 0;
+    }
+
+    static String describeOperation(FrameHeader header) {
+        return OperationSignature.describe(header.word(SIGNATURE), header.word(OP_COUNT), header.word(COUNT));
+    }
+}

@@ -1,0 +1,90 @@
+package org.millrace.proxy.unpack;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMeta;
+import org.millrace.proxy.ProxyException;
+
+/**
+ * The lists of one connection, of which the kernel uses one for each Simple slice, round and round. A list is stored piece by piece, then its count (release), then
+ * the caller moves tail, or lets NCCL's proxy do it.
+ *
+ * <p>At most eight steps are in flight, so that when a slice may be announced the one eight before it is consumed: lists further ahead are not the kernel's yet, and
+ * their counts are kept at 0. A kernel that is aborted goes through the rest of its slices without waiting, with 0 as its number of pages for each warp: were it to
+ * find an old count it would look for the list's end for ever.
+ */
+public final class SliceLists {
+
+    private final UnpackMeta meta;
+    private final UnpackHandle handle;
+    private final PieceCheck check;
+    /** The first slice whose list was not cleared yet. */
+    private long uncleared;
+    private long ordinal;
+    private int slice;
+
+    /**
+     * Lists that are all empty.
+     *
+     * @param meta         zeroed memory of {@link UnpackMeta#BYTES} bytes
+     * @param handle       the kernel's, of {@link UnpackHandle#BYTES} bytes, filled in
+     * @param bounceBytes  length of the bounce buffer
+     * @param firstOrdinal of the first slice: the handle's head and 1
+     */
+    public SliceLists(MemorySegment meta, MemorySegment handle, long bounceBytes, long firstOrdinal) {
+        this.meta = UnpackMeta.of(meta);
+        this.handle = UnpackHandle.of(handle);
+        this.check = new PieceCheck(bounceBytes);
+        this.uncleared = firstOrdinal + 1;
+    }
+
+    /**
+     * Begins a list.
+     *
+     * @param number the slice's number, greater than that of the one before
+     * @param bytes  the slice's length
+     * @throws ProxyException if the kernel has used this slice's list already, or the slice is too long
+     */
+    public void begin(long number, long bytes) {
+        long used = handle.headAcquire();
+        if (used - number >= 0) {
+            throw new ProxyException("the kernel has unpacked slice " + used + " where slice " + number
+                    + " comes next: it did not do what NCCL's kernels do; run without MILLRACE_UNPACK, and tell us NCCL's version");
+        }
+        check.begin(bytes);
+        ordinal = number;
+        slice = index(number);
+    }
+
+    /**
+     * Adds a piece.
+     *
+     * @param source of its bytes in the bounce buffer, unsigned
+     * @param length its bytes, unsigned
+     * @param target where in the slice it goes
+     * @throws ProxyException if it must not be shown to a kernel: see {@link PieceCheck}
+     */
+    public void piece(int source, int length, long target) {
+        meta.piece(slice, check.next(source, length, target), source, length, target);
+    }
+
+    /**
+     * Shows the list to the kernel once tail covers its slice. The release of its count orders it behind its pieces.
+     *
+     * @throws ProxyException if pieces are missing
+     */
+    public void publish() {
+        int pieces = check.end();
+        for (long last = ordinal + ConnectionLayout.SLOTS; last - uncleared >= 0; uncleared++) {
+            if (uncleared != ordinal) {
+                meta.countRelease(index(uncleared), 0);
+            }
+        }
+        meta.countRelease(slice, pieces);
+    }
+
+    private static int index(long number) {
+        return (int) number & UnpackMeta.SLICES - 1;
+    }
+}

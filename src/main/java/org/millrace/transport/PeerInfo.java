@@ -1,0 +1,101 @@
+package org.millrace.transport;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.millrace.MillraceException;
+
+/**
+ * What the ranks of a communicator know of each other when they choose transports ({@code ncclPeerInfo} in NCCL).
+ *
+ * @param rank   whose information this is
+ * @param host   the machine it runs on, as messages name it
+ * @param pid    its process there
+ * @param offers by the transports' names, what each said on that rank: {@link Transport#offer}
+ */
+public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> offers) {
+
+    /** Copies the map. */
+    public PeerInfo {
+        offers = Map.copyOf(offers);
+    }
+
+    /**
+     * Tells the other ranks about this one, and hears of them. Collective.
+     *
+     * @param rank       this rank
+     * @param host       the machine it runs on
+     * @param transports what it can offer
+     * @param allGather  gives every rank's bytes, by rank, for this rank's
+     * @return what every rank says of itself, by rank
+     * @throws MillraceException if it cannot be read
+     */
+    public static List<PeerInfo> exchange(int rank, String host, List<? extends Transport> transports, Function<byte[], byte[][]> allGather) {
+        byte[][] all = allGather.apply(here(rank, host, transports).encode());
+        List<PeerInfo> peers = new ArrayList<>();
+        for (byte[] bytes : all) {
+            peers.add(decode(bytes, peers.size()));
+        }
+        return peers;
+    }
+
+    private static PeerInfo here(int rank, String host, List<? extends Transport> transports) {
+        Map<String, Verdict> offers = new LinkedHashMap<>();
+        transports.forEach(transport -> offers.put(transport.name(), transport.offer()));
+        return new PeerInfo(rank, host, ProcessHandle.current().pid(), offers);
+    }
+
+    /**
+     * What a transport said on this rank.
+     *
+     * @param transport its name
+     * @return its offer; a refusal where there is no such transport
+     */
+    public Verdict offer(String transport) {
+        return offers.getOrDefault(transport, Verdict.no("there is no such transport"));
+    }
+
+    byte[] encode() {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeInt(rank);
+            out.writeUTF(host);
+            out.writeLong(pid);
+            out.writeInt(offers.size());
+            for (Map.Entry<String, Verdict> offer : offers.entrySet()) {
+                out.writeUTF(offer.getKey());
+                out.writeBoolean(offer.getValue().yes());
+                out.writeUTF(offer.getValue().text());
+            }
+        } catch (IOException impossible) {
+            throw new UncheckedIOException("memory cannot fail to be written", impossible);
+        }
+        return bytes.toByteArray();
+    }
+
+    static PeerInfo decode(byte[] bytes, int rank) {
+        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            int said = in.readInt();
+            String host = in.readUTF();
+            long pid = in.readLong();
+            Map<String, Verdict> offers = new LinkedHashMap<>();
+            for (int remaining = in.readInt(); remaining > 0; remaining--) {
+                offers.put(in.readUTF(), new Verdict(in.readBoolean(), in.readUTF()));
+            }
+            if (said != rank) {
+                throw new IOException("it says that it is rank " + said);
+            }
+            return new PeerInfo(rank, host, pid, offers);
+        } catch (IOException e) {
+            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: " + e.getMessage() + "; all ranks need the same release", e);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package org.millrace.transport;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. P2P, SHM and NET are there; others are found by {@link java.util.ServiceLoader} on the class
+ * path, are asked before these, and need a public constructor without arguments.
+ *
+ * <p>A connection has two ends, and each goes through the same phases: see {@link TransportEnd}. All methods are called on the thread that makes connections.
+ */
+public interface Transport {
+
+    /**
+     * A short name, which no other transport has.
+     *
+     * @return for instance {@code "SHM"}
+     */
+    String name();
+
+    /**
+     * What this rank tells the others of itself: what they need to know to decide whether they can connect to it, and whether it takes part at all. Asked once for each
+     * communicator.
+     *
+     * @return a text for {@link #canConnect} to read on all ranks, at most some hundred characters; or why not, as in {@code "NCCL_SHM_DISABLE=1"}
+     */
+    Verdict offer();
+
+    /**
+     * Whether two ranks that both offer this transport can use it. Both ranks ask, each with itself as the first: they must get the same answer.
+     *
+     * @param here  this rank
+     * @param there the other
+     * @return yes, or why not
+     */
+    Verdict canConnect(PeerInfo here, PeerInfo there);
+
+    /**
+     * The sending end of a connection, of which nothing is done yet.
+     *
+     * @param request which connection
+     * @return the end
+     */
+    TransportEnd send(EndRequest request);
+
+    /**
+     * The receiving end of a connection, of which nothing is done yet.
+     *
+     * @param request which connection
+     * @return the end
+     */
+    TransportEnd receive(EndRequest request);
+
+    /**
+     * Makes memory of the user's ready to be sent from and received into without slots between (mode PTR).
+     *
+     * @param memory native memory, whose lifetime is longer than the region's
+     * @return what operations of this transport's connections may be announced with; null if their data always goes through slots
+     */
+    default MemoryRegion register(MemorySegment memory) {
+        return null;
+    }
+}

@@ -1,0 +1,45 @@
+package org.millrace.transport;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.MillraceException;
+
+/**
+ * Which transport two ranks use, and why none before it.
+ *
+ * @param transport the first one that can connect them
+ * @param refusals  what was asked before, each with its reason
+ */
+record TransportChoice(Transport transport, List<String> refusals) {
+
+    /**
+     * Asks one transport after another. Both ranks come to the same choice, as each offer is known to both.
+     *
+     * @throws MillraceException if none can connect them; the message says why of each
+     */
+    static TransportChoice of(List<? extends Transport> transports, PeerInfo here, PeerInfo there) {
+        List<String> refusals = new ArrayList<>();
+        for (Transport transport : transports) {
+            Verdict verdict = ask(transport, here, there);
+            if (verdict.yes()) {
+                return new TransportChoice(transport, List.copyOf(refusals));
+            }
+            refusals.add(transport.name() + ": " + verdict.text());
+        }
+        throw new MillraceException("no transport connects rank " + here.rank() + " and rank " + there.rank() + ": " + String.join("; ", refusals));
+    }
+
+    private static Verdict ask(Transport transport, PeerInfo here, PeerInfo there) {
+        Verdict mine = here.offer(transport.name());
+        Verdict theirs = there.offer(transport.name());
+        if (!mine.yes()) {
+            return mine;
+        }
+        return theirs.yes() ? transport.canConnect(here, there) : Verdict.no("rank " + there.rank() + ": " + theirs.text());
+    }
+
+    @Override
+    public String toString() {
+        return refusals.isEmpty() ? transport.name() : transport.name() + " (" + String.join("; ", refusals) + ")";
+    }
+}

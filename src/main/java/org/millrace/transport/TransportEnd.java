@@ -1,0 +1,97 @@
+package org.millrace.transport;
+
+import java.util.List;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+
+/**
+ * One end of one connection, in the phases in which NCCL makes one ({@code ncclTransportComm}):
+ *
+ * <pre>
+ *   this rank                                the other rank
+ *   proxySetup, setup  ── what setup said ─▶
+ *                      ◀─ what setup said ──  proxySetup, setup
+ *   proxyConnect, connect                    proxyConnect, connect
+ *   info, proxyProgress: the connection is used
+ *   proxyFree, free                          proxyFree, free
+ * </pre>
+ *
+ * The phases of the proxy are for an end whose data a thread moves; an end whose device reaches the other's memory has none of them. None of the methods waits for the
+ * other end. If one throws, {@link #proxyFree} and {@link #free} follow, whatever had been reached.
+ */
+public interface TransportEnd {
+
+    /** Longest message of {@link #setup}. NCCL's {@code ncclConnect} has 256 bytes. */
+    int MAX_SETUP_BYTES = 1024;
+
+    /** Takes what the proxy needs before the other end is known. */
+    default void proxySetup() {
+        // no proxy
+    }
+
+    /**
+     * Takes what the end needs before the other end is known.
+     *
+     * @return what the other end needs to know, at most {@link #MAX_SETUP_BYTES} bytes, perhaps none
+     */
+    byte[] setup();
+
+    /**
+     * Goes on to connect the proxy with its peer; called again and again.
+     *
+     * @param peer what the other end's {@link #setup} said, bytes of another process
+     * @return true when it is connected
+     */
+    default boolean proxyConnect(byte[] peer) {
+        return true;
+    }
+
+    /**
+     * Goes on to connect, after the proxy is connected; called again and again.
+     *
+     * @param peer what the other end's {@link #setup} said, bytes of another process
+     * @return true when it is connected
+     */
+    boolean connect(byte[] peer);
+
+    /**
+     * What the device needs. Called once the end is connected.
+     *
+     * @return slots and counters
+     */
+    ConnectionInfo info();
+
+    /**
+     * How this end moves data, where its transport has several ways.
+     *
+     * @return some words behind the transport's name, as in {@code "by copy"}; empty if there is one way only
+     */
+    default String way() {
+        return "";
+    }
+
+    /**
+     * Hears of an operation before the device runs it, in the order in which it will.
+     *
+     * @param op this connection's share of it
+     */
+    void announce(ProxyOp op);
+
+    /**
+     * Who moves the data: what an agent's thread asks for progress ({@code proxyProgress} in NCCL). Called once the end is connected.
+     *
+     * @return the proxies, the end's own until an agent takes them over; none where the devices reach each other's memory
+     */
+    default List<ProxyConnection> proxyProgress() {
+        return List.of();
+    }
+
+    /** Frees what the proxy holds, after it has stopped or before it ever ran. May be called twice, and after any phase. */
+    default void proxyFree() {
+        // no proxy
+    }
+
+    /** Frees what the end holds, after its device and its proxy have stopped. May be called twice, and after any phase. */
+    void free();
+}

@@ -1,0 +1,106 @@
+package org.millrace.transport.collnet;
+
+import java.lang.foreign.Arena;
+import java.util.List;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.StopListener;
+
+/** A rank's connection to a network that reduces: slots to send from, slots to receive into, and a proxy for each. Both proxies belong to one agent. */
+public final class CollNetConnection implements AutoCloseable {
+
+    private final Arena arena = Arena.ofShared();
+    private final CollectiveNetwork collective;
+    private final ConnectionInfo send;
+    private final ConnectionInfo receive;
+    private final List<MemoryRegion> regions;
+    private final CollNetSendProxy sendProxy;
+    private final CollNetReceiveProxy receiveProxy;
+    private boolean closed;
+
+    /**
+     * A connection.
+     *
+     * @param rank       this rank
+     * @param network    with which the slots are registered
+     * @param collective what reduces; closed with this
+     * @param layout     sizes of the slots, the same on all ranks
+     * @param firstStep  where the counters begin
+     * @param listener   learns that a proxy stopped
+     */
+    public CollNetConnection(int rank, Network network, CollectiveNetwork collective, ConnectionLayout layout, long firstStep, StopListener listener) {
+        this.collective = collective;
+        send = ConnectionInfo.allocate(arena, layout, firstStep);
+        receive = ConnectionInfo.allocate(arena, layout, firstStep);
+        RequestsUnderWay requests = new RequestsUnderWay();
+        regions = List.of(network.register(send.buffer(Protocol.SIMPLE)), network.register(receive.buffer(Protocol.SIMPLE)));
+        sendProxy = new CollNetSendProxy(name(rank, "->"), send, receive, regions.getFirst(), regions.getLast(), collective, requests, listener);
+        receiveProxy = new CollNetReceiveProxy(name(rank, "<-"), receive, collective, requests, listener);
+    }
+
+    private static ConnectionName name(int rank, String arrow) {
+        String self = "rank " + rank;
+        return new ConnectionName(self, "the aggregator", self + " " + arrow + " aggregator");
+    }
+
+    /**
+     * Where the device puts its elements.
+     *
+     * @return slots and counters
+     */
+    public ConnectionInfo send() {
+        return send;
+    }
+
+    /**
+     * Where the device finds results.
+     *
+     * @return slots and counters
+     */
+    public ConnectionInfo receive() {
+        return receive;
+    }
+
+    /**
+     * Who moves the data.
+     *
+     * @return two proxies, for one agent
+     */
+    public List<ProxyConnection> proxies() {
+        return List.of(sendProxy, receiveProxy);
+    }
+
+    /**
+     * Whether an operation can go this way.
+     *
+     * @return the network's end
+     */
+    public CollectiveNetwork network() {
+        return collective;
+    }
+
+    /**
+     * Announces an operation before the device runs it.
+     *
+     * @param op the operation
+     */
+    public void announce(CollNetOp op) {
+        sendProxy.announce(op);
+    }
+
+    /** Frees the slots and ends the rank's part, after the proxies have stopped. May be called twice. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            collective.close();
+            regions.forEach(MemoryRegion::close);
+            arena.close();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package org.millrace.transport.collnet;
+
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.StopListener;
+
+/** Asks for the oldest request, and tells the device of results that are there. */
+final class CollNetReceiveProxy implements ProxyConnection {
+
+    private final ConnectionName name;
+    private final ConnectionInfo receive;
+    private final CollectiveNetwork network;
+    private final RequestsUnderWay requests;
+    private final StopListener listener;
+
+    CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network, RequestsUnderWay requests, StopListener listener) {
+        this.name = name;
+        this.receive = receive;
+        this.network = network;
+        this.requests = requests;
+        this.listener = listener;
+    }
+
+    /** The release of tail pairs with the device's acquire: it sees the result in its slot. */
+    @Override
+    public int progress() {
+        int delivered = 0;
+        while (!requests.isEmpty() && network.test(requests.oldest())) {
+            requests.removeOldest();
+            receive.recvMem().tailRelease(receive.firstStep() + requests.done());
+            delivered++;
+        }
+        return delivered;
+    }
+
+    @Override
+    public boolean drained() {
+        return requests.isEmpty();
+    }
+
+    @Override
+    public boolean owesData() {
+        return !drained();
+    }
+
+    @Override
+    public void stopped(Throwable failure) {
+        listener.stopped(this, failure);
+    }
+
+    @Override
+    public ConnectionName name() {
+        return name;
+    }
+
+    @Override
+    public String lastSeen() {
+        return "head " + receive.sendMem().headAcquire() + ", tail " + receive.recvMem().tailAcquire();
+    }
+}

@@ -1,0 +1,127 @@
+package org.millrace.transport.collnet;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.Steps;
+import org.millrace.proxy.StopListener;
+
+/**
+ * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the result; and gives slots back to the device whose requests
+ * are done. Protocol Simple, one step after the other, without rounding, as NCCL's COLLNET has it.
+ */
+final class CollNetSendProxy implements ProxyConnection {
+
+    private final ConnectionName name;
+    private final ConnectionInfo send;
+    private final ConnectionInfo receive;
+    private final MemoryRegion from;
+    private final MemoryRegion to;
+    private final CollectiveNetwork network;
+    private final RequestsUnderWay requests;
+    private final StopListener listener;
+    private final Queue<CollNetOp> operations = new ConcurrentLinkedQueue<>();
+    private final long slotBytes;
+    private CollNetOp op;
+    private long remaining;
+    private long posted;
+    private long freed;
+
+    CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from, MemoryRegion to, CollectiveNetwork network, RequestsUnderWay requests,
+            StopListener listener) {
+        this.name = name;
+        this.send = send;
+        this.receive = receive;
+        this.from = from;
+        this.to = to;
+        this.network = network;
+        this.requests = requests;
+        this.listener = listener;
+        this.slotBytes = send.layout().slotBytes(Protocol.SIMPLE);
+        this.posted = send.firstStep();
+        this.freed = send.firstStep();
+    }
+
+    void announce(CollNetOp announced) {
+        operations.add(announced);
+    }
+
+    @Override
+    public int progress() {
+        return release() + post();
+    }
+
+    private int post() {
+        int begun = 0;
+        while (!requests.isFull() && hasOperation() && Steps.reached(send.recvMem().tailAcquire(), posted + 1)
+                && Steps.reached(receive.sendMem().headAcquire() + ConnectionLayout.SLOTS, posted + 1)) {
+            long size = send.recvMem().sizePlain(ConnectionLayout.slot(posted));
+            if (size < 0 || size > slotBytes || size % op.type().bytes() != 0) {
+                throw new ProxyException(name + ", step " + posted + ": the device says a size of " + size + " bytes; a slot holds whole elements, 0 to " + slotBytes + " bytes");
+            }
+            long offset = ConnectionLayout.slot(posted) * slotBytes;
+            int request = network.iallreduce(from, offset, to, offset, size / op.type().bytes(), op.type(), op.op());
+            if (request < 0) {
+                break;
+            }
+            requests.add(request);
+            posted++;
+            remaining--;
+            begun++;
+        }
+        return begun;
+    }
+
+    private boolean hasOperation() {
+        if (remaining == 0) {
+            op = operations.poll();
+            remaining = op == null ? 0 : op.steps();
+        }
+        return remaining > 0;
+    }
+
+    /** The release of head pairs with the device's acquire: it sees the empty size, and may write the slot. */
+    private int release() {
+        long done = send.firstStep() + requests.done();
+        int released = (int) (done - freed);
+        while (freed != done) {
+            send.recvMem().sizePlain(ConnectionLayout.slot(freed++), RecvMem.EMPTY);
+        }
+        if (released > 0) {
+            send.sendMem().headRelease(freed);
+        }
+        return released;
+    }
+
+    @Override
+    public boolean drained() {
+        return remaining == 0 && operations.isEmpty() && requests.isEmpty();
+    }
+
+    @Override
+    public boolean owesData() {
+        return !drained();
+    }
+
+    @Override
+    public void stopped(Throwable failure) {
+        listener.stopped(this, failure);
+    }
+
+    @Override
+    public ConnectionName name() {
+        return name;
+    }
+
+    @Override
+    public String lastSeen() {
+        return "head " + send.sendMem().headAcquire() + ", tail " + send.recvMem().tailAcquire() + ", posted to " + posted;
+    }
+}

@@ -1,0 +1,28 @@
+/** NCCL for Java, and NCCL's network proxy in Java. */
+module org.millrace {
+    requires java.management;
+    requires jdk.net;
+    requires org.apache.logging.log4j;
+    requires static info.picocli;
+
+    exports org.millrace;
+    exports org.millrace.abi;
+    exports org.millrace.config;
+    exports org.millrace.cuda;
+    exports org.millrace.nccl;
+    exports org.millrace.net;
+    exports org.millrace.proxy;
+    exports org.millrace.transport;
+
+    opens org.millrace.cli to info.picocli;
+    opens org.millrace.cli.doctor to info.picocli;
+    opens org.millrace.cli.gin to info.picocli;
+    opens org.millrace.cli.matrix to info.picocli;
+    opens org.millrace.cli.perf to info.picocli;
+    opens org.millrace.cli.plugin to info.picocli;
+
+    uses org.millrace.CommunicatorProvider;
+    uses org.millrace.transport.Transport;
+
+    provides org.millrace.CommunicatorProvider with org.millrace.engine.EngineProvider, org.millrace.gpu.GpuProvider;
+}
