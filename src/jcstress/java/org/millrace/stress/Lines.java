@@ -1,0 +1,75 @@
+package org.millrace.stress;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.abi.LLLine;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.JJJ_Result;
+import org.openjdk.jcstress.infra.results.JJ_Result;
+
+/** Lines that carry their flags with them. */
+public final class Lines {
+
+    private Lines() {
+    }
+
+    /** Half an LL line is 4 bytes of data and 4 of flag in one word of 8, of which nobody sees a part only. */
+    @JCStressTest
+    @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing yet")
+    @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "flag and data")
+    @Outcome(expect = FORBIDDEN, desc = "torn")
+    @State
+    public static class LLWordsNeverTear {
+        private final MemorySegment buffer = Arena.ofAuto().allocate(64, 64);
+
+        /** The sender. */
+        @Actor
+        public void sender() {
+            LLLine.storeOpaque(buffer, 0, LLLine.half(7, 1), LLLine.half(8, 1));
+        }
+
+        /** The receiver. */
+        @Actor
+        public void receiver(JJ_Result result) {
+            long half = LLLine.firstHalfAcquire(buffer, 0);
+            result.r1 = LLLine.flagOf(half);
+            result.r2 = LLLine.data(half);
+        }
+    }
+
+    /** An LL128 line's data is there when its flag is. */
+    @JCStressTest
+    @Outcome(id = "0, 0, 0", expect = ACCEPTABLE, desc = "nothing yet")
+    @Outcome(id = "1, 7, 8", expect = ACCEPTABLE, desc = "flag and data")
+    @Outcome(expect = FORBIDDEN, desc = "the flag came before the data")
+    @State
+    public static class LL128FlagComesLast {
+        private final MemorySegment buffer = Arena.ofAuto().allocate(LL128Line.BYTES, LL128Line.BYTES);
+
+        /** The receive proxy. */
+        @Actor
+        public void sender() {
+            buffer.set(ValueLayout.JAVA_LONG, 0, 7);
+            buffer.set(ValueLayout.JAVA_LONG, LL128Line.DATA_BYTES - 8, 8);
+            LL128Line.flagRelease(buffer, 0, 1);
+        }
+
+        /** The receiving device. */
+        @Actor
+        public void receiver(JJJ_Result result) {
+            result.r1 = LL128Line.flagAcquire(buffer, 0);
+            if (result.r1 == 1) {
+                result.r2 = buffer.get(ValueLayout.JAVA_LONG, 0);
+                result.r3 = buffer.get(ValueLayout.JAVA_LONG, LL128Line.DATA_BYTES - 8);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+package org.millrace.stress;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.millrace.abi.AbortFlag;
+import org.millrace.abi.WorkCounters;
+import org.millrace.abi.WorkFifoCounters;
+import org.millrace.device.work.WorkFifo;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.JJJ_Result;
+import org.openjdk.jcstress.infra.results.JJ_Result;
+
+/** What the work FIFO's counters, the abort flag and the work counters say about what lies behind them. */
+public final class WorkFifoPositions {
+
+    private WorkFifoPositions() {
+    }
+
+    /** The counters cross 2^32: work is there when the position says so. */
+    @JCStressTest
+    @Outcome(id = "0, 0, 0", expect = ACCEPTABLE, desc = "nothing yet")
+    @Outcome(id = "32, 7, 8", expect = ACCEPTABLE, desc = "both units of the item, before and behind the wrap")
+    @Outcome(expect = FORBIDDEN, desc = "the position came before the item")
+    @State
+    public static class ProducedComesAfterTheItem {
+        private final MemorySegment ring = Arena.ofAuto().allocate(64, 64);
+        private final WorkFifoCounters counters = WorkFifoCounters.of(Arena.ofAuto().allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+        private final WorkFifo fifo = new WorkFifo(ring, counters, -16);
+        private final MemorySegment item = MemorySegment.ofArray(new long[] {7, 7, 8, 8});
+
+        /** The host. */
+        @Actor
+        public void host() {
+            fifo.put(item);
+        }
+
+        /** The kernel. */
+        @Actor
+        public void kernel(JJJ_Result result) {
+            result.r1 = counters.producedAcquire() + 16;
+            if (result.r1 != 0) {
+                result.r2 = ring.get(ValueLayout.JAVA_LONG, 48);
+                result.r3 = ring.get(ValueLayout.JAVA_LONG, 8);
+            }
+        }
+    }
+
+    /** A full FIFO: the host overwrites an item only when the kernel that reads it has left. */
+    @JCStressTest
+    @Outcome(id = "[01], 7", expect = ACCEPTABLE, desc = "the kernel has read its own item")
+    @Outcome(expect = FORBIDDEN, desc = "the item was overwritten under the kernel")
+    @State
+    public static class ConsumedComesAfterTheReading {
+        private final MemorySegment ring = Arena.ofAuto().allocate(16, 64);
+        private final WorkFifoCounters counters = WorkFifoCounters.of(Arena.ofAuto().allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+
+        /** The FIFO is full of one item. */
+        public ConsumedComesAfterTheReading() {
+            counters.consumedRelease(-16);
+            ring.set(ValueLayout.JAVA_LONG, 0, 7);
+            counters.producedRelease(0);
+        }
+
+        /** The kernel, and the callback behind it. */
+        @Actor
+        public void kernel(JJ_Result result) {
+            result.r2 = ring.get(ValueLayout.JAVA_LONG, 0);
+            counters.consumedRelease(0);
+        }
+
+        /** The host. */
+        @Actor
+        public void host(JJ_Result result) {
+            boolean room = counters.producedAcquire() + 16 - counters.consumedAcquire() <= 16;
+            result.r1 = room ? 1 : 0;
+            if (room) {
+                ring.set(ValueLayout.JAVA_LONG, 0, 8);
+            }
+        }
+    }
+
+    /** Who sees the abort flag sees why. */
+    @JCStressTest
+    @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "goes on")
+    @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "leaves and knows why")
+    @Outcome(expect = FORBIDDEN, desc = "leaves and does not know why")
+    @State
+    public static class TheReasonComesBeforeTheAbort {
+        private final AbortFlag flag = AbortFlag.of(Arena.ofAuto().allocate(AbortFlag.BYTES, 64));
+        private long reason;
+
+        /** The host. */
+        @Actor
+        public void host() {
+            reason = 7;
+            flag.raise();
+        }
+
+        /** The kernel. */
+        @Actor
+        public void kernel(JJ_Result result) {
+            if (flag.raisedAcquire()) {
+                result.r1 = 1;
+                result.r2 = reason;
+            }
+        }
+    }
+
+    /** A host that reads the time of a work while its slot is taken by a later one gets the right time or none. */
+    @JCStressTest
+    @Outcome(id = "-1, -1", expect = ACCEPTABLE, desc = "the slot is being written")
+    @Outcome(id = "100, -1", expect = ACCEPTABLE, desc = "the work before")
+    @Outcome(id = "-1, 6500", expect = ACCEPTABLE, desc = "the later work")
+    @Outcome(id = "100, 6500", expect = ACCEPTABLE, desc = "the work before, then the later one")
+    @Outcome(expect = FORBIDDEN, desc = "the time of another work")
+    @State
+    public static class TimesBelongToTheirWork {
+        private final WorkCounters counters = WorkCounters.of(Arena.ofAuto().allocate(WorkCounters.BYTES, 64));
+
+        /** Work 1 was noted before. */
+        public TimesBelongToTheirWork() {
+            counters.note(1, 100);
+        }
+
+        /** The kernel. */
+        @Actor
+        public void kernel() {
+            counters.note(65, 6500);
+        }
+
+        /** The host. */
+        @Actor
+        public void host(JJ_Result result) {
+            result.r1 = counters.timestamp(1);
+            result.r2 = counters.timestamp(65);
+        }
+    }
+}

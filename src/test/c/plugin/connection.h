@@ -1,0 +1,185 @@
+/* Connections between two ranks, made and ended in NCCL's order: one in each direction for each channel. */
+#ifndef MILLRACE_TEST_CONNECTION_H
+#define MILLRACE_TEST_CONNECTION_H
+
+#include "operations.h"
+#include "unpack_kernel.h"
+#include "versions.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_CHANNELS 8
+
+struct connection {
+  int sends;
+  int channel;
+  void *listenComm;
+  void *comm;
+  void *mhandles[PROTOCOLS];
+  /* LL, LL128, SIMPLE, ncclSendMem, ncclRecvMem, without gaps. */
+  char *memory;
+  size_t memoryBytes;
+  char *buffers[PROTOCOLS];
+  struct buffer_sizes sizes;
+  ncclSendMem *sendMem;
+  ncclRecvMem *recvMem;
+  /* The device's own counter, which lives from operation to operation. */
+  uint64_t step;
+  /* Where the device gathers what it receives from, and its counter of slices; null if it does not. */
+  unpackNetDeviceHandle *unpack;
+  uint64_t unpackHead;
+};
+
+struct rank {
+  int number;
+  const net_t *net;
+  void *ctx;
+  /* To the peer: what NCCL's bootstrap is. */
+  int bootstrap;
+  int channels;
+  /* Receiving and sending, channel by channel. */
+  struct connection connections[2 * MAX_CHANNELS];
+};
+
+static inline void tell(struct rank *rank, const void *what, size_t bytes) {
+  REQUIRE(write(rank->bootstrap, what, bytes) == (ssize_t)bytes, "the peer is gone");
+}
+
+static inline void hear(struct rank *rank, void *what, size_t bytes) {
+  REQUIRE(recv(rank->bootstrap, what, bytes, MSG_WAITALL) == (ssize_t)bytes, "the peer is gone");
+}
+
+/* Returns when the peer has come here, too. */
+static inline void meet(struct rank *rank) {
+  char byte = 0;
+  tell(rank, &byte, 1);
+  hear(rank, &byte, 1);
+}
+
+/* One block of host memory, filled as NCCL fills it before it registers. */
+static inline void allocate_memory(struct connection *connection, const struct buffer_sizes *sizes) {
+  size_t offset = 0;
+  connection->sizes = *sizes;
+  for (int p = 0; p < PROTOCOLS; p++)
+    offset += sizes->bytes[p];
+  connection->memoryBytes = offset + sizeof(ncclSendMem) + sizeof(ncclRecvMem);
+  connection->memory =
+      mmap(NULL, connection->memoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  REQUIRE(connection->memory != MAP_FAILED, "out of memory");
+  connection->sendMem = (ncclSendMem *)(connection->memory + offset);
+  connection->recvMem = (ncclRecvMem *)(connection->sendMem + 1);
+  offset = 0;
+  for (int p = 0; p < PROTOCOLS; p++) {
+    connection->buffers[p] = connection->memory + offset;
+    offset += sizes->bytes[p];
+  }
+  for (int slot = 0; slot < NCCL_STEPS; slot++)
+    connection->recvMem->connFifo[slot].size = -1;
+  connection->step = 0;
+}
+
+static inline void register_memory(struct rank *rank, struct connection *connection) {
+  for (int p = 0; p < PROTOCOLS; p++) {
+    SUCCEEDS(rank->net->regMr(connection->comm, connection->buffers[p], connection->sizes.bytes[p], NCCL_PTR_HOST,
+                              &connection->mhandles[p]));
+    REQUIRE(connection->mhandles[p], "a null memory handle");
+  }
+}
+
+/* NCCL copies the handle once the connection is made, and asks its proxy for nothing if this says so. */
+static inline void check_device_handle(struct connection *connection, const ncclNetDeviceHandle_t *handle) {
+  REQUIRE(handle, "no device handle: the connection is not taken over");
+  REQUIRE(handle->needsProxyProgress == 0, "NCCL's proxy is asked for progress");
+  if (!connection->sends && host_unpacks()) {
+    REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_UNPACK && handle->netDeviceVersion == 7, "device type %d",
+            handle->netDeviceType);
+    connection->unpack = handle->handle;
+    connection->unpackHead = connection->unpack->head;
+    REQUIRE(connection->unpackHead == UINT64_MAX, "head begins at %lu", connection->unpackHead);
+    return;
+  }
+  REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_HOST, "device type %d", handle->netDeviceType);
+}
+
+/* One look at a connection in the making; returns whether it is made. */
+static inline int poll_connection(struct rank *rank, struct connection *connection, char *peerHandle) {
+  ncclNetDeviceHandle_t *deviceHandle = NULL;
+  if (connection->comm)
+    return 1;
+  if (connection->sends)
+    SUCCEEDS(CONNECT(rank->net, rank->ctx, 0, peerHandle, &connection->comm, &deviceHandle));
+  else
+    SUCCEEDS(rank->net->accept(connection->listenComm, &connection->comm, &deviceHandle));
+  if (connection->comm)
+    check_device_handle(connection, deviceHandle);
+  return connection->comm != NULL;
+}
+
+/* Makes all connections, without their memory. */
+static inline void connect_peer(struct rank *rank) {
+  char handles[MAX_CHANNELS][NCCL_NET_HANDLE_MAXSIZE];
+  int made = 0, all = 2 * rank->channels;
+  for (int i = 0; i < all; i++) {
+    struct connection *connection = &rank->connections[i];
+    *connection = (struct connection){.sends = i % 2, .channel = i / 2};
+    if (connection->sends)
+      continue;
+    SUCCEEDS(LISTEN(rank->net, rank->ctx, 0, handles[connection->channel], &connection->listenComm));
+    tell(rank, handles[connection->channel], NCCL_NET_HANDLE_MAXSIZE);
+  }
+  hear(rank, handles, (size_t)rank->channels * NCCL_NET_HANDLE_MAXSIZE);
+  while (made < all) {
+    made = 0;
+    for (int i = 0; i < all; i++)
+      made += poll_connection(rank, &rank->connections[i], handles[i / 2]);
+    sched_yield();
+  }
+}
+
+static inline void close_listener(struct rank *rank, struct connection *connection) {
+  if (connection->listenComm)
+    SUCCEEDS(rank->net->closeListen(connection->listenComm));
+  connection->listenComm = NULL;
+}
+
+static inline void set_up(struct rank *rank, const struct buffer_sizes *sizes) {
+  connect_peer(rank);
+  for (int i = 0; i < 2 * rank->channels; i++) {
+    allocate_memory(&rank->connections[i], sizes);
+    register_memory(rank, &rank->connections[i]);
+    close_listener(rank, &rank->connections[i]);
+  }
+}
+
+/* NCCL frees the memory after it has deregistered it, which is when nobody may look at it any more. Here that is
+ * checked from the first deregistration on: whoever touches the memory ends the process. */
+static inline void free_connection(struct rank *rank, struct connection *connection) {
+  for (int p = 0; p < PROTOCOLS; p++) {
+    SUCCEEDS(rank->net->deregMr(connection->comm, connection->mhandles[p]));
+    if (p == 0)
+      REQUIRE(mprotect(connection->memory, connection->memoryBytes, PROT_NONE) == 0, "mprotect");
+  }
+  SUCCEEDS(connection->sends ? rank->net->closeSend(connection->comm) : rank->net->closeRecv(connection->comm));
+}
+
+static inline void finalize(struct rank *rank) {
+#if NET_VERSION >= 11
+  SUCCEEDS(rank->net->finalize(rank->ctx));
+#else
+  (void)rank;
+#endif
+}
+
+/* Destroys the communicator. The addresses are given back at the end: until then nobody else can have them. */
+static inline void tear_down(struct rank *rank) {
+  for (int i = 0; i < 2 * rank->channels; i++)
+    free_connection(rank, &rank->connections[i]);
+  finalize(rank);
+  for (int i = 0; i < 2 * rank->channels; i++)
+    munmap(rank->connections[i].memory, rank->connections[i].memoryBytes);
+}
+
+#endif

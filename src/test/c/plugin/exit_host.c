@@ -1,0 +1,91 @@
+/* Ends with the plugin's JVM in it, in the ways that hosts end: usage LIBRARY threads|return|exit|atexit. */
+#define NET_VERSION 11
+#include "versions.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define THREADS 32
+#define SMALL_STACK (256 << 10)
+
+static const net_t *net;
+static void *ctx;
+static void *listenComm;
+static volatile int busy;
+
+static int threads_of_process(void) {
+  char line[256];
+  int threads = -1;
+  FILE *status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status))
+    if (sscanf(line, "Threads: %d", &threads) == 1)
+      break;
+  fclose(status);
+  return threads;
+}
+
+static void *call_and_end(void *unused) {
+  properties_t properties;
+  SUCCEEDS(net->getProperties(0, &properties));
+  return unused;
+}
+
+static void *call_for_ever(void *unused) {
+  for (;;) {
+    properties_t properties;
+    net->getProperties(0, &properties);
+    busy = 1;
+  }
+  return unused;
+}
+
+/* NCCL's threads come and go, some with small stacks; the JVM must let each of them go. */
+static void many_threads(void) {
+  pthread_attr_t attributes;
+  pthread_t threads[THREADS];
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, SMALL_STACK);
+  for (int round = 0; round < 8; round++) {
+    for (int i = 0; i < THREADS; i++)
+      REQUIRE(pthread_create(&threads[i], &attributes, call_and_end, NULL) == 0, "thread");
+    for (int i = 0; i < THREADS; i++)
+      pthread_join(threads[i], NULL);
+  }
+  REQUIRE(threads_of_process() < THREADS, "%d threads are left", threads_of_process());
+}
+
+static void *exit_elsewhere(void *unused) {
+  exit(0);
+  return unused;
+}
+
+static void end_at_exit(void) {
+  SUCCEEDS(net->closeListen(listenComm));
+  SUCCEEDS(net->finalize(ctx));
+  printf("OK\n");
+}
+
+int main(int count, char **arguments) {
+  REQUIRE(count == 3, "usage: LIBRARY WAY");
+  const char *way = arguments[2];
+  char handle[NCCL_NET_HANDLE_MAXSIZE];
+  pthread_t thread;
+  if (strcmp(way, "atexit") == 0)
+    atexit(end_at_exit);
+  net = symbol(open_plugin(arguments[1]), TABLE_NAME);
+  SUCCEEDS(net_init(net, &ctx));
+  SUCCEEDS(net->listen(ctx, 0, handle, &listenComm));
+  if (strcmp(way, "threads") == 0)
+    many_threads();
+  if (strcmp(way, "atexit") != 0)
+    printf("OK\n");
+  fflush(stdout);
+  if (strcmp(way, "exit") == 0) {
+    pthread_create(&thread, NULL, call_for_ever, NULL);
+    while (!busy)
+      ;
+    pthread_create(&thread, NULL, exit_elsewhere, NULL);
+    pause();
+  }
+  return 0;
+}

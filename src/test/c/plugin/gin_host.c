@@ -1,0 +1,298 @@
+/* Ranks over every operation of one version of GIN's table, a thread each: usage LIBRARY RANKS PUTS SEED.
+ * What NCCL's kernels would post is posted here, into the memory that createContext gave out. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include "nccl/gin.h"
+#include "nccl/gin_v12.h"
+#include "nccl/gin_v14.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#define MAX_RANKS 8
+#define MAX_CONTEXTS 2
+#define MAX_BYTES 100000
+#define DEADLINE_SECONDS 60
+
+#if GIN_VERSION == 11
+typedef ncclGin_v11_t gin_t;
+typedef ncclGinProxyGfd_v1_t gfd_t;
+typedef ncclGinProxyGpuCtx_v1_t gpu_context_t;
+#define TABLE_NAME "ncclGinPlugin_v11"
+#define CONTEXTS 1
+#define CONNECT(gin, ...) (gin)->connect(__VA_ARGS__)
+#define SIGNAL_SHIFT MILLRACE_GIN_V28_SIGNAL_SHIFT
+#define COUNTER_SHIFT MILLRACE_GIN_V28_COUNTER_SHIFT
+#define VALUE_SHIFT MILLRACE_GIN_V28_VALUE_LOW_SHIFT
+#elif GIN_VERSION == 12
+typedef ncclGin_v12_t gin_t;
+typedef ncclGinProxyGfd_v1_t gfd_t;
+typedef ncclGinProxyGpuCtx_v1_t gpu_context_t;
+#define TABLE_NAME "ncclGinPlugin_v12"
+#define CONTEXTS 2
+#define CONNECT(gin, ctx, handles, ranks, rank, listenComm, coll) \
+  (gin)->connect(ctx, handles, ranks, rank, 1, 64, listenComm, coll)
+#else
+typedef ncclGin_v14_t gin_t;
+typedef ncclGinProxyGfd_v2_t gfd_t;
+typedef ncclGinProxyGpuCtx_v2_t gpu_context_t;
+#define TABLE_NAME "ncclGinPlugin_v14"
+#define CONTEXTS 2
+#define CONNECT(gin, ...) (gin)->connect(__VA_ARGS__)
+#endif
+#ifndef SIGNAL_SHIFT
+#define SIGNAL_SHIFT MILLRACE_GIN_SIGNAL_SHIFT
+#define COUNTER_SHIFT MILLRACE_GIN_COUNTER_SHIFT
+#define VALUE_SHIFT MILLRACE_GIN_VALUE_LOW_SHIFT
+#endif
+
+static int ranks;
+static long messages;
+static uint64_t seed;
+static const gin_t *gin;
+static char handles[MAX_RANKS][NCCL_NET_HANDLE_MAXSIZE];
+static pthread_barrier_t barrier;
+
+struct rank {
+  int rank;
+  void *group, *ginCtx, *memory[2];
+  uint64_t window[2];
+  gpu_context_t *contexts;
+  unsigned char *source, *target;
+};
+
+static unsigned char pattern(int from, int to, long put, size_t at) {
+  return (unsigned char)(from * 31 + to * 7 + put * 13 + (long)at * 3 + (long)(at >> 9));
+}
+
+static size_t put_bytes(uint64_t *random) {
+  switch (next_random(random) % 4) {
+  case 0:
+    return 0;
+  case 1:
+    return 1 + next_random(random) % 8;
+  default:
+    return next_random(random) % MAX_BYTES;
+  }
+}
+
+static void wait_until_deadline(const char *what, int rank, const time_t *end) {
+  REQUIRE(time(NULL) < *end, "rank %d waits for %s (seed %lu)", rank, what, seed);
+  sched_yield();
+}
+
+/* As NCCL's kernels post: the words in any order, each with its flag. */
+static uint32_t post(struct rank *rank, int context, int peer, const uint64_t *words) {
+  gpu_context_t *to = &rank->contexts[context];
+  time_t end = time(NULL) + DEADLINE_SECONDS;
+  uint32_t index = __atomic_fetch_add(&to->pis[peer], 1, __ATOMIC_SEQ_CST);
+  while (index - __atomic_load_n(&to->cis[peer], __ATOMIC_ACQUIRE) >= to->queueSize)
+    wait_until_deadline("room in a queue", rank->rank, &end);
+  gfd_t *place = (gfd_t *)to->queues + (size_t)peer * to->queueSize + (index & (to->queueSize - 1));
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  int count = sizeof(gfd_t) / sizeof(uint64_t);
+  for (int i = count; i-- > 0;)
+    __atomic_store_n(&place->qword[i], words[i] | MILLRACE_GIN_FLAG, __ATOMIC_RELAXED);
+  return index;
+}
+
+static void begin(uint64_t *words, int op, uint64_t bytes) {
+  memset(words, 0, sizeof(gfd_t));
+  words[ncclGinProxyGfdHeader] = bytes << MILLRACE_GIN_HEADER_SIZE_SHIFT;
+#if GIN_VERSION == 14
+  words[ncclGinProxyGfdHeader] |= NCCL_GIN_PROXY_GFD_VERSION << MILLRACE_GIN_HEADER_VERSION_SHIFT;
+  words[ncclGinProxyGfdHeaderExt] = (uint64_t)op << MILLRACE_GIN_EXT_OP_SHIFT;
+#else
+  words[ncclGinProxyGfdHeader] |= (uint64_t)op << MILLRACE_GIN_HEADER_OP_SHIFT;
+#endif
+}
+
+/* Put number put of rank to peer: a value if it is short, else from the source window. */
+static void put(struct rank *rank, int context, int peer, long number, size_t bytes, size_t offset, int counter) {
+  uint64_t words[16], inlined = 0;
+  int value = bytes > 0 && bytes <= 8;
+  for (size_t i = 0; value && i < bytes; i++)
+    inlined |= (uint64_t)pattern(rank->rank, peer, number, i) << 8 * i;
+  begin(words, ncclGinProxyOpPut | ncclGinProxyOpWithSignalAdd | (value ? ncclGinProxyOpWithInline : ncclGinProxyOpWithCounter), bytes);
+  if (value) {
+    words[ncclGinProxyGfdInlineLow] = (inlined & ((1ull << 48) - 1)) << MILLRACE_GIN_INLINE_SHIFT;
+    words[ncclGinProxyGfdInlineHigh] = inlined >> 48 << MILLRACE_GIN_INLINE_SHIFT;
+  } else {
+    size_t from = ((size_t)peer * messages + number) * MAX_BYTES;
+    for (size_t i = 0; i < bytes; i++)
+      rank->source[from + i] = pattern(rank->rank, peer, number, i);
+    words[ncclGinProxyGfdSrcOff] = from << MILLRACE_GIN_ADDRESS_SHIFT;
+    words[ncclGinProxyGfdSrcHandle] = rank->window[0] << MILLRACE_GIN_ADDRESS_SHIFT;
+  }
+  words[ncclGinProxyGfdDstOff] = offset << MILLRACE_GIN_ADDRESS_SHIFT;
+  words[ncclGinProxyGfdDstHandle] = rank->window[1] << MILLRACE_GIN_ADDRESS_SHIFT;
+  uint64_t add = (1ull << 40) + 1;
+  words[ncclGinProxyGfdCompletion] = (uint64_t)counter << COUNTER_SHIFT | (uint64_t)rank->rank << SIGNAL_SHIFT |
+                                     (add & 0xffff) << VALUE_SHIFT;
+  words[ncclGinProxyGfdSignalVal] = add >> 16 << MILLRACE_GIN_VALUE_HIGH_SHIFT;
+  post(rank, context, peer, words);
+}
+
+static size_t target_offset(int from, long number) { return ((size_t)from * messages + number) * MAX_BYTES; }
+
+static void check(struct rank *rank) {
+  time_t end = time(NULL) + DEADLINE_SECONDS;
+  for (int peer = 0; peer < ranks; peer++) {
+    uint64_t add = (1ull << 40) + 1, random = seed + (uint64_t)(peer * MAX_RANKS + rank->rank) * 977 + 1, sum = 0;
+    while (sum != messages * add) { /* each context has signals of its own */
+      sum = 0;
+      for (int context = 0; context < CONTEXTS; context++)
+        sum += __atomic_load_n(&rank->contexts[context].signals[peer], __ATOMIC_ACQUIRE);
+      wait_until_deadline("signals", rank->rank, &end);
+    }
+    for (long number = 0; number < messages; number++) {
+      size_t bytes = put_bytes(&random), at = target_offset(peer, number);
+      next_random(&random);
+      for (size_t i = 0; i < bytes; i++)
+        REQUIRE(rank->target[at + i] == pattern(peer, rank->rank, number, i), "rank %d, put %ld of rank %d, byte %zu of %zu (seed %lu)",
+                rank->rank, number, peer, i, bytes, seed);
+      REQUIRE(rank->target[at + bytes] == 0, "rank %d, put %ld of rank %d: a byte too many (seed %lu)", rank->rank, number, peer, seed);
+    }
+  }
+}
+
+/* Returns when every queue is empty: what flush waits for. */
+static void flush(struct rank *rank) {
+  time_t end = time(NULL) + DEADLINE_SECONDS;
+  for (int context = 0; context < CONTEXTS; context++)
+    for (int peer = 0; peer < ranks; peer++)
+      while (__atomic_load_n(&rank->contexts[context].cis[peer], __ATOMIC_ACQUIRE) != rank->contexts[context].pis[peer])
+        wait_until_deadline("a flush", rank->rank, &end);
+}
+
+#if GIN_VERSION == 14
+/* The first bytes of every rank's source, by get. */
+static void get_from_all(struct rank *rank) {
+  for (int peer = 0; peer < ranks; peer++) {
+    uint64_t words[16];
+    size_t at = (size_t)ranks * messages * MAX_BYTES + (size_t)peer * 64;
+    begin(words, ncclGinProxyOpGet, 64);
+    words[ncclGinProxyGfdSrcOff] = 0;
+    words[ncclGinProxyGfdSrcHandle] = rank->window[0] << MILLRACE_GIN_ADDRESS_SHIFT;
+    words[ncclGinProxyGfdDstOff] = at << MILLRACE_GIN_ADDRESS_SHIFT;
+    words[ncclGinProxyGfdDstHandle] = rank->window[1] << MILLRACE_GIN_ADDRESS_SHIFT;
+    post(rank, 0, peer, words);
+  }
+  flush(rank);
+}
+#endif
+
+static void create_context(struct rank *rank) {
+  ncclNetDeviceHandle_t *handle = NULL;
+#if GIN_VERSION == 11
+  SUCCEEDS(gin->createContext(rank->group, 64, 64, &rank->ginCtx, &handle));
+#elif GIN_VERSION == 12
+  SUCCEEDS(gin->createContext(rank->group, 64, 64, CONTEXTS, &rank->ginCtx, &handle));
+#else
+  ncclGinConfig_v14_t config = {64, 64, CONTEXTS, 64, -1, 2, 1};
+  SUCCEEDS(gin->createContext(rank->group, &config, &rank->ginCtx, &handle));
+#endif
+  REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_GIN_PROXY && !handle->needsProxyProgress, "type %d", handle->netDeviceType);
+  rank->contexts = handle->handle;
+}
+
+static void no_error(struct rank *rank) {
+  bool failed = true;
+  SUCCEEDS(gin->queryLastError(NULL, &failed));
+  REQUIRE(!failed, "an error without a context");
+  SUCCEEDS(gin->queryLastError(rank->ginCtx, &failed));
+  REQUIRE(!failed, "rank %d: an error", rank->rank);
+}
+
+static void *run(void *argument) {
+  struct rank *rank = argument;
+  void *ctx, *listenComm, *all[MAX_RANKS];
+  int devices = 0;
+  SUCCEEDS(gin->init(&ctx, 0x77, logger));
+  SUCCEEDS(gin->devices(&devices));
+  REQUIRE(devices == 1, "%d devices", devices);
+#if GIN_VERSION == 14
+  ncclNetProperties_v12_t properties;
+#else
+  ncclNetProperties_v11_t properties;
+#endif
+  SUCCEEDS(gin->getProperties(0, &properties));
+  REQUIRE(properties.netDeviceType == NCCL_NET_DEVICE_GIN_GDAKI, "NCCL would make its own contexts");
+  SUCCEEDS(gin->listen(ctx, 0, handles[rank->rank], &listenComm));
+  pthread_barrier_wait(&barrier);
+  for (int peer = 0; peer < ranks; peer++)
+    all[peer] = handles[peer];
+  SUCCEEDS(CONNECT(gin, GIN_VERSION == 11 ? NULL : ctx, all, ranks, rank->rank, listenComm, &rank->group));
+  create_context(rank);
+  SUCCEEDS(gin->closeListen(listenComm));
+  size_t bytes = (size_t)ranks * messages * MAX_BYTES + 4096;
+  rank->source = calloc(1, bytes);
+  rank->target = calloc(1, bytes);
+  SUCCEEDS(gin->regMrSym(rank->group, rank->source, bytes, NCCL_PTR_HOST, 0, &rank->memory[0], (void **)&rank->window[0]));
+  SUCCEEDS(gin->regMrSym(rank->group, rank->target, bytes, NCCL_PTR_HOST, 0, &rank->memory[1], (void **)&rank->window[1]));
+  REQUIRE(rank->memory[0] && rank->memory[1], "a null handle");
+
+  uint64_t random[MAX_RANKS];
+  long counted[CONTEXTS] = {0};
+  for (int peer = 0; peer < ranks; peer++)
+    random[peer] = seed + (uint64_t)(rank->rank * MAX_RANKS + peer) * 977 + 1;
+  for (long number = 0; number < messages; number++)
+    for (int peer = 0; peer < ranks; peer++) {
+      size_t put_size = put_bytes(&random[peer]);
+      int context = (int)(next_random(&random[peer]) % CONTEXTS);
+      put(rank, context, peer, number, put_size, target_offset(rank->rank, number), 5);
+      counted[context] += put_size == 0 || put_size > 8;
+    }
+  flush(rank);
+  for (int context = 0; context < CONTEXTS; context++)
+    REQUIRE(rank->contexts[context].counters[5] == (uint64_t)counted[context], "rank %d: %lu puts counted, not %ld", rank->rank,
+            rank->contexts[context].counters[5], counted[context]);
+  check(rank);
+#if GIN_VERSION == 14
+  get_from_all(rank);
+#endif
+  no_error(rank);
+  pthread_barrier_wait(&barrier);
+#if GIN_VERSION == 14
+  for (int peer = 0; peer < ranks; peer++) {
+    uint64_t sizes = seed + (uint64_t)(peer * MAX_RANKS + 0) * 977 + 1;
+    size_t first = put_bytes(&sizes);
+    for (size_t i = 0; i < 64 && first > 8 && i < first; i++)
+      REQUIRE(rank->target[(size_t)ranks * messages * MAX_BYTES + (size_t)peer * 64 + i] == pattern(peer, 0, 0, i), "rank %d: get from %d", rank->rank, peer);
+  }
+#endif
+  pthread_barrier_wait(&barrier);
+  SUCCEEDS(gin->destroyContext(rank->ginCtx));
+  SUCCEEDS(gin->deregMrSym(rank->group, rank->memory[0])); /* the other is left, as users do */
+  SUCCEEDS(gin->closeColl(rank->group));
+  SUCCEEDS(gin->finalize(ctx));
+  free(rank->source);
+  free(rank->target);
+  return NULL;
+}
+
+int main(int count, char **arguments) {
+  REQUIRE(count == 5, "usage: LIBRARY RANKS PUTS SEED");
+  ranks = atoi(arguments[2]);
+  messages = atol(arguments[3]);
+  seed = strtoull(arguments[4], NULL, 0);
+  void *library = open_plugin(arguments[1]);
+  gin = symbol(library, TABLE_NAME);
+  for (int time = 0; time < 2; time++) { /* a second communicator in the same process */
+    struct rank all[MAX_RANKS];
+    pthread_t threads[MAX_RANKS];
+    memset(all, 0, sizeof all);
+    pthread_barrier_init(&barrier, NULL, (unsigned)ranks);
+    for (int i = 0; i < ranks; i++) {
+      all[i].rank = i;
+      REQUIRE(pthread_create(&threads[i], NULL, run, &all[i]) == 0, "no thread");
+    }
+    for (int i = 0; i < ranks; i++)
+      pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&barrier);
+  }
+  printf("OK " TABLE_NAME "\n");
+  return 0;
+}

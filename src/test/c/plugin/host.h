@@ -1,0 +1,68 @@
+/* What the host programs share: they behave towards the plugin as libnccl does. */
+#ifndef MILLRACE_TEST_HOST_H
+#define MILLRACE_TEST_HOST_H
+
+#include "nccl/plugin.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUIRE(condition, ...)                                             \
+  do {                                                                      \
+    if (!(condition)) {                                                     \
+      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);       \
+      fprintf(stderr, __VA_ARGS__);                                         \
+      fprintf(stderr, "\n");                                                \
+      exit(1);                                                              \
+    }                                                                       \
+  } while (0)
+
+#define SUCCEEDS(call)                                                      \
+  do {                                                                      \
+    ncclResult_t result_ = (call);                                          \
+    REQUIRE(result_ == ncclSuccess, "result %d", result_);                  \
+  } while (0)
+
+/* How many warnings were logged. */
+static volatile int warnings;
+
+/* One line for each message, as a test reads it. */
+static void logger(ncclDebugLogLevel level, unsigned long flags, const char *file, int line,
+                   const char *format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  (void)flags, (void)file, (void)line;
+  if (level == NCCL_LOG_WARN)
+    __atomic_add_fetch(&warnings, 1, __ATOMIC_RELAXED);
+  printf("LOG %d %s\n", (int)level, text);
+  fflush(stdout);
+}
+
+/* As NCCL opens a plugin. */
+static inline void *open_plugin(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library, "%s", dlerror());
+  return library;
+}
+
+static inline void *symbol(void *library, const char *name) {
+  void *found = dlsym(library, name);
+  REQUIRE(found, "%s", dlerror());
+  return found;
+}
+
+/* Numbers that look random and are the same in every run (xorshift64). */
+static inline uint64_t next_random(uint64_t *seed) {
+  *seed ^= *seed << 13;
+  *seed ^= *seed >> 7;
+  *seed ^= *seed << 17;
+  return *seed;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* Connections that cannot be taken over, and calls that a taken one does not serve: usage LIBRARY WAY.
+ * gap: memory between the buffers.
+ * sentinel: a slot whose size is not empty before the first operation.
+ * started: a counter that has moved already.
+ * mode: a slot that lies in a buffer shared by all peers.
+ * fourth: a buffer of the user's is registered, too.
+ * proxy: NCCL's proxy sends, receives and asks for progress.
+ * services: the ranks are served in different ways (see be_rank_1). */
+#define _GNU_SOURCE
+#include "communicator.h"
+
+static const char *way;
+
+static int is(const char *name) {
+  return strcmp(way, name) == 0;
+}
+
+/* What libnccl would have done if it were another one. */
+static void spoil(struct connection *connection) {
+  if (is("gap"))
+    connection->buffers[SIMPLE] += 4096;
+  if (is("sentinel"))
+    connection->recvMem->connFifo[3].size = 0;
+  if (is("started"))
+    connection->sendMem->head = 8;
+  if (is("mode"))
+    connection->recvMem->connFifo[5].mode = NCCL_MODE_OFFSET;
+}
+
+/* NCCL gives a connection up whose memory cannot be registered: nothing is deregistered or closed but the
+ * communicator. */
+static void refuse_memory(struct rank *rank, struct connection *connection) {
+  spoil(connection);
+  for (int p = 0; p < PROTOCOLS; p++) {
+    ncclResult_t result = rank->net->regMr(connection->comm, connection->buffers[p], connection->sizes.bytes[p],
+                                           NCCL_PTR_HOST, &connection->mhandles[p]);
+    REQUIRE((result == ncclSuccess) == (p < SIMPLE), "buffer %d: result %d", p, result);
+  }
+}
+
+static void refuse_fourth(struct rank *rank, struct connection *connection) {
+  void *mhandle;
+  register_memory(rank, connection);
+  REQUIRE(rank->net->regMr(connection->comm, connection->memory, 4096, NCCL_PTR_HOST, &mhandle) != ncclSuccess,
+          "a fourth buffer");
+}
+
+static void refuse_operations(struct rank *rank, struct connection *connection) {
+  void *request = NULL, *data = connection->buffers[SIMPLE];
+  register_memory(rank, connection);
+  ncclResult_t result =
+      connection->sends
+          ? ISEND(rank->net, connection->comm, data, 64, connection->mhandles[SIMPLE], &request)
+          : net_irecv(rank->net, connection->comm, data, 64, connection->mhandles[SIMPLE], &request);
+  REQUIRE(result != ncclSuccess, "it was sent or received");
+}
+
+static void run(struct rank *rank) {
+  struct buffer_sizes sizes = buffer_sizes(0);
+  connect_peer(rank);
+  for (int i = 0; i < 2 * rank->channels; i++) {
+    struct connection *connection = &rank->connections[i];
+    allocate_memory(connection, &sizes);
+    if (is("fourth"))
+      refuse_fourth(rank, connection);
+    else if (is("proxy"))
+      refuse_operations(rank, connection);
+    else
+      refuse_memory(rank, connection);
+    close_listener(rank, connection);
+  }
+  meet(rank);
+  if (is("fourth") || is("proxy"))
+    tear_down(rank);
+  else
+    finalize(rank);
+}
+
+/* Each rank listens, and connects to what the other listens on: neither can. */
+static void meet_another_service(struct rank *rank) {
+  char handle[NCCL_NET_HANDLE_MAXSIZE];
+  void *listenComm = NULL, *comm = NULL;
+  ncclNetDeviceHandle_t *deviceHandle = NULL;
+  SUCCEEDS(LISTEN(rank->net, rank->ctx, 0, handle, &listenComm));
+  tell(rank, handle, sizeof handle);
+  hear(rank, handle, sizeof handle);
+  REQUIRE(CONNECT(rank->net, rank->ctx, 0, handle, &comm, &deviceHandle) != ncclSuccess, "connected");
+  SUCCEEDS(rank->net->closeListen(listenComm));
+  finalize(rank);
+}
+
+int main(int count, char **arguments) {
+  REQUIRE(count == 3, "usage: LIBRARY WAY");
+  way = arguments[2];
+  if (is("services"))
+    REQUIRE(two_processes(arguments[1], 1, meet_another_service) == 0, "rank 1 failed");
+  else
+    two_threads(arguments[1], 1, run);
+  printf("OK " TABLE_NAME "\n");
+  return 0;
+}

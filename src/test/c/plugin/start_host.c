@@ -1,0 +1,21 @@
+/* Only starts the plugin, as NCCL 2.28 does with one that fails: usage LIBRARY. */
+#define NET_VERSION 11
+#include "versions.h"
+
+int main(int count, char **arguments) {
+  REQUIRE(count == 2, "usage: LIBRARY");
+  void *library = open_plugin(arguments[1]);
+  const net_t *net = symbol(library, TABLE_NAME);
+  const ncclTuner_v5_t *tuner = symbol(library, "ncclTunerPlugin_v5");
+  void *ctx = NULL, *tunerCtx = NULL;
+  int devices, channels = 0;
+  REQUIRE(net->devices(&devices) == ncclInternalError, "devices before init");
+  ncclResult_t result = net_init(net, &ctx);
+  SUCCEEDS(net->finalize(ctx));
+  /* A tuner that fails fails the communicator, whichever network it has. */
+  SUCCEEDS(tuner->init(&tunerCtx, 1, 2, 2, logger, NULL, NULL));
+  SUCCEEDS(tuner->getCollInfo(tunerCtx, ncclFuncAllReduce, 8, 1, NULL, 7, 3, 0, &channels));
+  SUCCEEDS(tuner->finalize(tunerCtx));
+  printf("RESULT %d\n", result);
+  return 0;
+}

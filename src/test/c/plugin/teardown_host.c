@@ -1,0 +1,195 @@
+/* Ends of communicators whose connections are taken over: usage LIBRARY WAY CHANNELS.
+ * drain: a rank is destroyed while the peer has not taken all that it posted.
+ * abort: a rank is destroyed whose peer lives, and takes nothing any more.
+ * together: both are destroyed in the middle of their traffic.
+ * runaway: kernels run on without credits, as aborted ones do.
+ * kill: the peer dies by SIGKILL while both send.
+ * Each rank's memory is forbidden from the moment that its first part is deregistered. */
+#define _GNU_SOURCE
+#include "communicator.h"
+
+#include <signal.h>
+
+#define ENDLESS 1000000000L
+#define STEPS_BEFORE 300
+#define PATIENCE_MILLISECONDS 300
+
+static const uint64_t seed = 0x7ea5;
+static const char *way;
+
+static int is(const char *name) {
+  return strcmp(way, name) == 0;
+}
+
+static void start_kernels(struct kernel *kernels, int count) {
+  for (int i = 0; i < count; i++)
+    start_kernel(&kernels[i]);
+}
+
+static void join_kernels(struct kernel *kernels, int count) {
+  for (int i = 0; i < count; i++)
+    pthread_join(kernels[i].thread, NULL);
+}
+
+static void timed_tear_down(struct rank *rank) {
+  long begin = now_milliseconds();
+  tear_down(rank);
+  printf("rank %d was torn down in %ld ms\n", rank->number, now_milliseconds() - begin);
+}
+
+/* Rank 0 posts until nothing is taken any more, and is destroyed; rank 1 begins to receive when it is told to. */
+static void drain(struct rank *rank) {
+  volatile int stop = 0;
+  long posted[MAX_CHANNELS], unsent = 0;
+  struct kernel kernels[2 * MAX_CHANNELS];
+  int sends = rank->number == 0;
+  prepare_kernels(rank, kernels, ENDLESS, seed, &stop);
+  if (!sends)
+    hear(rank, posted, sizeof posted);
+  for (int channel = 0; channel < rank->channels; channel++) {
+    struct kernel *kernel = &kernels[2 * channel + sends];
+    if (sends)
+      kernel->patience = PATIENCE_MILLISECONDS;
+    else
+      kernel->limit = posted[channel];
+    start_kernel(kernel);
+  }
+  for (int channel = 0; channel < rank->channels; channel++) {
+    struct kernel *kernel = &kernels[2 * channel + sends];
+    pthread_join(kernel->thread, NULL);
+    posted[channel] = kernel->totals.steps;
+    unsent += (long)(kernel->on->step - kernel->on->sendMem->head);
+  }
+  if (sends) {
+    printf("%ld steps were not sent yet\n", unsent);
+    tell(rank, posted, sizeof posted);
+  }
+  timed_tear_down(rank);
+  print_direction(rank, kernels, sends);
+}
+
+static void wait_for_steps(const struct kernel *kernel) {
+  while (__atomic_load_n(&kernel->totals.steps, __ATOMIC_RELAXED) < STEPS_BEFORE)
+    sched_yield();
+}
+
+static void lose_patience(struct kernel *kernels, int count) {
+  for (int i = 0; i < count; i++)
+    kernels[i].patience = PATIENCE_MILLISECONDS;
+}
+
+/* Rank 1's kernels leave; rank 0's end where they wait for them. */
+static void abort_one(struct rank *rank) {
+  volatile int stop = 0;
+  char left = 1;
+  struct kernel kernels[2 * MAX_CHANNELS];
+  int count = 2 * rank->channels;
+  prepare_kernels(rank, kernels, ENDLESS, seed, &stop);
+  start_kernels(kernels, count);
+  if (rank->number == 1) {
+    wait_for_steps(&kernels[0]);
+    stop = 1;
+    join_kernels(kernels, count);
+    tell(rank, &left, 1);
+    meet(rank);
+    timed_tear_down(rank);
+  } else {
+    hear(rank, &left, 1);
+    lose_patience(kernels, count);
+    join_kernels(kernels, count);
+    timed_tear_down(rank);
+    meet(rank);
+  }
+}
+
+/* Rank 1 says when; nobody waits for anybody. */
+static void abort_together(struct rank *rank) {
+  volatile int stop = 0;
+  char now = 1;
+  struct kernel kernels[2 * MAX_CHANNELS];
+  int count = 2 * rank->channels;
+  prepare_kernels(rank, kernels, ENDLESS, seed, &stop);
+  start_kernels(kernels, count);
+  if (rank->number == 1) {
+    wait_for_steps(&kernels[0]);
+    tell(rank, &now, 1);
+  } else {
+    hear(rank, &now, 1);
+  }
+  stop = 1;
+  join_kernels(kernels, count);
+  timed_tear_down(rank);
+}
+
+/* Rank 1 receives for a while; rank 0 runs away when nothing more is taken, and is destroyed. */
+static void run_away(struct rank *rank) {
+  volatile int stop = 0;
+  struct kernel kernels[2 * MAX_CHANNELS];
+  int sends = rank->number == 0;
+  prepare_kernels(rank, kernels, sends ? ENDLESS : STEPS_BEFORE, seed, &stop);
+  for (int channel = 0; channel < rank->channels; channel++) {
+    kernels[2 * channel + sends].runsOn = sends;
+    start_kernel(&kernels[2 * channel + sends]);
+  }
+  if (sends) {
+    meet(rank);
+    lose_patience(kernels, 2 * rank->channels);
+  }
+  for (int channel = 0; channel < rank->channels; channel++)
+    pthread_join(kernels[2 * channel + sends].thread, NULL);
+  if (!sends) {
+    meet(rank);
+    meet(rank);
+  }
+  timed_tear_down(rank);
+  if (sends)
+    meet(rank);
+}
+
+static void kill_one(struct rank *rank) {
+  volatile int stop = 0;
+  long deadline = now_milliseconds() + STUCK_MILLISECONDS;
+  struct kernel kernels[2 * MAX_CHANNELS];
+  int count = 2 * rank->channels;
+  prepare_kernels(rank, kernels, ENDLESS, seed, &stop);
+  start_kernels(kernels, count);
+  if (rank->number == 1) {
+    wait_for_steps(&kernels[0]);
+    raise(SIGKILL);
+  }
+  while (__atomic_load_n(&warnings, __ATOMIC_RELAXED) < count) {
+    REQUIRE(now_milliseconds() < deadline, "%d of %d connections noticed", (int)warnings, count);
+    sched_yield();
+  }
+  stop = 1;
+  join_kernels(kernels, count);
+  timed_tear_down(rank);
+}
+
+static void run(struct rank *rank) {
+  /* Full slots fill a network sooner. */
+  struct buffer_sizes sizes = buffer_sizes(1);
+  set_up(rank, &sizes);
+  if (is("drain"))
+    drain(rank);
+  else if (is("abort"))
+    abort_one(rank);
+  else if (is("together"))
+    abort_together(rank);
+  else if (is("runaway"))
+    run_away(rank);
+  else
+    kill_one(rank);
+}
+
+int main(int count, char **arguments) {
+  REQUIRE(count == 4, "usage: LIBRARY drain|abort|together|runaway|kill CHANNELS");
+  way = arguments[2];
+  int status = two_processes(arguments[1], atoi(arguments[3]), run);
+  if (is("kill"))
+    REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "rank 1 was not killed: %d", status);
+  else
+    REQUIRE(status == 0, "rank 1 failed");
+  printf("OK " TABLE_NAME "\n");
+  return 0;
+}

@@ -1,0 +1,115 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.ffi.device.ncclRecvMem;
+import org.millrace.ffi.device.ncclSendMem;
+
+/** Each accessor is checked against the field's bytes, found through the generated layout. */
+class ControlMemoryTest {
+    private static final long INT_EDGE = 1L << 31;
+    private static final long UNSIGNED_EDGE = 1L << 32;
+
+    private final MemorySegment sendBytes = Arena.ofAuto().allocate(SendMem.BYTES, SendMem.ALIGNMENT);
+    private final MemorySegment recvBytes = Arena.ofAuto().allocate(RecvMem.BYTES, RecvMem.ALIGNMENT);
+    private final SendMem sendMem = SendMem.of(sendBytes);
+    private final RecvMem recvMem = RecvMem.of(recvBytes);
+
+    @Test
+    void offsetsAreTheGeneratedLayouts() {
+        assertEquals(4096, SendMem.BYTES);
+        assertEquals(4096, RecvMem.BYTES);
+        assertEquals(ncclSendMem.head$offset(), SendMem.HEAD_OFFSET);
+        assertEquals(ncclRecvMem.tail$offset(), RecvMem.TAIL_OFFSET);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            longs = {0, INT_EDGE - 1, INT_EDGE, UNSIGNED_EDGE - 1, UNSIGNED_EDGE, Long.MAX_VALUE, Long.MIN_VALUE, -1})
+    void countersKeepAllSixtyFourBits(long step) {
+        sendMem.headRelease(step);
+        recvMem.tailRelease(~step);
+        assertEquals(step, sendBytes.get(ValueLayout.JAVA_LONG, ncclSendMem.head$offset()));
+        assertEquals(~step, recvBytes.get(ValueLayout.JAVA_LONG, ncclRecvMem.tail$offset()));
+        assertEquals(step, sendMem.headAcquire());
+        assertEquals(step, sendMem.headPlain());
+        assertEquals(~step, recvMem.tailAcquire());
+        assertEquals(~step, recvMem.tailPlain());
+        sendMem.headPlain(step + 1);
+        recvMem.tailPlain(step + 2);
+        assertEquals(step + 1, sendMem.headAcquire());
+        assertEquals(step + 2, recvMem.tailAcquire());
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {RecvMem.EMPTY, 0, INT_EDGE - 1, INT_EDGE, UNSIGNED_EDGE, Long.MAX_VALUE})
+    void sizesKeepAllSixtyFourBits(long size) {
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            recvMem.sizeRelease(slot, size);
+            assertEquals(size, recvBytes.get(ValueLayout.JAVA_LONG, entryOffset(slot, "size")));
+            assertEquals(size, recvMem.sizeAcquire(slot));
+            recvMem.sizePlain(slot, size - 1);
+            assertEquals(size - 1, recvMem.sizePlain(slot));
+        }
+    }
+
+    @Test
+    void everySlotsFieldsAreItsOwn() {
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            recvMem.modePlain(slot, 100 + slot);
+            recvMem.offsetPlain(slot, Integer.MAX_VALUE - slot);
+            recvMem.sizePlain(slot, 300 + slot);
+            recvMem.ptrPlain(slot, Long.MIN_VALUE + slot);
+        }
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            assertEquals(100 + slot, recvMem.modePlain(slot));
+            assertEquals(100 + slot, recvBytes.get(ValueLayout.JAVA_INT, entryOffset(slot, "mode")));
+            assertEquals(Integer.MAX_VALUE - slot, recvMem.offsetPlain(slot));
+            assertEquals(Integer.MAX_VALUE - slot, recvBytes.get(ValueLayout.JAVA_INT, entryOffset(slot, "offset")));
+            assertEquals(300 + slot, recvMem.sizeAcquire(slot));
+            assertEquals(Long.MIN_VALUE + slot, recvMem.ptrPlain(slot));
+            assertEquals(Long.MIN_VALUE + slot, recvBytes.get(ValueLayout.JAVA_LONG, entryOffset(slot, "ptr")));
+        }
+        assertEquals(0, recvMem.tailAcquire());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-1, 8, Integer.MIN_VALUE})
+    void slotsOutsideTheFifoAreRefused(int slot) {
+        assertThrows(IndexOutOfBoundsException.class, () -> recvMem.sizeAcquire(slot));
+        assertThrows(IndexOutOfBoundsException.class, () -> recvMem.ptrPlain(slot, 1));
+    }
+
+    @Test
+    void anotherSizeIsRefused() {
+        MemorySegment longer = Arena.ofAuto().allocate(SendMem.BYTES + 8, 8);
+        Exception refused = assertThrows(IllegalArgumentException.class, () -> SendMem.of(longer));
+        assertTrue(refused.getMessage().contains("4104"), refused.getMessage());
+        assertThrows(IllegalArgumentException.class, () -> RecvMem.of(recvBytes.asSlice(0, RecvMem.BYTES - 8)));
+    }
+
+    @Test
+    void misalignedMemoryIsRefused() {
+        MemorySegment roomy = Arena.ofAuto().allocate(SendMem.BYTES + 8, 8);
+        Exception refused =
+                assertThrows(IllegalArgumentException.class, () -> SendMem.of(roomy.asSlice(4, SendMem.BYTES)));
+        assertTrue(refused.getMessage().contains("aligned to 8"), refused.getMessage());
+        MemorySegment bytes = MemorySegment.ofArray(new byte[(int) SendMem.BYTES]);
+        assertThrows(IllegalArgumentException.class, () -> SendMem.of(bytes));
+        assertEquals(0, SendMem.of(MemorySegment.ofArray(new long[(int) SendMem.BYTES / 8])).headAcquire());
+    }
+
+    private static long entryOffset(int slot, String field) {
+        return ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(slot), groupElement(field));
+    }
+}

@@ -1,0 +1,35 @@
+package org.millrace.cli;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Starts a main class of the test class path in a process of its own. */
+final class ChildMain {
+
+    private ChildMain() {
+    }
+
+    static Process start(Class<?> main, String... arguments) throws IOException {
+        return builder(main, arguments).start();
+    }
+
+    static ProcessBuilder builder(Class<?> main, String... arguments) {
+        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "--enable-native-access=ALL-UNNAMED",
+                "--class-path", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(Arrays.asList(arguments));
+        return new ProcessBuilder(command);
+    }
+
+    /** Reads until a line contains a text, which it returns; null if the stream ends before. */
+    static String readUntil(BufferedReader reader, String text) throws IOException {
+        String line = reader.readLine();
+        while (line != null && !line.contains(text)) {
+            line = reader.readLine();
+        }
+        return line;
+    }
+}

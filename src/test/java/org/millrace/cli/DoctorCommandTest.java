@@ -1,0 +1,75 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
+import org.millrace.cuda.NativeBuild;
+
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class DoctorCommandTest {
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void everySubjectAndEverySettingIsThere() {
+        Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=8M", "-D", "MILLRACE_SECRET=swordfish");
+        for (String subject : List.of("Java", "kernel", "cores", "memory", "shared memory", "limits", "driver", "CUDA runtime", "GPUs", "NCCL", "devices", "emulated device")) {
+            assertTrue(run.out().lines().anyMatch(line -> line.startsWith(subject + " ")), subject + " in " + run);
+        }
+        for (Setting<?> setting : Settings.all()) {
+            assertTrue(run.out().contains("  " + setting.name() + " "), setting.name() + " in " + run);
+        }
+        assertTrue(run.out().matches("(?s).*NCCL_BUFFSIZE +8M +override NCCL_BUFFSIZE.*"), run.toString());
+        assertFalse(run.toString().contains("swordfish"), run.toString());
+        assertEquals("", run.err(), run.toString());
+    }
+
+    private Finding doctor(Path nccl) {
+        Run run = Run.of("doctor", "-D", "MILLRACE_NCCL_LIBRARY=" + nccl);
+        assertEquals("", run.err(), run.toString());
+        assertFalse(run.out().contains("\tat ") || run.out().contains("Exception"), run.toString());
+        return new Finding(run.out().lines().filter(line -> line.startsWith("NCCL ")).findFirst().orElseThrow(), run);
+    }
+
+    private record Finding(String line, Run run) {
+        void says(String expected) {
+            assertTrue(line.contains(expected), run.toString());
+        }
+    }
+
+    @Test
+    void aBrokenLibraryIsSaidToBeBroken() throws Exception {
+        Path text = Files.writeString(directory.resolve("libnccl.so.2"), "I am no library\n");
+        Finding broken = doctor(text);
+        broken.says("UNUSABLE");
+        broken.says(text.toString());
+        doctor(directory.resolve("nothing")).says("there is no such file");
+    }
+
+    /** Only loading it in another process survives this: the pages behind the file's end cannot be read. */
+    @Test
+    void aTruncatedLibraryEndsAnotherProcessThanThisOne() throws Exception {
+        byte[] whole = Files.readAllBytes(NativeBuild.stub("nccl.c", "libnccl.so.2"));
+        Path half = Files.write(directory.resolve("libnccl.so.2"), Arrays.copyOf(whole, 5000));
+        doctor(half).says("UNUSABLE");
+    }
+
+    @Test
+    void unusableSettingsAreExplainedAndGiveStatus1() {
+        Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=5");
+        assertEquals(1, run.status(), run.toString());
+        assertTrue(run.out().matches("(?s).*settings +UNUSABLE +override NCCL_BUFFSIZE=5 is not usable; allowed: .*"), run.toString());
+    }
+}

@@ -1,0 +1,61 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** {@code millrace gin}. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class GinCommandTest {
+
+    @ParameterizedTest
+    @CsvSource({
+        "gin signal -n 50 --format v28, us one way, 3",
+        "gin put -b 1 -e 64K -n 20 --net socket --format v29, 65536, 19",
+        "gin alltoall -r 3 -b 8 -e 4K -n 20 --net shm, 4096, 12",
+        "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 2",
+    })
+    void aPatternIsMeasuredAndChecked(String arguments, String expected, int lines) {
+        Run run = Run.of(arguments.split(" "));
+        assertEquals(0, run.status(), run.toString());
+        assertTrue(run.out().contains(expected), run.toString());
+        assertEquals(lines, run.out().lines().count(), run.toString());
+    }
+
+    @Test
+    void whatCannotBeIsExplained() {
+        Run alone = Run.of("gin", "put", "-r", "1");
+        assertEquals(2, alone.status(), alone.toString());
+        assertTrue(alone.err().contains("put needs two ranks"), alone.toString());
+        Run late = Run.of("gin", "dispatch", "-r", "2", "--tokens", "1000000000", "--deadline", "500ms");
+        assertEquals(1, late.status(), late.toString());
+        assertTrue(late.err().contains("not finished after 500ms (--deadline)"), late.toString());
+        Run lost = Run.of("gin", "put", "-D", "MILLRACE_FAULT=cut:frame=40");
+        assertEquals(1, lost.status(), lost.toString());
+        assertTrue(lost.err().contains("lost rank"), lost.toString());
+        Run garbage = Run.of("gin", "put", "-D", "MILLRACE_FAULT=garbage:frame=40");
+        assertEquals(1, garbage.status(), garbage.toString());
+        assertTrue(garbage.err().contains("refuses what rank"), garbage.toString());
+    }
+
+    @Test
+    void gpusThatCannotBeUsedAreExplained() {
+        Run none = Run.of("gin", "dispatch", "--device", "cuda");
+        assertEquals(2, none.status(), none.toString());
+        assertTrue(none.err().contains("no kernels for dispatch"), none.toString());
+        Run unknown = Run.of("gin", "put", "--device", "tpu");
+        assertEquals(2, unknown.status(), unknown.toString());
+        assertTrue(unknown.err().contains("there are host and cuda"), unknown.toString());
+        Run missing = Run.of("gin", "put", "--device", "cuda", "--cubin", "/nowhere/gin.cubin");
+        assertEquals(2, missing.status(), missing.toString());
+        assertTrue(missing.err().contains("/nowhere/gin.cubin: there is no such file"), missing.toString());
+        Run broken = Run.of("gin", "put", "--device", "cuda", "-D", "MILLRACE_CUDART_LIBRARY=/nowhere/libcudart.so");
+        assertEquals(1, broken.status(), broken.toString());
+        assertTrue(broken.err().contains("/nowhere/libcudart.so"), broken.toString());
+    }
+}

@@ -1,0 +1,98 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.config.LogLevel;
+
+/** What the command line logs. Each case is a process of its own: Log4j reads its configuration once. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class LoggingTest {
+
+    @TempDir
+    private Path directory;
+
+    /** Logs a message of every level. With an argument it first does what the command line does. */
+    static final class Probe {
+
+        private Probe() {
+        }
+
+        public static void main(String[] arguments) {
+            if (arguments.length > 0) {
+                Logging.configure(LogLevel.valueOf(arguments[0]));
+            }
+            Logger logger = LogManager.getLogger("org.millrace.proxy.Probe");
+            logger.error("an error", new IllegalStateException("the cause"));
+            logger.warn("a warning");
+            logger.info("an info");
+            logger.trace("a trace");
+        }
+    }
+
+    private static List<String> log(ProcessBuilder builder) throws Exception {
+        Process process = builder.redirectErrorStream(true).start();
+        try {
+            List<String> lines = process.inputReader().lines().toList();
+            assertEquals(0, process.waitFor(), lines.toString());
+            return lines;
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    private static List<String> log(String... arguments) throws Exception {
+        return log(ChildMain.builder(Probe.class, arguments));
+    }
+
+    @Test
+    void warningsAndErrorsAreOneShortLineEach() throws Exception {
+        List<String> lines = log("WARN");
+        assertEquals(2, lines.size(), lines.toString());
+        assertTrue(lines.get(0).matches("\\d\\d:\\d\\d:\\d\\d\\.\\d{3} ERROR Probe: an error.*the cause"), lines.toString());
+        assertTrue(lines.get(1).matches("\\d\\d:\\d\\d:\\d\\d\\.\\d{3} WARN Probe: a warning"), lines.toString());
+    }
+
+    @Test
+    void ncclDebugSaysHowMuch() throws Exception {
+        assertEquals(1, log("VERSION").size());
+        assertEquals(3, log("INFO").size());
+        assertEquals(3, log("ABORT").size());
+        assertEquals(4, log("TRACE").size());
+    }
+
+    @Test
+    void aLibraryUserDoesNotGetIt() throws Exception {
+        assertFalse(log().toString().contains("Probe: an"), "Log4j's own default instead");
+    }
+
+    @Test
+    void theUsersOwnConfigurationWins() throws Exception {
+        Path file = write("""
+                appender.out.type = Console
+                appender.out.name = out
+                appender.out.layout.type = PatternLayout
+                appender.out.layout.pattern = mine: %m%n%ex{0}
+                rootLogger.level = INFO
+                rootLogger.appenderRef.out.ref = out
+                """);
+        ProcessBuilder builder = ChildMain.builder(Probe.class, "WARN");
+        builder.command().add(1, "-Dlog4j2.configurationFile=" + file);
+        assertEquals(List.of("mine: an error", "mine: a warning", "mine: an info"), log(builder));
+    }
+
+    private Path write(String text) throws IOException {
+        return Files.writeString(directory.resolve("mine.properties"), text);
+    }
+}

@@ -1,0 +1,91 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.example.millrace.UnixSocketTransport;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** {@code millrace matrix}. */
+@Timeout(value = 180, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class MatrixCommandTest {
+
+    @TempDir
+    private Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        System.clearProperty(UnixSocketTransport.ENABLE);
+        assertEquals(List.of(), ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
+    }
+
+    /** Cells of the row that begins with these words. */
+    private static List<String> row(Run run, String begin) {
+        String line = run.out().lines().map(each -> each.replaceAll(" +", " ")).filter(each -> each.startsWith(begin + " ")).findFirst().orElseThrow(() -> new AssertionError(begin + ": " + run));
+        return Arrays.asList(line.substring(begin.length() + 1).split(" "));
+    }
+
+    @Test
+    void someCellsOfAll() {
+        Run run = Run.of("matrix", "--quick");
+        assertEquals(0, run.status(), run.toString());
+        assertTrue(run.out().matches("(?s).*# cells: [1-9]\\d* ran, 0 wrong, \\d+ impossible \\(\\d+ reasons\\)\\R"), run.toString());
+        assertTrue(run.out().startsWith("# seed: "), run.toString());
+    }
+
+    @Test
+    void whatCannotBeHasItsReason() throws IOException {
+        Path file = directory.resolve("matrix.json");
+        Run run = Run.of("matrix", "--collective", "all_reduce,sendrecv", "--transport", "P2P,COLLNET", "--protocol", "LL,Simple", "--mode", "NORMAL", "-r", "2", "--seed", "3",
+                "--json", file.toString());
+        assertEquals(0, run.status(), run.toString());
+        String other = run.out().lines().filter(line -> line.endsWith(": P2P: other process")).findFirst().orElseThrow(() -> new AssertionError(run)).substring(2, 3);
+        assertEquals(List.of("ok", other, "ok", other), row(run, "all_reduce ring P2P NORMAL"), run.toString());
+        assertEquals(List.of("ok", other, "ok", other), row(run, "all_reduce tree P2P NORMAL"), run.toString());
+        assertEquals("ok", row(run, "all_reduce collnet COLLNET NORMAL").getLast(), run.toString());
+        for (String reason : List.of("P2P: other process", "tree: all_reduce only", "COLLNET: all_reduce only", "LL: COLLNET runs Simple only")) {
+            assertTrue(run.out().lines().anyMatch(line -> line.matches("# [a-z]: " + reason + ".*")), reason + " in " + run);
+        }
+        assertFalse(run.out().contains("not yet"), run.toString());
+        String json = Files.readString(file);
+        assertTrue(json.contains("\"impossible\": \"P2P: other process\"") && json.contains("\"seed\": 3"), json);
+    }
+
+    @Test
+    void aFaultIsSeen() {
+        Run run = Run.of("matrix", "--collective", "all_reduce", "--transport", "P2P,NET socket", "--protocol", "Simple", "--mode", "NORMAL", "-r", "2", "--processes", "0",
+                "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
+        assertEquals(1, run.status(), run.toString());
+        assertTrue(Long.parseLong(row(run, "all_reduce ring NET socket NORMAL").getFirst()) > 0, run.toString());
+        assertTrue(run.out().contains(": P2P: MILLRACE_FAULT is planted in a network"), run.toString());
+        assertFalse(run.out().contains(" 0 wrong"), run.toString());
+    }
+
+    @Test
+    void aCellThatFailsDoesNotEndTheOthers() {
+        Run run = Run.of("matrix", "--collective", "broadcast", "--transport", "NET shm", "--protocol", "LL,Simple", "--mode", "NORMAL", "-r", "2", "--processes", "0",
+                "-D", "MILLRACE_FAULT=cut:frame=2");
+        assertEquals(1, run.status(), run.toString());
+        assertEquals(List.of("FAIL", "FAIL"), row(run, "broadcast ring NET shm NORMAL"), run.toString());
+        assertTrue(run.out().contains("# FAIL broadcast ring NET shm NORMAL Simple, 2 threads: "), run.toString());
+    }
+
+    @Test
+    void aTransportOfAnotherJarIsAColumnOfItsOwn() {
+        System.setProperty(UnixSocketTransport.ENABLE, "true");
+        Run run = Run.of("matrix", "--collective", "reduce", "--transport", "UNIX,SHM", "--protocol", "Simple", "--mode", "NORMAL", "-r", "2", "--processes", "0");
+        assertEquals(0, run.status(), run.toString());
+        assertEquals(List.of("ok"), row(run, "reduce ring UNIX NORMAL"), run.toString());
+        assertTrue(run.out().contains("SHM: UNIX is asked first, and says yes"), run.toString());
+    }
+}

@@ -1,0 +1,141 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The whole command, with ranks as threads and as processes, over {@link MappedProvider}. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class PerfCommandTest {
+
+    private static final String THREADS = "";
+    private static final String PROCESSES = "--processes";
+
+    @TempDir
+    private Path directory;
+
+    private static Run perf(String how, String... more) {
+        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-n", "3", "--deadline", "60s"));
+        arguments.addAll(Arrays.asList(more));
+        if (!how.isEmpty()) {
+            arguments.add(how);
+        }
+        return Run.of(arguments.toArray(String[]::new));
+    }
+
+    @AfterEach
+    void nothingIsLeftBehind() throws IOException {
+        assertEquals(List.of(), ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
+        String prefix = "millrace-perf-" + ProcessHandle.current().pid() + "-";
+        try (Stream<Path> files = Files.list(Path.of(System.getProperty("java.io.tmpdir")))) {
+            assertEquals(List.of(), files.filter(file -> file.getFileName().toString().startsWith(prefix)).toList());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {THREADS, PROCESSES})
+    void rightResultsGiveATableAndStatus0(String how) {
+        Run run = perf(how, "-b", "8", "-e", "1000", "-f", "5", "-r", "3", "-t", "float,int32");
+        assertEquals(0, run.status(), run.toString());
+        assertEquals(List.of("8", "40", "200", "1000", "8", "40", "200", "1000"), run.rows().stream().map(row -> row[0]).toList());
+        for (String[] row : run.rows()) {
+            assertEquals(13, row.length, run.toString());
+            assertTrue(Double.parseDouble(row[5]) > 0 && Double.parseDouble(row[9]) > 0, run.toString());
+            assertEquals("0 0", row[8] + " " + row[12], run.toString());
+        }
+        assertTrue(run.out().contains("# wrong values: 0\n# Avg bus bandwidth : "), run.toString());
+        assertTrue(run.out().contains("#  Rank  2 Pid"), run.toString());
+        assertEquals("", run.err(), run.toString());
+    }
+
+    @Test
+    void ranksAreThreadsOrProcesses() {
+        String pid = "Pid " + String.format("%6d", ProcessHandle.current().pid());
+        assertEquals(2, perf(THREADS, "-e", "8").out().lines().filter(line -> line.contains(pid)).count());
+        assertEquals(0, perf(PROCESSES, "-e", "8").out().lines().filter(line -> line.contains(pid)).count());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {THREADS, PROCESSES})
+    void wrongElementsAreCountedAndGiveStatus1(String how) {
+        Run run = perf(how, "-b", "8", "-e", "16", "-D", "MILLRACE_FAULT=wrong");
+        assertEquals(1, run.status(), run.toString());
+        // The provider falsifies one element of every operation, and with a fault planted every operation is checked, those before the first line included.
+        List<Long> wrong = run.rows().stream().flatMap(row -> java.util.stream.Stream.of(Long.valueOf(row[8]), Long.valueOf(row[12]))).toList();
+        assertTrue(wrong.size() == 4 && wrong.stream().allMatch(each -> each > 0), run.toString());
+        assertTrue(run.out().contains("# wrong values: " + wrong.stream().mapToLong(Long::longValue).sum()), run.toString());
+    }
+
+    @Test
+    void nobodyLooksIfTheUserSaysSo() {
+        Run run = perf(THREADS, "-e", "8", "-c", "0", "-D", "MILLRACE_FAULT=wrong");
+        assertEquals(0, run.status(), run.toString());
+        assertEquals("N/A", run.rows().getFirst()[8]);
+        assertTrue(run.out().contains("# wrong values: not checked"), run.toString());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {THREADS, PROCESSES})
+    void aRankThatThrowsIsNamedAndEndsTheRun(String how) {
+        Run run = perf(how, "-e", "8", "-r", "3", "-D", "MILLRACE_FAULT=throw");
+        assertEquals(1, run.status(), run.toString());
+        assertTrue(run.err().contains("millrace: rank 1: the planted failure"), run.toString());
+        assertFalse(run.err().contains("\tat "), "no stack trace: " + run);
+        assertTrue(perf(how, "-e", "8", "-D", "MILLRACE_FAULT=throw", "--stacktrace").err().contains("\tat org.millrace"), "stack trace on demand");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {THREADS, PROCESSES})
+    void aRankThatHangsEndsAtTheDeadline(String how) {
+        // the second --deadline of perf() would be refused: this one stands alone
+        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8", "-D", "MILLRACE_FAULT=hang", "--deadline", "4s"));
+        if (!how.isEmpty()) {
+            arguments.add(how);
+        }
+        Run run = Run.of(arguments.toArray(String[]::new));
+        assertEquals(1, run.status(), run.toString());
+        assertTrue(run.err().contains("not finished after 4s (--deadline): rank 0 is at 8 B float sum, rank 1 is at 8 B float sum"), run.toString());
+    }
+
+    @Test
+    void aProcessThatDiesIsTheFirstThatIsNamed() {
+        Run run = perf(PROCESSES, "-e", "8", "-D", "MILLRACE_FAULT=die");
+        assertEquals(1, run.status(), run.toString());
+        assertTrue(run.err().startsWith("millrace: rank 1: its process (pid "), run.toString());
+        assertTrue(run.err().contains("died: exit status 7"), run.toString());
+    }
+
+    @Test
+    void resultsAreWrittenForProgramsToo() throws IOException {
+        Path file = directory.resolve("results.json");
+        Run run = perf(THREADS, "-b", "8", "-e", "16", "--seed", "77", "--json", file.toString(), "-D", "MILLRACE_SECRET=swordfish");
+        assertEquals(0, run.status(), run.toString());
+        String json = Files.readString(file);
+        for (String part : List.of("\"seed\": 77", "\"size\": 16", "\"redop\": \"sum\"", "\"complete\": true", "\"wrong\": 0", "\"cores\":", "\"NCCL_BUFFSIZE\": {", "\"failures\": []")) {
+            assertTrue(json.contains(part), part + " in " + json);
+        }
+        assertFalse((json + run).contains("swordfish"));
+        perf(THREADS, "-e", "8", "-D", "MILLRACE_FAULT=throw", "--json", file.toString());
+        assertTrue(Files.readString(file).contains("rank 1: the planted failure"));
+    }
+
+    @Test
+    void theSeedMakesTheData() {
+        assertTrue(perf(THREADS, "-e", "8", "--seed", "77").out().contains("seed: 77"));
+    }
+}

@@ -1,0 +1,67 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What is said to users who ask, and to those who err. */
+class UsageTest {
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "| what to do? There are: perf, matrix, doctor, gin, plugin",
+        "plugin | what to do? There are: install",
+        "plugin install | Missing required parameter: 'DIR'",
+        "perff | Did you mean",
+        "perf | Missing required parameter: 'COLLECTIVE'",
+        "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, gather, scatter, sendrecv",
+        "perf all_reduce -t float31 | there is no 'float31'; allowed: all, or one or more of int8",
+        "perf all_reduce -o sub | there is no 'sub'; allowed: all, or one or more of sum, prod, max, min, avg, mulsum",
+        "perf all_reduce -b 3X | '3X' is not usable; allowed: a number of bytes",
+        "perf all_reduce -b 16 -e 8 | the smallest size (-b 16) is larger than the largest (-e 8)",
+        "perf all_reduce -f 2 -i 8 | not by both",
+        "perf all_reduce -f 1 | sizes must grow",
+        "perf all_reduce -i 0 | sizes must grow",
+        "perf all_reduce -r 0 | a whole number, 1 or more",
+        "perf all_reduce -n 0 | a whole number, 1 or more",
+        "perf all_reduce -c 2 | 1 (or true, yes, on) or 0",
+        "perf all_reduce --json /does/not/exist/x.json | the directory does not exist",
+        "perf all_reduce --deadline 30 | '30' is not usable; allowed: a time",
+        "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or one of those found",
+        "perf all_reduce --device mapped --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket",
+        "perf all_reduce --device mapped --channels 65 | NCCL_MAX_NCHANNELS=65 is not usable",
+        "perf all_reduce --device mapped -D NCCL_BUFSIZE=1M | did you mean NCCL_BUFFSIZE?",
+        "perf all_reduce -D MILLRACE_NET | NAME=VALUE",
+        "matrix --collective allreduce | --collective: there is no 'allreduce'; allowed: all_reduce, all_gather",
+        "matrix --transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",
+        "matrix --protocol LL64 | there is no 'LL64'; allowed: LL, LL128, Simple",
+        "matrix --mode DMA | there is no 'DMA'; allowed: NORMAL, OFFSET, PTR",
+        "matrix --ranks 1 | one rank has nobody to send to",
+        "matrix -D MILLRACE_NETT=shm | did you mean MILLRACE_NET?",
+    })
+    void whatCannotBeUnderstoodIsExplainedAndGivesStatus2(String arguments, String expected) {
+        Run run = Run.of(arguments == null ? new String[0] : arguments.split(" "));
+        assertEquals(2, run.status(), run.toString());
+        assertTrue(run.err().contains(expected), run.toString());
+        assertFalse(run.err().contains("\tat "), run.toString());
+        assertEquals("", run.out(), run.toString());
+    }
+
+    @Test
+    void helpAndVersion() {
+        Run help = Run.of("--help");
+        assertEquals(0, help.status(), help.toString());
+        assertTrue(help.out().contains("perf") && help.out().contains("doctor") && help.out().contains("Exit status"), help.toString());
+        Run perf = Run.of("perf", "--help");
+        assertEquals(0, perf.status(), perf.toString());
+        assertTrue(perf.out().contains("-b, --minbytes") && perf.out().contains("all_reduce"), perf.toString());
+        assertFalse(perf.out().contains("worker"), "hidden options: " + perf);
+        Run version = Run.of("--version");
+        assertEquals(0, version.status(), version.toString());
+        assertTrue(version.out().startsWith("millrace ") && version.out().contains("Java " + Runtime.version()), version.toString());
+    }
+}

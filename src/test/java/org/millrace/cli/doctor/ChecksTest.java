@@ -1,0 +1,148 @@
+package org.millrace.cli.doctor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.cli.doctor.Finding.State;
+import org.millrace.cuda.CudaReport;
+import org.millrace.cuda.LibraryReport;
+
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ChecksTest {
+
+    @TempDir
+    private Path directory;
+
+    private Finding driver() {
+        return new DriverCheck(directory.resolve("proc"), directory).find();
+    }
+
+    @Test
+    void theDriverIsMissingUnusableOrWorks() throws IOException {
+        assertEquals(State.MISSING, driver().state());
+        assertTrue(driver().summary().contains(directory.resolve("proc/version").toString()), driver().toString());
+
+        Files.createDirectory(directory.resolve("proc"));
+        Files.writeString(directory.resolve("proc/version"), "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\nGCC version: 12\n");
+        assertEquals(State.UNUSABLE, driver().state());
+        assertTrue(driver().summary().contains("580.95.05") && driver().advice().toString().contains("--gpus all"), driver().toString());
+
+        Files.createFile(directory.resolve("nvidiactl"));
+        assertEquals(Finding.works("NVIDIA's driver 580.95.05"), driver());
+    }
+
+    @Test
+    void theOpenDriverWritesItsVersionElsewhereInTheLine() throws IOException {
+        Files.createDirectory(directory.resolve("proc"));
+        Files.writeString(directory.resolve("proc/version"), "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n");
+        Files.createFile(directory.resolve("nvidiactl"));
+        assertEquals(Finding.works("NVIDIA's driver 580.159.04"), driver());
+    }
+
+    @Test
+    void gpusAreListedByTheDriver() throws IOException {
+        CudaReport none = new CudaReport(new LibraryReport("CUDA runtime", Path.of("/l"), "13.0", null, false, List.of()), null, List.of(), "no device. Do this");
+        assertEquals(State.MISSING, gpus(none).state());
+        assertTrue(gpus(none).summary().contains(directory.resolve("gpus").toString()) && gpus(none).advice().contains("no device. Do this"), gpus(none).toString());
+        for (String address : new String[] {"0000:0b:00.0", "0000:0a:00.0"}) {
+            Path gpu = Files.createDirectories(directory.resolve("gpus").resolve(address));
+            Files.writeString(gpu.resolve("information"), "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\n");
+        }
+        assertEquals(Finding.unusable("2 listed by the driver (NVIDIA H200 at 0000:0a:00.0, NVIDIA H200 at 0000:0b:00.0), but this process can use none", "no device. Do this"),
+                gpus(none));
+        assertEquals(List.of("the CUDA runtime cannot be loaded"), gpus(null).advice());
+        CudaReport one = new CudaReport(none.library(), "13.0", List.of(new CudaReport.Device(0, "NVIDIA H200", 141L << 30, "0000:0b:00.0", "9.0")), null);
+        assertEquals(Finding.works("1: 0 NVIDIA H200 (141.0 GiB, compute capability 9.0) at 0000:0b:00.0; the driver lists 2"), gpus(one));
+    }
+
+    private Finding gpus(CudaReport report) {
+        return new GpuCheck(directory, () -> Optional.ofNullable(report)).find();
+    }
+
+    private static Finding library(LibraryReport report) {
+        return new LibraryCheck("NCCL", Optional::empty, () -> report).find();
+    }
+
+    @Test
+    void aLibraryIsMissingUnusableOrWorks() {
+        Path file = Path.of("/lib/libnccl.so.2");
+        assertEquals(Finding.missing("NCCL was not found: looked for libnccl.so.2 in /a", "Install it, or set X"),
+                library(new LibraryReport("NCCL", null, null, "NCCL was not found: looked for libnccl.so.2 in /a. Install it, or set X", true, List.of())));
+        assertEquals(Finding.unusable("X=/x is not a usable NCCL: invalid ELF header", "Correct it"),
+                library(new LibraryReport("NCCL", null, null, "X=/x is not a usable NCCL: invalid ELF header. Correct it", false, List.of())));
+        assertEquals(Finding.unusable(file + ": ncclGetVersion failed"), library(new LibraryReport("NCCL", file, null, "ncclGetVersion failed", false, List.of())));
+        assertEquals(Finding.works("2.28.9, " + file, "passed over, because it is broken: /b: bad"),
+                library(new LibraryReport("NCCL", file, "2.28.9", null, false, List.of("/b: bad"))));
+    }
+
+    @Test
+    void aLibraryThatDoesHarmIsNotLoaded() {
+        Finding harm = Finding.unusable("harm");
+        assertEquals(harm, new LibraryCheck("NCCL", () -> Optional.of(harm), () -> fail("loaded all the same")).find());
+        Finding untried = new ProvidersCheck(Map.of(), () -> false).find();
+        assertTrue(untried.advice().toString().contains("was not tried"), untried.toString());
+    }
+
+    @Test
+    void sharedMemoryIsMissingOrWorks() {
+        assertEquals(State.MISSING, new SharedMemoryCheck(directory.resolve("none")).find().state());
+        Finding here = new SharedMemoryCheck(directory).find();
+        assertTrue(here.summary().contains(" free of "), here.toString());
+    }
+
+    @Test
+    void whatLinuxSaysIsFound() {
+        for (Check check : new Check[] {new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(), new LimitsCheck(), new ProvidersCheck(Map.of(), () -> true)}) {
+            assertEquals(State.WORKS, check.find().state(), check.subject() + ": " + check.find());
+        }
+    }
+
+    @Test
+    void aDeviceIsTriedOut() {
+        assertEquals(State.WORKS, new DeviceCheck("test", "mapped", Map.of()).find().state());
+        Finding wrong = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "wrong")).find();
+        assertEquals(Finding.unusable("an all-reduce of two ranks gave 2 wrong elements"), wrong);
+        Finding failing = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "throw")).find();
+        assertTrue(failing.summary().contains("rank 1: the planted failure"), failing.toString());
+        Finding absent = new DeviceCheck("test", "gpu", Map.of()).find();
+        assertTrue(absent.state() == State.UNUSABLE && absent.summary().contains("mapped (org.millrace.cli.MappedProvider)"), absent.toString());
+    }
+
+    @Test
+    void aCheckThatFailsDoesNotHideTheOthers() {
+        StringWriter text = new StringWriter();
+        DoctorCommand.report(new PrintWriter(text, true), new Check() {
+            @Override
+            public String subject() {
+                return "broken";
+            }
+
+            @Override
+            public Finding find() {
+                throw new UnsatisfiedLinkError("no such symbol");
+            }
+        });
+        assertTrue(text.toString().matches("broken +UNUSABLE +the check failed: .*no such symbol\\R"), text.toString());
+    }
+
+    @Test
+    void amountsAreRounded() {
+        assertEquals("0 B", Bytes.text(0));
+        assertEquals("1023 B", Bytes.text(1023));
+        assertEquals("1.5 KiB", Bytes.text(1536));
+        assertEquals("23.5 GiB", Bytes.text(25_276_514_304L));
+    }
+}

@@ -1,0 +1,37 @@
+package org.millrace.cli.perf;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class EventLinesTest {
+
+    static Stream<RankEvent> events() {
+        return Stream.of(
+                new RankEvent.Joined(3, 4711, "a host", "emulated device\t0"),
+                new RankEvent.Measured(3, 17, new Sample(12345.678901234567, 0), new Sample(1e-3, Sample.UNCHECKED)),
+                new RankEvent.Checked(3, 17, 5, 2, "P2P: other\tprocess", ""),
+                new RankEvent.Finished(3),
+                new RankEvent.Failed(3, "two\nlines, a \\n that is none, a tab\t and a \\ at the end\\", "trace\r\n\tat here\n", false),
+                new RankEvent.Failed(3, "", "", false));
+    }
+
+    @ParameterizedTest
+    @MethodSource("events")
+    void survivesTheWayThroughALine(RankEvent event) {
+        String line = EventLines.encode(event);
+        assertFalse(line.contains("\n") || line.contains("\r"), line);
+        assertEquals(Optional.of(event), EventLines.decode(3, line));
+    }
+
+    @Test
+    void otherLinesAreNoEvents() {
+        assertEquals(Optional.empty(), EventLines.decode(0, "WARNING: something"));
+        assertEquals(Optional.empty(), EventLines.decode(0, ""));
+    }
+}

@@ -1,0 +1,45 @@
+package org.millrace.cli.perf;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.millrace.DataType;
+
+class PerfDisplayTest {
+
+    private final List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 16, 2, 0), 1, 1, 0);
+    private final PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 1, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+    private final PerfResults results = new PerfResults(plan);
+    private final StringWriter text = new StringWriter();
+
+    private PerfDisplay display(boolean terminal) {
+        PrintWriter out = new PrintWriter(text);
+        return new PerfDisplay(out, plan, results, new PerfTable(out, plan, results), "how", terminal);
+    }
+
+    @Test
+    void onATerminalALineSaysWhatIsGoingOnAndMakesRoomForTheTable() {
+        PerfDisplay display = display(true);
+        display.waiting();
+        assertEquals("the ranks are joining, 0 s", text.toString());
+        results.add(new RankEvent.Joined(0, 1, "h", "d"));
+        display.joined();
+        assertTrue(text.toString().startsWith("the ranks are joining, 0 s\r" + " ".repeat(26) + "\r# all_reduce: how"), text.toString());
+        display.waiting();
+        assertTrue(text.toString().endsWith("line 1 of 2: 8 B float sum, 0 s"), text.toString());
+    }
+
+    @Test
+    void elsewhereThereIsNoSuchLine() {
+        PerfDisplay display = display(false);
+        display.waiting();
+        display.erase();
+        assertFalse(text.toString().contains("joining") || text.toString().contains("\r"), text.toString());
+    }
+}

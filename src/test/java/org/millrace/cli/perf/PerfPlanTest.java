@@ -1,0 +1,44 @@
+package org.millrace.cli.perf;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.millrace.DataType;
+
+class PerfPlanTest {
+
+    @Test
+    void sizesGrowByAFactorOrAStep() {
+        assertEquals(List.of(8L, 16L, 32L), new PerfPlan.Sizes(8, 63, 2, 0).list());
+        assertEquals(List.of(8L, 16L, 32L, 64L), new PerfPlan.Sizes(8, 64, 2, 0).list());
+        assertEquals(List.of(8L, 18L, 28L), new PerfPlan.Sizes(8, 30, 1, 10).list());
+        assertEquals(List.of(5L), new PerfPlan.Sizes(5, 5, 2, 0).list());
+        assertEquals(List.of(0L), new PerfPlan.Sizes(0, 64, 2, 0).list());
+    }
+
+    @Test
+    void sizesEndBeforeTheyOverflow() {
+        List<Long> sizes = new PerfPlan.Sizes(1L << 60, Long.MAX_VALUE, 2, 0).list();
+        assertEquals(List.of(1L << 60, 1L << 61, 1L << 62), sizes);
+    }
+
+    @Test
+    void theDefaultRunIsTheTableOf24Lines() {
+        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 64 << 20, 2, 0), 1, 0, -1);
+        assertEquals(24, cases.size());
+        assertEquals(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, 2, 10_000, 1000), cases.getFirst());
+        assertEquals(new PerfCase(23, DataType.FLOAT32, Reduction.SUM, 16 << 20, 1, 4), cases.getLast());
+        long moved = cases.stream().mapToLong(line -> 2 * line.bytes() * (line.iterations() + line.warmup() + 1)).sum();
+        assertTrue(moved < 8L << 30, "at 0.5 GB/s more than 16 s: " + moved);
+    }
+
+    @Test
+    void sizesAreRoundedDownToElementsAndMeasuredOnce() {
+        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT64), List.of(Reduction.SUM, Reduction.MAX), new PerfPlan.Sizes(5, 20, 1, 3), 1, 7, 0);
+        assertEquals(List.of(0L, 8L, 16L, 0L, 8L, 16L), cases.stream().map(PerfCase::bytes).toList());
+        assertEquals(List.of(0, 1, 2, 3, 4, 5), cases.stream().map(PerfCase::index).toList());
+        assertTrue(cases.stream().allMatch(line -> line.iterations() == 7 && line.warmup() == 0));
+    }
+}

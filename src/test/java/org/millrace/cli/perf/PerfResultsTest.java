@@ -1,0 +1,69 @@
+package org.millrace.cli.perf;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.millrace.DataType;
+
+class PerfResultsTest {
+
+    private final List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(1000, 2000, 2, 0), 1, 10, 1);
+    private final PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 4, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+    private final PerfResults results = new PerfResults(plan);
+
+    private void measured(int rank, int index, double nanos, long wrong) {
+        results.add(new RankEvent.Measured(rank, index, new Sample(nanos, wrong), new Sample(nanos / 2, 0)));
+    }
+
+    @Test
+    void aLineIsCompleteWhenEveryRankHasMeasuredIt() {
+        measured(0, 0, 100, 0);
+        measured(0, 1, 100, 0);
+        measured(1, 0, 400, 2);
+        measured(2, 0, 300, 3);
+        assertTrue(results.takeComplete().isEmpty());
+        measured(3, 0, 200, 0);
+        List<PerfResults.Row> rows = results.takeComplete();
+        assertEquals(List.of(new PerfResults.Row(cases.getFirst(), new Sample(400, 5), new Sample(200, 0))), rows);
+        assertTrue(results.takeComplete().isEmpty(), "only once");
+        assertEquals(5, results.wrong());
+    }
+
+    @Test
+    void bandwidthsAreThoseOfNcclTests() {
+        PerfCase line = cases.getFirst();
+        assertEquals(1000, line.bytes());
+        Sample sample = new Sample(500, 0);
+        assertEquals(2.0, PerfResults.algorithmBandwidth(line, sample), 1e-12);
+        assertEquals(2.0 * 2 * 3 / 4, results.busBandwidth(line, sample), 1e-12);
+        for (int rank = 0; rank < 4; rank++) {
+            measured(rank, 0, 500, 0);
+        }
+        results.takeComplete();
+        assertEquals((3.0 + 6.0) / 2, results.averageBusBandwidth(), 1e-12);
+    }
+
+    @Test
+    void ranksAreKnownByWhatTheyLastReported() {
+        assertEquals("rank 1 has not joined", results.whereabouts(1));
+        assertFalse(results.allJoined());
+        results.add(new RankEvent.Joined(1, 1, "h", "d"));
+        measured(1, 0, 1, 0);
+        assertEquals("rank 1 is at 2000 B float sum", results.whereabouts(1));
+        measured(1, 1, 1, 0);
+        assertEquals("rank 1 is leaving", results.whereabouts(1));
+    }
+
+    @Test
+    void theTableHasTheColumnsOfNcclTests() {
+        StringWriter text = new StringWriter();
+        new PerfTable(new PrintWriter(text), plan, results).print(new PerfResults.Row(cases.getFirst(), new Sample(500, 5), new Sample(12_345_678, Sample.UNCHECKED)));
+        assertEquals("1000 250 float sum -1 0.50 2.00 3.00 5 12346 0.00 0.00 N/A", text.toString().strip().replaceAll(" +", " "));
+    }
+}

@@ -1,0 +1,156 @@
+package org.millrace.config;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import org.junit.jupiter.api.Test;
+
+class ConfigurationTest {
+
+    private final Map<String, String> environment = new HashMap<>();
+    private final Properties properties = new Properties();
+    private final Map<String, String> overrides = new HashMap<>();
+
+    private Configuration load() {
+        return Configuration.load(environment, properties, overrides);
+    }
+
+    private String refusal() {
+        return assertThrows(ConfigurationException.class, this::load).getMessage();
+    }
+
+    @Test
+    void nothingSetGivesDefaults() {
+        Configuration configuration = load();
+        for (Setting<?> setting : Settings.all()) {
+            assertEquals(setting.defaultValue(), configuration.get(setting), setting.name());
+            assertEquals("default", configuration.origin(setting).toString(), setting.name());
+        }
+    }
+
+    @Test
+    void overrideBeatsPropertyBeatsEnvironmentBeatsDefault() {
+        environment.put("NCCL_BUFFSIZE", "1M");
+        assertEquals(1L << 20, load().get(Settings.BUFFER_SIZE));
+        assertEquals("environment NCCL_BUFFSIZE", load().origin(Settings.BUFFER_SIZE).toString());
+        properties.setProperty("nccl.buffsize", "2M");
+        assertEquals(2L << 20, load().get(Settings.BUFFER_SIZE));
+        assertEquals("property nccl.buffsize", load().origin(Settings.BUFFER_SIZE).toString());
+        overrides.put("NCCL_BUFFSIZE", "8M");
+        assertEquals(8L << 20, load().get(Settings.BUFFER_SIZE));
+        assertEquals("override NCCL_BUFFSIZE", load().origin(Settings.BUFFER_SIZE).toString());
+    }
+
+    @Test
+    void everyKindOfValueIsRead() {
+        environment.put("MILLRACE_NCCL_LIBRARY", "/opt/nccl/lib");
+        environment.put("MILLRACE_STALL_DEADLINE", "1500ms");
+        environment.put("NCCL_MAX_NCHANNELS", " 4 ");
+        environment.put("MILLRACE_NET", "Socket");
+        environment.put("NCCL_DEBUG", "info");
+        Configuration configuration = load();
+        assertEquals(Optional.of(Path.of("/opt/nccl/lib")), configuration.get(Settings.NCCL_LIBRARY));
+        assertEquals(Duration.ofMillis(1500), configuration.get(Settings.STALL_DEADLINE));
+        assertEquals(Optional.of(4), configuration.get(Settings.MAX_CHANNELS));
+        assertEquals("socket", configuration.get(Settings.NETWORK));
+        assertEquals(LogLevel.INFO, configuration.get(Settings.LOG_LEVEL));
+    }
+
+    @Test
+    void emptyCountsAsUnset() {
+        environment.put("NCCL_BUFFSIZE", "1M");
+        properties.setProperty("nccl.buffsize", "");
+        overrides.put("NCCL_BUFFSIZE", " ");
+        assertEquals("environment NCCL_BUFFSIZE", load().origin(Settings.BUFFER_SIZE).toString());
+    }
+
+    @Test
+    void laterChangesOfTheSourcesDoNotShow() {
+        environment.put("NCCL_BUFFSIZE", "1M");
+        Configuration configuration = load();
+        environment.put("NCCL_BUFFSIZE", "2M");
+        assertEquals(1L << 20, configuration.get(Settings.BUFFER_SIZE));
+    }
+
+    @Test
+    void foreignNamesAreIgnored() {
+        environment.put("NCCL_ALGO", "Ring");
+        environment.put("PATH", "/bin");
+        properties.setProperty("nccl.algo", "Ring");
+        properties.setProperty("java.home", "/");
+        load();
+    }
+
+    /** One environment serves the program and the plugin: which Java the plugin starts is none of the program's business. */
+    @Test
+    void variablesOfThePluginAreNotUnknown() {
+        environment.put("MILLRACE_JAVA_HOME", "/opt/java");
+        environment.put("MILLRACE_GIN_DIRECT", "0");
+        load();
+    }
+
+    @Test
+    void unknownNamesAreRefusedWithTheNearest() {
+        environment.put("MILLRACE_NETT", "socket");
+        assertTrue(refusal().contains("environment MILLRACE_NETT; did you mean MILLRACE_NET?"), refusal());
+        assertTrue(refusal().contains("NCCL_PROXY_IDLE_SLEEP_US"), "lists what there is: " + refusal());
+        environment.clear();
+        properties.setProperty("millrace.stall.dedline", "1s");
+        assertTrue(refusal().contains("property millrace.stall.dedline; did you mean millrace.stall.deadline?"), refusal());
+        properties.clear();
+        overrides.put("NCCL_BUFSIZE", "1M");
+        assertTrue(refusal().contains("override NCCL_BUFSIZE; did you mean NCCL_BUFFSIZE?"), refusal());
+        overrides.clear();
+        overrides.put("COMPLETELY_DIFFERENT", "1M");
+        assertFalse(refusal().contains("did you mean"), refusal());
+    }
+
+    @Test
+    void unusableValuesAreRefusedAllAtOnceWithWhatIsAllowed() {
+        environment.put("NCCL_MAX_NCHANNELS", "65");
+        environment.put("MILLRACE_NET", "pigeon");
+        properties.setProperty("nccl.buffsize", "4097");
+        overrides.put("MILLRACE_STALL_DEADLINE", "30");
+        String message = refusal();
+        assertTrue(message.contains("environment NCCL_MAX_NCHANNELS=65 is not usable; allowed: a whole number from 1 to 64"), message);
+        assertTrue(message.contains("MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket"), message);
+        assertTrue(message.contains("property nccl.buffsize=4097 is not usable; allowed: a number of bytes from 32K to 1G, a multiple of 32K"), message);
+        assertTrue(message.contains("override MILLRACE_STALL_DEADLINE=30 is not usable; allowed: a time"), message);
+    }
+
+    @Test
+    void fewestChannelsMustNotExceedMost() {
+        environment.put("NCCL_MIN_NCHANNELS", "4");
+        environment.put("NCCL_MAX_NCHANNELS", "4");
+        load();
+        overrides.put("NCCL_MAX_NCHANNELS", "2");
+        assertTrue(refusal().contains("environment NCCL_MIN_NCHANNELS=4 is more than override NCCL_MAX_NCHANNELS=2"), refusal());
+    }
+
+    @Test
+    void secretsAreReadAndNotShown() {
+        assertEquals("", load().show(Settings.SECRET));
+        environment.put("MILLRACE_SECRET", "swordfish");
+        assertEquals("swordfish", load().get(Settings.SECRET));
+        assertFalse(load().show(Settings.SECRET).contains("swordfish"));
+        assertTrue(load().show(Settings.SECRET).contains("hidden"));
+    }
+
+    @Test
+    void showWritesValuesAsTheyAreRead() {
+        overrides.put("NCCL_BUFFSIZE", "8388608");
+        overrides.put("NCCL_MIN_NCHANNELS", "2");
+        assertEquals("8M", load().show(Settings.BUFFER_SIZE));
+        assertEquals("2", load().show(Settings.MIN_CHANNELS));
+        assertEquals("unset", load().show(Settings.MAX_CHANNELS));
+        assertEquals("30s", load().show(Settings.CONNECT_DEADLINE));
+    }
+}

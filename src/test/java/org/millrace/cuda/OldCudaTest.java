@@ -1,0 +1,28 @@
+package org.millrace.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.millrace.MillraceException;
+
+/** A runtime that is older than some of the functions that are bound. */
+@ExtendWith(OwnClassLoader.class)
+class OldCudaTest {
+
+    @Test
+    void whatIsTooNewFailsOnlyWhenItIsCalled() {
+        StubLibrary stub = StubLibrary.cudart("-DSTUB_OLD");
+        CudaRuntime cuda = CudaRuntime.load(stub.path().toString());
+        try (CudaStream stream = cuda.device(0).newStream()) {
+            assertTrue(stream.query());
+            stream.beginCapture();
+            CudaGraph graph = stream.endCapture();
+            String graphs = assertThrows(MillraceException.class, graph::instantiate).getMessage();
+            assertTrue(graphs.startsWith("cudaGraphInstantiateWithFlags is not in the loaded CUDA runtime 12.4"), graphs);
+        }
+        String modules = assertThrows(MillraceException.class, () -> CudaModule.load(cuda, new byte[1])).getMessage();
+        assertTrue(modules.contains("cudaLibraryLoadData") && modules.contains(stub.path().toString()) && modules.contains("12.8 and later"), modules);
+    }
+}

@@ -1,0 +1,108 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** The test's side of a stand-in: what it was called with, and what it shall answer. */
+@SuppressWarnings("restricted")
+public final class StubLibrary {
+
+    private static final int LOG_BYTES = 1 << 18;
+
+    private final Path path;
+    private final SymbolLookup symbols;
+    private final Set<String> everCalled = new TreeSet<>();
+
+    private StubLibrary(Path path) {
+        this.path = path;
+        this.symbols = SymbolLookup.libraryLookup(path, Arena.global());
+    }
+
+    public static StubLibrary nccl(String... flags) {
+        return new StubLibrary(NativeBuild.stub("nccl.c", "libnccl.so.2", flags));
+    }
+
+    public static StubLibrary cudart(String... flags) {
+        return new StubLibrary(NativeBuild.stub("cudart.c", "libcudart.so.12", flags));
+    }
+
+    public Path path() {
+        return path;
+    }
+
+    /** The calls since the last time, in order, without those that only ask for the current device or make it current. */
+    public List<String> calls() {
+        return allCalls().stream().filter(call -> !call.equals("cudaGetDevice") && !call.startsWith("cudaSetDevice ")).toList();
+    }
+
+    /** The calls since the last time, in order. */
+    public List<String> allCalls() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment buffer = arena.allocate(LOG_BYTES);
+            call("stub_take", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), buffer, (long) LOG_BYTES);
+            List<String> calls = buffer.getString(0).lines().map(String::strip).toList();
+            calls.forEach(line -> everCalled.add(line.split(" ")[0]));
+            return calls;
+        }
+    }
+
+    /** Names of all functions whose calls were taken so far. */
+    public Set<String> everCalled() {
+        return everCalled;
+    }
+
+    public void recordCalls(boolean on) {
+        call("stub_record_calls", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), on ? 1 : 0);
+    }
+
+    public void fail(String function, int code, int times) {
+        try (Arena arena = Arena.ofConfined()) {
+            call("stub_fail", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT), arena.allocateFrom(function), code,
+                    times);
+        }
+    }
+
+    /** Lets calls of a function hang until the communicator is aborted. */
+    public void block(String function) {
+        try (Arena arena = Arena.ofConfined()) {
+            call("stub_block", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS), arena.allocateFrom(function));
+        }
+    }
+
+    public void awaitBlocked() {
+        call("stub_await_blocked", FunctionDescriptor.ofVoid());
+    }
+
+    /** NCCL only: what the next queries for an asynchronous error report. */
+    public void async(int code, int times) {
+        call("stub_async", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT), code, times);
+    }
+
+    /** NCCL only: which release it says it is, and whose structs it reads. */
+    public void release(int version) {
+        call("stub_release", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), version);
+    }
+
+    /** CUDA only: the driver's version; 0 for none. */
+    public void driver(int version) {
+        call("stub_driver", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), version);
+    }
+
+    private void call(String name, FunctionDescriptor type, Object... arguments) {
+        try {
+            MethodHandle handle = Linker.nativeLinker().downcallHandle(symbols.find(name).orElseThrow(), type);
+            handle.invokeWithArguments(arguments);
+        } catch (Throwable failure) {
+            throw new AssertionError(failure);
+        }
+    }
+}

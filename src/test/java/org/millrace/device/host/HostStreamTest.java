@@ -1,0 +1,186 @@
+package org.millrace.device.host;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.millrace.MillraceException;
+
+/** Streams and events of the emulated device behave as CUDA's; the test is the device's thread. */
+class HostStreamTest {
+
+    private static final Duration NOW = Duration.ZERO;
+
+    private final HostDevice device = new HostDevice(0);
+    private final List<String> log = new ArrayList<>();
+
+    private void run() {
+        while (device.doWork() > 0) {
+            continue;
+        }
+    }
+
+    private HostKernel kernel(AtomicBoolean gate) {
+        return new HostKernel("gate", List.of(new HostBlock() {
+            @Override
+            public void begin() {
+                log.add("begin");
+            }
+
+            @Override
+            public int progress() {
+                return gate.get() ? 1 : 0;
+            }
+
+            @Override
+            public boolean done() {
+                return gate.get();
+            }
+
+            @Override
+            public String waitingFor() {
+                return "its gate";
+            }
+        }), () -> null, _ -> { }, Long.MAX_VALUE);
+    }
+
+    @Test
+    void functionsAreCalledInOrderAndWhatTheyThrowIsTheirs() {
+        HostStream stream = device.newStream();
+        List<Integer> called = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            int number = i;
+            stream.call(() -> {
+                called.add(number);
+                if (number == 50) {
+                    throw new IllegalStateException("a function that fails");
+                }
+            });
+        }
+        assertFalse(stream.query());
+        run();
+        assertTrue(stream.query());
+        assertEquals(java.util.stream.IntStream.range(0, 100).boxed().toList(), called);
+    }
+
+    @Test
+    void aStreamWaitsForTheMarkThatWasRecordedLastAtItsCall() {
+        HostStream first = device.newStream();
+        HostStream second = device.newStream();
+        HostEvent event = device.newEvent();
+        AtomicBoolean gate = new AtomicBoolean();
+        AtomicBoolean never = new AtomicBoolean();
+        assertTrue(event.query(), "an event that was never recorded counts as reached");
+        second.waitFor(event);
+        second.call(() -> log.add("not held up"));
+        device.launch(kernel(gate), first);
+        first.record(event);
+        second.waitFor(event);
+        second.call(() -> log.add("behind"));
+        device.launch(kernel(never), first);
+        first.record(event); // moves the event, and nobody who waits already
+        run();
+        assertFalse(event.query());
+        assertEquals(List.of("begin", "not held up"), log.stream().sorted().toList());
+        assertThrows(MillraceException.class, () -> event.synchronize(NOW));
+        gate.set(true);
+        run();
+        assertTrue(log.contains("behind"), "the second stream waits for the mark that was recorded later");
+        assertFalse(event.query(), "the event was moved behind work that goes on");
+        never.set(true);
+        run();
+        event.synchronize(NOW);
+    }
+
+    @Test
+    void whatFailedIsHeardBehindEventsToo() {
+        HostStream first = device.newStream();
+        HostStream second = device.newStream();
+        HostEvent event = device.newEvent();
+        HostEvent later = device.newEvent();
+        device.launch(new HostKernel("broken", List.of(), () -> new MillraceException("broken on purpose"), _ -> { }, Long.MAX_VALUE), first);
+        first.record(event);
+        first.call(() -> log.add("called behind a failure"));
+        second.waitFor(event);
+        second.call(() -> log.add("called behind a failure of another stream"));
+        second.record(later);
+        run();
+        for (HostEvent each : List.of(event, later)) {
+            MillraceException thrown = assertThrows(MillraceException.class, each::query);
+            assertTrue(thrown.getMessage().contains("broken on purpose"), thrown.getMessage());
+        }
+        assertThrows(MillraceException.class, first::query);
+        assertThrows(MillraceException.class, second::query);
+        assertEquals(List.of(), log);
+        first.call(() -> log.add("afterwards"));
+        run();
+        assertTrue(first.query(), "a failure that was told is over");
+    }
+
+    @Test
+    void timeBetweenMarks() {
+        HostStream stream = device.newStream();
+        HostEvent begin = device.newEvent();
+        HostEvent end = device.newEvent();
+        long[] spent = new long[1];
+        stream.record(begin);
+        stream.call(() -> {
+            long start = System.nanoTime();
+            while (System.nanoTime() - start < 1_000_000) {
+                Thread.onSpinWait();
+            }
+            spent[0] = System.nanoTime() - start;
+        });
+        assertThrows(MillraceException.class, () -> end.elapsedSince(begin));
+        stream.record(end);
+        assertThrows(MillraceException.class, () -> end.elapsedSince(begin));
+        run();
+        assertTrue(end.elapsedSince(begin).toNanos() >= 1_000_000, () -> end.elapsedSince(begin) + " for " + spent[0] + " ns");
+        assertTrue(begin.elapsedSince(end).isNegative());
+    }
+
+    /** Random streams that record and wait: what is behind a mark never runs before it. */
+    @Test
+    void randomWaitsKeepTheirOrder() {
+        for (long seed = 1; seed <= 50; seed++) {
+            Random random = new Random(seed);
+            HostStream[] streams = {device.newStream(), device.newStream(), device.newStream()};
+            HostEvent[] events = {device.newEvent(), device.newEvent()};
+            boolean[] ran = new boolean[400];
+            int[] recordedBehind = {-1, -1}; // the last operation of the stream that the event was recorded on
+            int[] lastOf = {-1, -1, -1};
+            int[] mustFollow = {-1, -1, -1};
+            String label = "seed " + seed;
+            for (int operation = 0; operation < ran.length; operation++) {
+                int s = random.nextInt(3);
+                int e = random.nextInt(2);
+                if (random.nextInt(3) == 0) {
+                    streams[s].record(events[e]);
+                    recordedBehind[e] = lastOf[s];
+                } else if (random.nextInt(2) == 0) {
+                    streams[s].waitFor(events[e]);
+                    mustFollow[s] = recordedBehind[e];
+                }
+                int number = operation;
+                int before = lastOf[s];
+                int awaited = mustFollow[s];
+                streams[s].call(() -> ran[number] = (before < 0 || ran[before]) && (awaited < 0 || ran[awaited]));
+                lastOf[s] = operation;
+                if (random.nextInt(4) == 0) {
+                    device.doWork();
+                }
+            }
+            run();
+            for (int operation = 0; operation < ran.length; operation++) {
+                assertTrue(ran[operation], label + ": operation " + operation + " ran too early");
+            }
+        }
+    }
+}

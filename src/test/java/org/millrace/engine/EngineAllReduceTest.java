@@ -1,0 +1,84 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's own tests' business; here the data must get there. */
+class EngineAllReduceTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    @TempDir
+    Path directory;
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, 1000, 1, 0", "2, 1, 1, 0", "2, 100003, 1, 0", "2, 1000003, 3, 0", "3, 77777, 2, 0", "4, 50001, 1, 0", "8, 10007, 1, 0", "5, 3, 2, 0",
+        "2, 300007, 1, 2147483644", "3, 300007, 2, 4294967292", "2, 300007, 2, 9223372036854775804"
+    })
+    void everyRankGetsTheSum(int ranks, int count, int channels, long firstStep) throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE", "256K");
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                for (boolean inPlace : new boolean[] {false, true}) {
+                    reduceAndCheck(communicator, stream, arena, count, inPlace);
+                }
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    private static void reduceAndCheck(Communicator communicator, Stream stream, Arena arena, int count, boolean inPlace) {
+        MemorySegment send = communicator.device().allocate(8L * count, arena);
+        MemorySegment receive = inPlace ? send : communicator.device().allocate(8L * count, arena);
+        for (int i = 0; i < count; i++) {
+            send.setAtIndex(ValueLayout.JAVA_LONG, i, value(communicator.rank(), i));
+        }
+        communicator.allReduce(send, receive, count, DataType.INT64, ReduceOp.SUM, stream);
+        stream.synchronize(PATIENCE);
+        for (int i = 0; i < count; i++) {
+            long expected = 0;
+            for (int rank = 0; rank < communicator.size(); rank++) {
+                expected += value(rank, i);
+            }
+            assertEquals(expected, receive.getAtIndex(ValueLayout.JAVA_LONG, i), "element " + i + " on rank " + communicator.rank());
+        }
+    }
+
+    private static long value(int rank, int index) {
+        return (rank + 1) * 0x9E3779B97F4A7C15L + index * 31L;
+    }
+
+    @Test
+    void operationsOfOneStreamRunInOrderWithoutWaitingInBetween() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 3, EngineGroup.settings(), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment data = communicator.device().allocate(8 * 1000, arena);
+                data.fill((byte) 0);
+                data.set(ValueLayout.JAVA_LONG, 0, 1);
+                for (int i = 0; i < 20; i++) {
+                    communicator.allReduce(data, data, 1000, DataType.INT64, ReduceOp.SUM, stream);
+                }
+                stream.synchronize(PATIENCE);
+                assertEquals(3486784401L, data.get(ValueLayout.JAVA_LONG, 0), "3 to the 20th");
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+}

@@ -1,0 +1,80 @@
+package org.millrace.engine;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.millrace.Communicator;
+
+/** Ranks of one group as threads of this process. */
+final class EngineGroup {
+
+    /** No test waits longer for anything: a hang is a failure, not a timeout of the build. */
+    static final long PATIENCE_SECONDS = 60;
+
+    /** What one rank does. */
+    interface RankBody {
+        void run(Communicator communicator) throws Exception;
+    }
+
+    private EngineGroup() {
+    }
+
+    static Map<String, String> settings(String... pairs) {
+        Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_CONNECT_DEADLINE", "20s", "MILLRACE_STALL_DEADLINE", "20s"));
+        for (int i = 0; i < pairs.length; i += 2) {
+            settings.put(pairs[i], pairs[i + 1]);
+        }
+        return settings;
+    }
+
+    /** Runs a body on each rank; returns what each threw, null for a rank that ended well. */
+    static List<Throwable> run(Path directory, int ranks, Map<String, String> settings, RankBody body) throws InterruptedException {
+        return call(ranks, rank -> () -> {
+            try (Communicator communicator = join(directory, rank, ranks, settings)) {
+                body.run(communicator);
+            }
+            return null;
+        });
+    }
+
+    static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings) {
+        return new EngineProvider().join("file:" + directory.resolve("group"), rank, ranks, settings);
+    }
+
+    /** Runs one callable per rank, each on a thread of its own. */
+    static List<Throwable> call(int ranks, java.util.function.IntFunction<Callable<Void>> body) throws InterruptedException {
+        try (ExecutorService threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().name("test-rank-", 0).factory())) {
+            List<Future<Void>> futures = new ArrayList<>();
+            for (int rank = 0; rank < ranks; rank++) {
+                futures.add(threads.submit(body.apply(rank)));
+            }
+            List<Throwable> thrown = new ArrayList<>();
+            for (Future<Void> future : futures) {
+                try {
+                    future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+                    thrown.add(null);
+                } catch (ExecutionException e) {
+                    thrown.add(e.getCause());
+                } catch (TimeoutException e) {
+                    thrown.add(e);
+                    threads.shutdownNow();
+                }
+            }
+            return thrown;
+        }
+    }
+
+    /** Names of this library's threads that are alive. */
+    static List<String> threadsAlive() {
+        return Thread.getAllStackTraces().keySet().stream().map(Thread::getName).filter(name -> name.startsWith("millrace-")).sorted().toList();
+    }
+}

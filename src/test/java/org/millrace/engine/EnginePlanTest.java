@@ -1,0 +1,109 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.DataType;
+import org.millrace.Plan;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** Operations that are prepared once and launched many times. */
+class EnginePlanTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final int RANKS = 3;
+    private static final int LAUNCHES = 300;
+
+    @TempDir
+    Path directory;
+
+    /** With items in the kernel's arguments, and in memory of their own. */
+    @ParameterizedTest
+    @ValueSource(strings = {"4096", "0"})
+    void everyLaunchRunsAllOperations(String argumentBytes) throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_WORK_ARGS_BYTES", argumentBytes, "NCCL_WORK_FIFO_BYTES", "1K");
+        List<Throwable> thrown = EngineGroup.run(directory, RANKS, settings, communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+                int rank = communicator.rank();
+                MemorySegment sum = communicator.device().allocate(8, arena);
+                MemorySegment sent = communicator.device().allocate(8, arena);
+                MemorySegment received = communicator.device().allocate(8, arena);
+                MemorySegment own = communicator.device().allocate(8, arena);
+                Plan plan = communicator.plan(stream, () -> {
+                    communicator.allReduce(sum, sum, 1, DataType.INT64, ReduceOp.SUM, stream);
+                    communicator.send(sent, 1, DataType.INT64, (rank + 1) % RANKS, stream);
+                    communicator.receive(received, 1, DataType.INT64, (rank + RANKS - 1) % RANKS, stream);
+                });
+                for (int i = 0; i < LAUNCHES; i++) {
+                    long number = i;
+                    Stream on = i % 7 == 3 ? other : stream;
+                    on.call(() -> {
+                        sum.set(ValueLayout.JAVA_LONG, 0, rank + number);
+                        sent.set(ValueLayout.JAVA_LONG, 0, 1000 * rank + number);
+                        own.set(ValueLayout.JAVA_LONG, 0, rank);
+                    });
+                    plan.launch(on);
+                    communicator.allReduce(own, own, 1, DataType.INT64, ReduceOp.MAX, on);
+                    on.synchronize(PATIENCE);
+                    assertEquals(3 + 3 * number, sum.get(ValueLayout.JAVA_LONG, 0));
+                    assertEquals(1000 * ((rank + RANKS - 1) % RANKS) + number, received.get(ValueLayout.JAVA_LONG, 0));
+                    assertEquals(RANKS - 1, own.get(ValueLayout.JAVA_LONG, 0));
+                }
+                plan.launch(stream);
+                plan.close(); // the last launch may still be under way
+                plan.close();
+                System.gc();
+                stream.synchronize(PATIENCE);
+                IllegalStateException late = assertThrows(IllegalStateException.class, () -> plan.launch(stream));
+                assertTrue(late.getMessage().contains("the plan is closed"), late.getMessage());
+                communicator.allReduce(own, own, 1, DataType.INT64, ReduceOp.MAX, stream);
+                stream.synchronize(PATIENCE);
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void whatAPlanCannotBe() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+                MemorySegment word = communicator.device().allocate(8, arena);
+                word.set(ValueLayout.JAVA_LONG, 0, 21);
+                ReduceOp twice = new ReduceOp.PreMulSum(2);
+                Runnable operation = () -> communicator.allReduce(word, word, 1, DataType.INT64, twice, stream);
+                IllegalArgumentException elsewhere = assertThrows(IllegalArgumentException.class, () -> communicator.plan(other, operation));
+                assertTrue(elsewhere.getMessage().contains("must be on the stream that the plan is made with"), elsewhere.getMessage());
+                assertThrows(IllegalStateException.class, () -> communicator.group(() -> communicator.plan(stream, operation)));
+                IllegalCallerException own = assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, () -> {
+                    operation.run();
+                    throw new IllegalCallerException("the test's");
+                }));
+                assertEquals("the test's", own.getMessage());
+                try (Plan plan = communicator.plan(stream, operation)) {
+                    stream.synchronize(PATIENCE);
+                    assertEquals(21, word.get(ValueLayout.JAVA_LONG, 0), "something ran without a launch");
+                    IllegalStateException inGroup = assertThrows(IllegalStateException.class, () -> communicator.group(() -> plan.launch(stream)));
+                    assertTrue(inGroup.getMessage().contains("outside of groups"), inGroup.getMessage());
+                    plan.launch(stream);
+                    stream.synchronize(PATIENCE);
+                    assertEquals(42, word.get(ValueLayout.JAVA_LONG, 0));
+                }
+            }
+        });
+        assertNull(thrown.getFirst());
+    }
+}

@@ -1,0 +1,81 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** Operations over two rails: one that is cut changes no result, and both are the end of the communicator. */
+class EngineRailsTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final int COUNT = 300_000;
+    private static final int OPERATIONS = 8;
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() throws Exception {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+        try (var files = Files.list(directory)) {
+            assertEquals(List.of(), files.toList(), "files");
+        }
+    }
+
+    private static Map<String, String> settings(String fault) {
+        return EngineGroup.settings("MILLRACE_NET", "socket", "MILLRACE_SOCKET_ADDRESSES", "127.0.0.1,127.0.0.2", "MILLRACE_FAULT", fault);
+    }
+
+    private static void sums(Communicator communicator) {
+        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            MemorySegment from = communicator.device().allocate(8L * COUNT, arena);
+            MemorySegment to = communicator.device().allocate(8L * COUNT, arena);
+            for (int operation = 0; operation < OPERATIONS; operation++) {
+                for (int i = 0; i < COUNT; i++) {
+                    from.setAtIndex(ValueLayout.JAVA_LONG, i, (long) i * (communicator.rank() + 1) + operation);
+                }
+                communicator.allReduce(from, to, COUNT, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+                for (int i = 0; i < COUNT; i++) {
+                    assertEquals(3L * i + 2 * operation, to.getAtIndex(ValueLayout.JAVA_LONG, i), "element " + i + " of operation " + operation);
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1", "cut:frame=1,rail=0", "cut:frame=20,rail=1"})
+    void aRailThatIsCutChangesNoResult(String fault) throws Exception {
+        for (Throwable failure : EngineGroup.run(directory, 2, settings(fault), EngineRailsTest::sums)) {
+            assertNull(failure, () -> fault + ": " + failure);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1;cut:frame=12,rail=0|rail 0", "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1"})
+    void theLastRailIsTheConnectionAndEveryRankSaysSo(String faults, String last) throws Exception {
+        for (Throwable failure : EngineGroup.run(directory, 2, settings(faults), EngineRailsTest::sums)) {
+            assertNotNull(failure, faults);
+            assertTrue(failure.getMessage().contains("socket connection") && failure.getMessage().contains("connection lost (") && failure.getMessage().contains("on its last rail, " + last),
+                    failure.getMessage());
+        }
+    }
+}

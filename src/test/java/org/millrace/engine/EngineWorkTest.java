@@ -1,0 +1,227 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.MillraceException;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.WorkFifo;
+
+/** Operations whose work travels through the FIFO. */
+@Timeout(180)
+class EngineWorkTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final int FIFO = 1024;
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    /** No item fits into a kernel's arguments. */
+    private static Map<String, String> through(int fifoBytes, long first) {
+        return EngineGroup.settings("NCCL_WORK_FIFO_BYTES", "" + fifoBytes, "NCCL_WORK_ARGS_BYTES", "0", "MILLRACE_FIRST_WORK", "" + first, "NCCL_BUFFSIZE", "32K");
+    }
+
+    private static DeviceCommunicator device(Communicator communicator) {
+        return ((EngineCommunicator) communicator).deviceCommunicator();
+    }
+
+    private static MemorySegment words(Communicator communicator, Arena arena, long... values) {
+        MemorySegment words = communicator.device().allocate(8L * values.length, arena);
+        for (int i = 0; i < values.length; i++) {
+            words.setAtIndex(ValueLayout.JAVA_LONG, i, values[i]);
+        }
+        return words;
+    }
+
+    private static void sum(Communicator communicator, MemorySegment words, Stream stream) {
+        communicator.allReduce(words, words, words.byteSize() / 8, DataType.INT64, ReduceOp.SUM, stream);
+    }
+
+    /** Groups of more than a kernel can take, transfers with all peers among them, over a FIFO of less than a group. */
+    @ParameterizedTest
+    @ValueSource(longs = {0, 0x7fff_fff0L, 0xffff_ff00L})
+    void groupsThatAreLargerThanTheFifo(long first) throws Exception {
+        int ranks = 3;
+        int operations = 20;
+        int groups = 25;
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, through(FIFO, first), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream one = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+                int rank = communicator.rank();
+                for (int group = 0; group < groups; group++) {
+                    MemorySegment[] sums = new MemorySegment[operations];
+                    MemorySegment[] received = new MemorySegment[operations * ranks];
+                    communicator.group(() -> {
+                        for (int i = 0; i < operations; i++) {
+                            sums[i] = words(communicator, arena, rank, i);
+                            sum(communicator, sums[i], i % 5 == 4 ? other : one);
+                            for (int peer = 0; peer < ranks; peer++) {
+                                received[i * ranks + peer] = words(communicator, arena, -1);
+                                // what a rank hands to itself is on one stream
+                                Stream on = i % 3 == 2 ? other : one;
+                                communicator.send(words(communicator, arena, 100 * rank + 10 * peer + i), 1, DataType.INT64, peer, on);
+                                communicator.receive(received[i * ranks + peer], 1, DataType.INT64, peer, on);
+                            }
+                        }
+                    });
+                    one.synchronize(PATIENCE);
+                    other.synchronize(PATIENCE);
+                    for (int i = 0; i < operations; i++) {
+                        assertEquals(3, sums[i].get(ValueLayout.JAVA_LONG, 0));
+                        assertEquals(3L * i, sums[i].get(ValueLayout.JAVA_LONG, 8));
+                        for (int peer = 0; peer < ranks; peer++) {
+                            assertEquals(100 * peer + 10 * rank + i, received[i * ranks + peer].get(ValueLayout.JAVA_LONG, 0));
+                        }
+                    }
+                }
+                int travelled = device(communicator).fifo().produced() - (int) first;
+                assertTrue(travelled > 20 * FIFO, "only " + travelled + " bytes went through the FIFO");
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void anAbortWhileTheFifoIsFull() throws Exception {
+        CountDownLatch ended = new CountDownLatch(1);
+        List<Throwable> thrown = EngineGroup.run(directory, 2, through(FIFO, 0xffff_fe00L), communicator -> {
+            if (communicator.rank() == 1) {
+                assertTrue(ended.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                return;
+            }
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment data = words(communicator, arena, 1);
+                AtomicReference<Throwable> told = new AtomicReference<>();
+                Thread caller = Thread.ofPlatform().name("test-caller").start(() -> {
+                    try {
+                        while (true) {
+                            sum(communicator, data, stream);
+                        }
+                    } catch (MillraceException e) {
+                        told.set(e);
+                    }
+                });
+                WorkFifo fifo = device(communicator).fifo();
+                long deadline = System.nanoTime() + PATIENCE.toNanos();
+                while (caller.getState() != Thread.State.TIMED_WAITING && System.nanoTime() < deadline) {
+                    Thread.onSpinWait();
+                }
+                assertTrue(fifo.used() > FIFO * 3 / 4, "the FIFO is not full: " + fifo);
+                communicator.abort();
+                caller.join(PATIENCE);
+                assertNotNull(told.get(), "the caller still waits");
+                assertTrue(told.get().getMessage().contains("while it waited for room in the work FIFO") && told.get().getMessage().contains("rank 0 aborted the communicator"),
+                        told.get().getMessage());
+                assertEquals(0, fifo.used(), "left in the FIFO");
+            } finally {
+                ended.countDown();
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void theHostSeesWhatAKernelHasBegun() throws Exception {
+        CountDownLatch seen = new CountDownLatch(1);
+        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment data = words(communicator, arena, 1);
+                DeviceCommunicator device = device(communicator);
+                if (communicator.rank() == 1) {
+                    assertTrue(seen.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                }
+                sum(communicator, data, stream);
+                if (communicator.rank() == 0) {
+                    long deadline = System.nanoTime() + PATIENCE.toNanos();
+                    while (device.started(0, 1) < 0 && System.nanoTime() < deadline) {
+                        Thread.onSpinWait();
+                    }
+                    assertTrue(device.started(0, 1) > 0, "the kernel has not begun");
+                    assertEquals(-1, device.completed(0, 1), "complete without the other rank");
+                    seen.countDown();
+                }
+                stream.synchronize(PATIENCE);
+                assertTrue(device.completed(0, 1) >= device.started(0, 1));
+                assertEquals(-1, device.started(0, 2));
+            } finally {
+                seen.countDown();
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** {@code -Dmillrace.test.operations=1000000} for as many; the default is what a build has time for. */
+    @Test
+    void manySmallOperationsLeaveNothing() throws Exception {
+        int operations = Integer.getInteger("millrace.test.operations", 100_000);
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (Communicator communicator = EngineGroup.join(directory, rank, 2, through(4096, 0xffff_0000L)); Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream()) {
+                MemorySegment data = words(communicator, arena, 1);
+                long before = 0;
+                for (int i = 0; i < operations; i++) {
+                    communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.MAX, stream);
+                    if (i == operations / 10) {
+                        before = live(stream);
+                    }
+                }
+                long after = live(stream);
+                assertEquals(1, data.get(ValueLayout.JAVA_LONG, 0));
+                assertTrue(after - before < 8 << 20, "live bytes grew from " + before + " to " + after);
+                assertTrue(device(communicator).completed(0, operations) > 0, "the last operation was not seen");
+            }
+            return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    private static long live(Stream stream) {
+        stream.synchronize(PATIENCE);
+        System.gc();
+        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+    }
+
+    @Test
+    void aFunctionThatAStreamCallsCannotLaunch() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment data = words(communicator, arena, 1);
+                AtomicReference<Throwable> told = new AtomicReference<>();
+                stream.call(() -> told.set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
+                stream.synchronize(PATIENCE);
+                assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"), told.get().getMessage());
+                sum(communicator, data, stream);
+                stream.synchronize(PATIENCE);
+            }
+        });
+        assertNull(thrown.getFirst());
+    }
+}

@@ -1,0 +1,111 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.MillraceException;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** A rank is lost in the middle of any operation: every rank hears of it, nothing hangs, nothing is left behind. */
+class LostRankTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final int RANKS = 3;
+    private static final int LOST = 1;
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    private static void run(Communicator communicator, Operation operation, Runnable inBetween) {
+        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            for (int i = 0; i < 40; i++) {
+                new Call(operation, 30_000, ReduceOp.SUM, 1, false, i).new Running(communicator, stream, arena);
+                if (i == 20) {
+                    inBetween.run();
+                }
+            }
+            try {
+                stream.synchronize(PATIENCE);
+            } finally {
+                communicator.abort(); // before the memory goes
+            }
+        }
+    }
+
+    private static void assertAllFailed(List<Throwable> thrown) {
+        for (Throwable failure : thrown) {
+            assertNotNull(failure, "every rank should have failed: " + thrown);
+            assertTrue(failure instanceof MillraceException, String.valueOf(failure));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anAbortEndsEveryRank(Operation operation) throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_BUFFSIZE", "32K"), communicator -> run(communicator, operation, () -> {
+            if (communicator.rank() == LOST) {
+                communicator.abort();
+            }
+        }));
+        // whose part was over before cannot know
+        assertNotNull(thrown.get(LOST));
+        thrown.stream().filter(failure -> failure != null).forEach(failure -> assertTrue(
+                failure.getMessage().contains("rank 1 aborted") || failure.getMessage().contains("the communicator is closed"), failure.getMessage()));
+        assertTrue(thrown.stream().filter(failure -> failure != null).count() >= 2, thrown.toString());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aConnectionThatIsCutEndsEveryRank(Operation operation) throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K", "MILLRACE_NET", "socket");
+        Map<String, String> faulty = new HashMap<>(settings);
+        faulty.put("MILLRACE_FAULT", "cut:frame=9");
+        int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST; // who sends, whatever the root
+        List<Throwable> thrown = EngineGroup.call(RANKS, rank -> () -> {
+            try (Communicator communicator = EngineGroup.join(directory, rank, RANKS, rank == cutting ? faulty : settings)) {
+                run(communicator, operation, () -> { });
+            }
+            return null;
+        });
+        assertAllFailed(thrown);
+    }
+
+    @Test
+    void aPeerThatNeverReceivesIsNamed() throws Exception {
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_CONNECT_DEADLINE", "2s");
+        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                if (communicator.rank() == 0) {
+                    communicator.send(communicator.device().allocate(400, arena), 100, DataType.INT32, 1, stream);
+                    stream.synchronize(PATIENCE);
+                } else {
+                    communicator.allReduce(communicator.device().allocate(400, arena), communicator.device().allocate(400, arena), 100, DataType.INT32, ReduceOp.SUM, stream);
+                    stream.synchronize(PATIENCE);
+                }
+            }
+        });
+        assertAllFailed(thrown);
+        assertTrue(thrown.get(0).getMessage().contains("rank 0 -> rank 1, channel 0"), thrown.get(0).getMessage());
+    }
+}

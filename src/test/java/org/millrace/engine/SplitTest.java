@@ -1,0 +1,116 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.Communicator;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+class SplitTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    private static void use(Communicator communicator, Stream stream, int seed) {
+        try (Arena arena = Arena.ofShared()) {
+            List<Call.Running> running = new ArrayList<>();
+            for (Operation operation : Operation.values()) {
+                running.add(new Call(operation, 777, ReduceOp.SUM, 1 % communicator.size(), false, seed).new Running(communicator, stream, arena));
+            }
+            stream.synchronize(PATIENCE);
+            running.forEach(call -> assertNull(call.wrong()));
+        }
+    }
+
+    @Test
+    void rowsColumnsAndTheWholeWorkAtTheSameTimeOnOneStream() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 6, EngineGroup.settings(), whole -> {
+            int rank = whole.rank();
+            try (Communicator row = whole.split(rank / 3, 0).orElseThrow(); Communicator column = whole.split(rank % 3, -rank).orElseThrow();
+                    Stream stream = whole.device().newStream()) {
+                assertEquals(List.of(3, rank % 3, 2, 1 - rank / 3), List.of(row.size(), row.rank(), column.size(), column.rank()), "keys order the ranks");
+                assertSame(whole.device(), row.device());
+                for (int i = 0; i < 3; i++) {
+                    use(row, stream, i);
+                    use(whole, stream, i);
+                    use(column, stream, i);
+                }
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void whoWantsNoneGetsNoneAndOneAloneIsAGroup() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 3, EngineGroup.settings(), whole -> {
+            Optional<Communicator> part = whole.split(whole.rank() - 1, 0);
+            assertEquals(whole.rank() == 0, part.isEmpty());
+            try (Stream stream = whole.device().newStream()) {
+                part.ifPresent(alone -> {
+                    assertEquals(1, alone.size());
+                    use(alone, stream, 1);
+                    alone.close();
+                });
+                use(whole, stream, 2);
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void theNewOneOutlivesTheOldOneAndThreadsAreShared() throws Exception {
+        AtomicInteger most = new AtomicInteger();
+        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings("MILLRACE_THREADS", "1"), whole -> {
+            List<Communicator> parts = new ArrayList<>();
+            for (int i = 0; i < 5; i++) {
+                parts.add(whole.split(0, 0).orElseThrow());
+            }
+            most.accumulateAndGet((int) EngineGroup.threadsAlive().stream().filter(name -> !name.contains("control")).count(), Math::max);
+            Stream stream = whole.device().newStream();
+            whole.close();
+            for (Communicator part : parts) {
+                use(part, stream, 3);
+            }
+            stream.close();
+            parts.forEach(Communicator::close);
+        });
+        thrown.forEach(failure -> assertNull(failure));
+        assertTrue(most.get() <= 2, most + " polling threads for 6 communicators of 2 ranks");
+    }
+
+    @Test
+    void aPartThatIsAbortedLeavesTheWholeInOrder() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 4, EngineGroup.settings(), whole -> {
+            Communicator half = whole.split(whole.rank() % 2, 0).orElseThrow();
+            if (half.rank() == 0 && whole.rank() == 0) {
+                half.abort();
+            }
+            try (Stream stream = whole.device().newStream()) {
+                use(whole, stream, 4);
+            }
+            half.close();
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+}

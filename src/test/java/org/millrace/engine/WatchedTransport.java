@@ -1,0 +1,98 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.millrace.net.Listener;
+import org.millrace.net.MemoryRegion;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.NetTransport;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
+import org.millrace.transport.Verdict;
+
+/** NET over a {@link WatchedNetwork}, for tests that switch it on: only for their threads there is a file that names it as a service. */
+public final class WatchedTransport implements Transport {
+
+    private static final Queue<AutoCloseable> OPENED = new ConcurrentLinkedQueue<>();
+
+    private static volatile Path directory;
+    private static URLClassLoader services;
+    private static volatile boolean flushes;
+
+    private WatchedNetwork network;
+    private NetTransport transport;
+
+    /** For {@link java.util.ServiceLoader}. */
+    public WatchedTransport() {
+    }
+
+    /**
+     * Serves all communicators that this thread, and those that it starts, make from now on.
+     *
+     * @param place       of the shared memory
+     * @param needsFlush whether what arrives can be seen only after a flush
+     */
+    static void on(Path place, boolean needsFlush) {
+        flushes = needsFlush;
+        WatchedNetwork.reset();
+        directory = place;
+        services = new URLClassLoader(new URL[] {WatchedTransport.class.getResource("/watched/")}, WatchedTransport.class.getClassLoader());
+        Thread.currentThread().setContextClassLoader(services);
+    }
+
+    /** After all communicators were closed. */
+    static void off() throws Exception {
+        directory = null;
+        Thread.currentThread().setContextClassLoader(WatchedTransport.class.getClassLoader());
+        if (services != null) {
+            services.close();
+            services = null;
+        }
+        for (AutoCloseable each = OPENED.poll(); each != null; each = OPENED.poll()) {
+            each.close();
+        }
+    }
+
+    @Override
+    public String name() {
+        return "WATCHED";
+    }
+
+    @Override
+    public Verdict offer() {
+        if (directory == null) {
+            return Verdict.no("no test watches");
+        }
+        network = new WatchedNetwork(directory, flushes);
+        Listener here = network.listen();
+        transport = new NetTransport(network, here);
+        OPENED.add(here);
+        OPENED.add(network);
+        return Verdict.yes("");
+    }
+
+    @Override
+    public Verdict canConnect(PeerInfo here, PeerInfo there) {
+        return Verdict.yes("");
+    }
+
+    @Override
+    public TransportEnd send(EndRequest request) {
+        return transport.send(request);
+    }
+
+    @Override
+    public TransportEnd receive(EndRequest request) {
+        return transport.receive(request);
+    }
+
+    @Override
+    public MemoryRegion register(MemorySegment memory) {
+        return network == null ? null : network.registerOfUser(memory);
+    }
+}

@@ -1,0 +1,140 @@
+package org.millrace.ffi;
+
+import java.io.IOException;
+import java.lang.foreign.GroupLayout;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+
+/**
+ * What jextract generated for one header, found by looking at the classes themselves: nothing here lists names.
+ *
+ * @param header the header, relative to {@code headers/}
+ * @param symbols the class that holds the header's functions and constants
+ * @param types the package's other classes: structs, unions, typedefs, function pointers
+ */
+record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
+    private static final Path ARGUMENT_FILES = Path.of("jextract");
+
+    /** One element for each argument file in {@code jextract/}. */
+    static List<Bindings> all() throws IOException, ReflectiveOperationException, URISyntaxException {
+        List<Bindings> all = new ArrayList<>();
+        for (Path file : listed(ARGUMENT_FILES, ".args")) {
+            all.add(of(Files.readString(file).strip().split("\\s+")));
+        }
+        return all;
+    }
+
+    private static Bindings of(String[] arguments)
+            throws IOException, ReflectiveOperationException, URISyntaxException {
+        List<String> words = List.of(arguments);
+        String targetPackage = words.get(words.indexOf("--target-package") + 1);
+        String symbolsName = words.get(words.indexOf("--header-class-name") + 1);
+        Class<?> symbols = Class.forName(targetPackage + "." + symbolsName);
+        Path classes = Path.of(symbols.getProtectionDomain().getCodeSource().getLocation().toURI());
+        List<Class<?>> types = new ArrayList<>();
+        for (Path file : listed(classes.resolve(targetPackage.replace('.', '/')), ".class")) {
+            String name = file.getFileName().toString().replace(".class", "");
+            if (!name.contains("$") && !name.equals(symbolsName)) {
+                types.add(Class.forName(targetPackage + "." + name));
+            }
+        }
+        return new Bindings(words.getLast().replaceFirst("^headers/", ""), symbols, types);
+    }
+
+    private static List<Path> listed(Path directory, String ending) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.filter(file -> file.toString().endsWith(ending)).sorted().toList();
+        }
+    }
+
+    /** Structs, unions and other names of them. */
+    SortedMap<String, GroupLayout> groups() throws ReflectiveOperationException {
+        SortedMap<String, GroupLayout> groups = new TreeMap<>();
+        for (Class<?> type : types) {
+            if (isFunctionPointer(type)) {
+                continue;
+            }
+            groups.put(type.getSimpleName(), (GroupLayout) type.getMethod("layout").invoke(null));
+        }
+        return groups;
+    }
+
+    /** Enumerators and macros: Byte, Short, Integer, Long, Float or Double, whichever the generated method returns. */
+    SortedMap<String, Number> constants() throws ReflectiveOperationException {
+        SortedMap<String, Number> constants = new TreeMap<>();
+        for (Method method : symbols.getMethods()) {
+            boolean constant = Modifier.isStatic(method.getModifiers())
+                    && method.getParameterCount() == 0
+                    && !method.getName().contains("$")
+                    && !functions().containsKey(method.getName());
+            if (constant) {
+                constants.put(method.getName(), (Number) method.invoke(null));
+            }
+        }
+        return constants;
+    }
+
+    /** Name to number of parameters. */
+    SortedMap<String, Integer> functions() {
+        SortedMap<String, Integer> functions = new TreeMap<>();
+        for (Method method : symbols.getMethods()) {
+            try {
+                symbols.getMethod(method.getName() + "$descriptor");
+                functions.put(method.getName(), method.getParameterCount());
+            } catch (NoSuchMethodException notAFunction) {
+                continue;
+            }
+        }
+        return functions;
+    }
+
+    /** Name ("type", or "struct.field") to number of parameters. */
+    SortedMap<String, Integer> functionPointers() throws ReflectiveOperationException {
+        SortedMap<String, Integer> pointers = new TreeMap<>();
+        for (Class<?> type : types) {
+            if (isFunctionPointer(type)) {
+                pointers.put(type.getSimpleName(), parameters(type));
+            }
+            for (Class<?> nested : type.getDeclaredClasses()) {
+                if (isFunctionPointer(nested)) {
+                    pointers.put(type.getSimpleName() + "." + nested.getSimpleName(), parameters(nested));
+                }
+            }
+        }
+        return pointers;
+    }
+
+    /** Typedefs of pointers and of primitive types. */
+    SortedMap<String, ValueLayout> scalarTypes() throws ReflectiveOperationException {
+        SortedMap<String, ValueLayout> scalars = new TreeMap<>();
+        for (Field field : symbols.getFields()) {
+            if (field.getDeclaringClass() == symbols) {
+                scalars.put(field.getName(), (ValueLayout) field.get(null));
+            }
+        }
+        return scalars;
+    }
+
+    private static boolean isFunctionPointer(Class<?> type) {
+        return Stream.of(type.getDeclaredClasses()).anyMatch(nested -> nested.getSimpleName().equals("Function"));
+    }
+
+    private static int parameters(Class<?> functionPointer) {
+        for (Class<?> nested : functionPointer.getDeclaredClasses()) {
+            if (nested.getSimpleName().equals("Function")) {
+                return nested.getMethods()[0].getParameterCount();
+            }
+        }
+        throw new AssertionError(functionPointer + " has no interface Function");
+    }
+}

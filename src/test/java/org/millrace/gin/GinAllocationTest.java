@@ -1,0 +1,76 @@
+package org.millrace.gin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinOp;
+
+/** An agent's allocated bytes stay where they are over a million descriptors. */
+class GinAllocationTest {
+
+    private static final int DESCRIPTORS = 1_000_000;
+
+    @ParameterizedTest
+    @EnumSource(GinDescriptorFormat.class)
+    void aMillionDescriptorsAllocateNothing(GinDescriptorFormat format) {
+        aMillionDescriptors(format, false);
+    }
+
+    @Test
+    void norDoTheyThroughAStagingRing() {
+        aMillionDescriptors(GinDescriptorFormat.V30, true);
+    }
+
+    private static void aMillionDescriptors(GinDescriptorFormat format, boolean staged) {
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        assertTrue(threads.isThreadAllocatedMemoryEnabled(), "this JVM does not count allocated bytes");
+        try (GinPair pair = new GinPair(GinOptions.defaults(), null)) {
+            if (staged) {
+                pair.stage(1 << 21, 0);
+            }
+            pair.serve();
+            GinPair.Context[] contexts = new GinPair.Context[2];
+            for (int rank = 0; rank < 2; rank++) {
+                MemorySegment memory = pair.arena.allocate(4096, 64);
+                pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), memory));
+                contexts[rank] = new GinPair.Context(pair.arena, 0, format, 16, 4, -1000);
+                pair.communicators[rank].add(contexts[rank].agentSide);
+            }
+            run(pair, contexts[0], format);
+            long before = threads.getCurrentThreadAllocatedBytes();
+            run(pair, contexts[0], format);
+            long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+            pair.throwIfFailed();
+            assertEquals(DESCRIPTORS, contexts[1].signals.acquire(1), "half of them went to rank 1, twice");
+            assertEquals(0, allocated, "bytes allocated over " + DESCRIPTORS + " descriptors");
+        }
+    }
+
+    private static void run(GinPair pair, GinPair.Context context, GinDescriptorFormat format) {
+        for (int i = 0; i < DESCRIPTORS; i++) {
+            int peer = i & 1;
+            int inline = (i >> 1 & 1) == 0 ? 0 : GinOp.INLINE;
+            format.begin(context.words, GinOp.PUT | inline | GinOp.SIGNAL_INC | (inline == 0 ? GinOp.COUNTER : 0), inline == 0 ? 24 : 8);
+            if (inline == 0) {
+                format.source(context.words, 1, 8);
+            } else {
+                format.inline(context.words, i);
+            }
+            format.target(context.words, 1, 64);
+            format.completion(context.words, 2, 1, 1);
+            while (!context.hasRoom(peer)) {
+                pair.work();
+            }
+            context.post(peer);
+        }
+        while (context.cis.acquire(0) != context.pis[0] || context.cis.acquire(1) != context.pis[1] || pair.work() > 0) {
+            pair.work();
+        }
+    }
+}

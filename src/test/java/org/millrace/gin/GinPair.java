@@ -1,0 +1,102 @@
+package org.millrace.gin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.random.RandomGenerator;
+import org.millrace.abi.GinCells;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinIndices;
+import org.millrace.abi.GinQueueMemory;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.proxy.MemoryFrames;
+
+/** Two ranks in one thread: the test runs their agents, and frames take as many passes as a random says. */
+final class GinPair implements AutoCloseable {
+
+    /** A context with the device's end of its queues. */
+    static final class Context {
+        final GinContext agentSide;
+        final GinQueueMemory queues;
+        final GinIndices cis;
+        final GinCells counters;
+        final GinCells signals;
+        final int[] pis;
+        final long[] words = new long[GinDescriptorFormat.MAX_WORDS];
+
+        Context(Arena arena, int number, GinDescriptorFormat format, int queueSize, int cells, int first) {
+            MemorySegment cisBytes = arena.allocate(8, 64);
+            MemorySegment counterBytes = arena.allocate(8L * cells, 64);
+            MemorySegment signalBytes = arena.allocate(8L * cells, 64);
+            queues = GinQueueMemory.of(arena.allocate(GinQueueMemory.bytes(format, 2, queueSize), 64), format, 2, queueSize);
+            cis = GinIndices.of(cisBytes, 2);
+            pis = new int[] {first, first};
+            cis.release(0, first);
+            cis.release(1, first);
+            counters = GinCells.of(counterBytes);
+            signals = GinCells.of(signalBytes);
+            agentSide = new GinContext(number, queues, cisBytes, counterBytes, signalBytes, 2);
+        }
+
+        boolean hasRoom(int peer) {
+            return pis[peer] - cis.acquire(peer) < queues.queueSize();
+        }
+
+        /** Posts {@link #words}; returns its index. */
+        int post(int peer) {
+            queues.storeOpaque(queues.at(peer, pis[peer]), words);
+            return pis[peer]++;
+        }
+    }
+
+    final Arena arena = Arena.ofConfined();
+    final MemoryFrames forth;
+    final MemoryFrames back;
+    final GinCommunicator[] communicators = new GinCommunicator[2];
+    final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
+
+    GinPair(GinOptions options, RandomGenerator random) {
+        forth = new MemoryFrames(random);
+        back = new MemoryFrames(random);
+        communicators[0] = new GinCommunicator(0, new FrameSender[] {null, forth.sender()}, new FrameReceiver[] {null, back.receiver()}, options,
+                failure -> { });
+        communicators[1] = new GinCommunicator(1, new FrameSender[] {back.sender(), null}, new FrameReceiver[] {forth.receiver(), null}, options,
+                failure -> { });
+    }
+
+    /** Has the agents serve both. */
+    void serve() {
+        for (int rank = 0; rank < 2; rank++) {
+            agents[rank].add(communicators[rank]);
+        }
+    }
+
+    /** Before {@link #serve}. Stages what rank 0 and rank 1 send each other in rings of their own, whose positions begin where told. */
+    StagingRing[] stage(long capacity, long first) {
+        StagingRing[] rings = new StagingRing[2];
+        for (int from = 0; from < 2; from++) {
+            MemorySegment memory = arena.allocate(StagingRing.bytes(capacity), 64);
+            memory.set(ValueLayout.JAVA_LONG, 0, first);
+            rings[from] = new StagingRing(memory, memory.address());
+            int to = 1 - from;
+            communicators[to].stageIn(from, rings[from]);
+            communicators[from].stageOut(to, new StagingRing(memory, memory.address()));
+        }
+        return rings;
+    }
+
+    int work() {
+        return agents[0].doWork() + agents[1].doWork();
+    }
+
+    void throwIfFailed() {
+        communicators[0].throwIfFailed();
+        communicators[1].throwIfFailed();
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}

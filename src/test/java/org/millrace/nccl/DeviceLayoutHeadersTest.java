@@ -1,0 +1,101 @@
+package org.millrace.nccl;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.GroupLayout;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.PaddingLayout;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.ffi.nccl.ncclDevCommRequirements_v28;
+import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
+
+/**
+ * Compares what kernels are given with the headers that they are compiled with, where someone has those: run with {@code -Dmillrace.nccl.headers=} and the include path
+ * on which nccl.h, nccl_device.h and cuda_runtime_api.h lie. One release's headers at a time.
+ */
+@EnabledIfSystemProperty(named = "millrace.nccl.headers", matches = ".+")
+class DeviceLayoutHeadersTest {
+
+    @Test
+    void sizesAndOffsetsAreTheirs(@TempDir Path directory) throws Exception {
+        List<Path> includes = Stream.of(System.getProperty("millrace.nccl.headers").split(File.pathSeparator)).map(Path::of).toList();
+        Assumptions.assumeTrue(includes.stream().anyMatch(path -> Files.exists(path.resolve("nccl_device.h"))), "no nccl_device.h on millrace.nccl.headers");
+        int version = Integer.parseInt(ask(directory, includes, List.of("NCCL_VERSION_CODE")).get("NCCL_VERSION_CODE"));
+        DeviceLayout layout = DeviceLayout.of(version, version);
+        TreeMap<String, Long> ours = new TreeMap<>();
+        ours.put("sizeof(ncclDevComm)", layout.bytes);
+        ours.put("alignof(ncclDevComm)", layout.type().byteAlignment());
+        ours.put("offsetof(ncclDevComm, rank)", layout.rankOffset);
+        ours.put("offsetof(ncclDevComm, nRanks)", layout.rankOffset + Integer.BYTES);
+        ours.put("sizeof(ncclDevCommRequirements)", requirementsBytes(layout, version));
+        GroupLayout requirements = layout == DeviceLayout.V28 ? ncclDevCommRequirements_v28.layout() : ncclDevCommRequirements_v30.layout();
+        String core = Files.readString(includes.stream().map(path -> path.resolve("nccl_device/core.h")).filter(Files::exists).findFirst().orElseThrow());
+        requirements.memberLayouts().stream().filter(member -> !(member instanceof PaddingLayout)).map(member -> member.name().orElseThrow())
+                .filter(core::contains)
+                .forEach(name -> ours.put("offsetof(ncclDevCommRequirements, " + name + ")", requirements.byteOffset(PathElement.groupElement(name))));
+        // where the number of contexts lies: only its first byte is set in a struct that is otherwise zero
+        MemorySegment struct = Arena.ofAuto().allocate(layout.type());
+        for (long at = 0; at < layout.bytes; at++) {
+            struct.fill((byte) 0).set(ValueLayout.JAVA_BYTE, at, (byte) 3);
+            if (layout.contexts(struct) == 3) {
+                ours.put("offsetof(ncclDevComm, ginContextCount)", at);
+            }
+        }
+        TreeMap<String, String> theirs = ask(directory, includes, List.copyOf(ours.keySet()));
+        TreeMap<String, String> expected = new TreeMap<>();
+        ours.forEach((name, value) -> expected.put(name, value.toString()));
+        assertEquals(expected, theirs);
+        System.out.println("NCCL " + NcclLibrary.versionText(version) + "'s device headers: " + theirs.size() + " facts agree");
+    }
+
+    private static long requirementsBytes(DeviceLayout layout, int version) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment written = layout.write(new NcclDeviceRequirements(0, 1, 0, 0), version, arena);
+            return layout == DeviceLayout.V28 ? written.byteSize() : ncclDevCommRequirements_v30.size(written);
+        }
+    }
+
+    /** The values of expressions, by the machine's C++ compiler. */
+    private static TreeMap<String, String> ask(Path directory, List<Path> includes, List<String> expressions) throws IOException, InterruptedException {
+        StringBuilder source = new StringBuilder("#include <nccl.h>\n#include <nccl_device.h>\n#include <cstdio>\n#include <cstddef>\nint main() {\n");
+        expressions.forEach(each -> source.append("  std::printf(\"%s=%ld\\n\", \"").append(each).append("\", (long)(").append(each).append("));\n"));
+        Path file = Files.writeString(directory.resolve("ask.cc"), source.append("}\n"));
+        Path program = directory.resolve("ask");
+        // DOCA's headers, which NCCL's backend for NICs includes, are seldom there
+        List<String> command = new ArrayList<>(List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=gnu++17", "-w", "-DNCCL_GIN_GDAKI_ENABLE=0"));
+        includes.forEach(include -> command.add("-I" + include));
+        command.addAll(List.of("-o", program.toString(), file.toString()));
+        run(directory, command);
+        TreeMap<String, String> answers = new TreeMap<>();
+        run(directory, List.of(program.toString())).lines().forEach(line -> answers.put(line.substring(0, line.indexOf('=')), line.substring(line.indexOf('=') + 1)));
+        return answers;
+    }
+
+    private static String run(Path directory, List<String> command) throws IOException, InterruptedException {
+        Path log = directory.resolve("log");
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+        try {
+            assertTrue(process.waitFor(120, TimeUnit.SECONDS), command.getFirst() + " is still running after 120 s");
+        } finally {
+            process.destroyForcibly();
+        }
+        assertEquals(0, process.exitValue(), Files.readString(log));
+        return Files.readString(log);
+    }
+}

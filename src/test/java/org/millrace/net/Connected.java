@@ -1,0 +1,73 @@
+package org.millrace.net;
+
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+
+/** Both ends of a connection within one process. */
+public record Connected(Listener listener, FrameSender sender, FrameReceiver receiver) implements AutoCloseable {
+
+    private static final AtomicLong KEYS = new AtomicLong();
+
+    /** Makes a connection from one network to another (or the same). */
+    public static Connected make(Network from, Network to) {
+        return make(from, to.listen(), newKey());
+    }
+
+    public static Connected make(Network from, Listener listener, ConnectionKey key) {
+        Pending<FrameReceiver> accepting = listener.expect(key);
+        Pending<FrameSender> connecting = from.connect(listener.address(), key);
+        FrameSender sender = null;
+        FrameReceiver receiver = null;
+        while (sender == null || receiver == null) {
+            sender = sender == null ? connecting.poll() : sender;
+            receiver = receiver == null ? accepting.poll() : receiver;
+            Thread.onSpinWait();
+        }
+        return new Connected(listener, sender, receiver);
+    }
+
+    public static ConnectionKey newKey() {
+        return new ConnectionKey(KEYS.incrementAndGet(), 42);
+    }
+
+    /** Drives both ends until something holds; the test's own timeout bounds it. */
+    public void until(BooleanSupplier holds) {
+        while (!holds.getAsBoolean()) {
+            sender.progress();
+            receiver.progress();
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Drives both ends until a header shows. */
+    public FrameHeader nextHeader() {
+        while (true) {
+            sender.progress();
+            receiver.progress();
+            FrameHeader header = receiver.poll();
+            if (header != null) {
+                return header;
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Polls something until it throws, and returns what it threw. */
+    public static ConnectionException failureOf(Runnable call) {
+        while (true) {
+            try {
+                call.run();
+            } catch (ConnectionException e) {
+                return e;
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    @Override
+    public void close() {
+        sender.close();
+        receiver.close();
+        listener.close();
+    }
+}

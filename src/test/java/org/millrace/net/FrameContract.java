@@ -1,0 +1,271 @@
+package org.millrace.net;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
+import java.util.concurrent.CompletableFuture;
+
+import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** What every network must do with frames. */
+abstract class FrameContract extends NetworkFixture {
+
+    private static final int SLOTS = 24;
+    private static final int SLOT_BYTES = (3 << 20) + 64;
+
+    @Test
+    void framesArriveInOrderWithTheirWords() {
+        MemoryRegion out = memory(4096);
+        MemoryRegion in = memory(4096);
+        try (Connected ends = Connected.make(network, network)) {
+            for (int i = 0; i < 4; i++) {
+                out.segment().set(ValueLayout.JAVA_INT, i * 4, 1000 + i);
+                assertTrue(ends.sender().offer(header(4, i, -i, Long.MIN_VALUE, Long.MAX_VALUE, 4, 5), out, i * 4));
+            }
+            for (int i = 0; i < 4; i++) {
+                FrameHeader header = ends.nextHeader();
+                assertEquals(4, header.payloadBytes());
+                assertArrayEquals(new long[] {i, -i, Long.MIN_VALUE, Long.MAX_VALUE, 4, 5},
+                        new long[] {header.word(0), header.word(1), header.word(2), header.word(3), header.word(4), header.word(5)});
+                ends.receiver().accept(in, 100 + i * 4);
+            }
+            ends.until(() -> ends.receiver().framesCompleted() == 4 && ends.sender().framesCompleted() == 4);
+            for (int i = 0; i < 4; i++) {
+                assertEquals(1000 + i, in.segment().get(ValueLayout.JAVA_INT, 100 + i * 4));
+            }
+            assertNull(ends.receiver().poll());
+        }
+    }
+
+    @Test
+    void anEmptyPayloadNeedsNoMemory() {
+        try (Connected ends = Connected.make(network, network)) {
+            assertTrue(ends.sender().offer(header(0, 7), null, 0));
+            assertEquals(7, ends.nextHeader().word(0));
+            ends.receiver().accept(null, 0);
+            ends.until(() -> ends.receiver().framesCompleted() == 1 && ends.sender().framesCompleted() == 1);
+        }
+    }
+
+    @Test
+    void theHeaderIsCopiedWhenAFrameIsOffered() {
+        try (Connected ends = Connected.make(network, network)) {
+            FrameHeader header = header(0, 1);
+            ends.sender().offer(header, null, 0);
+            header.word(0, 2);
+            assertEquals(1, ends.nextHeader().word(0));
+        }
+    }
+
+    @Test
+    void aHeaderIsShownUntilItIsAccepted() {
+        try (Connected ends = Connected.make(network, network)) {
+            ends.sender().offer(header(0, 1), null, 0);
+            ends.sender().offer(header(0, 2), null, 0);
+            FrameHeader first = ends.nextHeader();
+            assertEquals(first, ends.nextHeader());
+            assertEquals(1, ends.nextHeader().word(0));
+            ends.receiver().accept(null, 0);
+            assertEquals(2, ends.nextHeader().word(0));
+        }
+    }
+
+    @Test
+    void acceptWithoutAHeaderIsAnError() {
+        try (Connected ends = Connected.make(network, network)) {
+            assertThrows(IllegalStateException.class, () -> ends.receiver().accept(null, 0));
+        }
+    }
+
+    @Test
+    void aDestinationOutOfRangeIsRefusedBeforeAnythingIsWritten() {
+        MemoryRegion out = memory(1 << 20);
+        MemoryRegion in = memory(1 << 20);
+        MemorySegment untouched = in.segment();
+        untouched.fill((byte) 1);
+        for (int bytes : new int[] {100, 20_000, 300_000}) {
+            try (Connected ends = Connected.make(network, network)) {
+                ends.sender().offer(header(bytes), out, 0);
+                ends.nextHeader();
+                for (long offset : new long[] {-1, (1 << 20) - bytes + 1, 1 << 20, Long.MAX_VALUE, Long.MIN_VALUE}) {
+                    assertThrows(IndexOutOfBoundsException.class, () -> ends.receiver().accept(in, offset), "offset " + offset);
+                }
+                assertThrows(IllegalArgumentException.class, () -> ends.receiver().accept(null, 0));
+                ends.receiver().progress();
+                for (long i = 0; i < untouched.byteSize(); i++) {
+                    assertEquals(1, untouched.get(ValueLayout.JAVA_BYTE, i));
+                }
+                // The frame still has no destination, and can have one.
+                ends.receiver().accept(in, (1 << 20) - bytes);
+                ends.until(() -> ends.receiver().framesCompleted() == 1);
+                untouched.fill((byte) 1);
+            }
+        }
+    }
+
+    @Test
+    void aPayloadOutOfRangeIsRefused() {
+        MemoryRegion out = memory(1000);
+        try (Connected ends = Connected.make(network, network)) {
+            assertThrows(IndexOutOfBoundsException.class, () -> ends.sender().offer(header(1001), out, 0));
+            assertThrows(IndexOutOfBoundsException.class, () -> ends.sender().offer(header(1), out, 1000));
+            assertThrows(IndexOutOfBoundsException.class, () -> ends.sender().offer(header(1), out, -1));
+            assertThrows(IllegalArgumentException.class, () -> ends.sender().offer(header(-1), out, 0));
+            assertThrows(IllegalArgumentException.class, () -> ends.sender().offer(header(1), null, 0));
+            ends.sender().offer(header(0, 5), null, 0);
+            assertEquals(5, ends.nextHeader().word(0));
+        }
+    }
+
+    @Test
+    void aClosedRegionAndMemoryOnTheHeapAreRefused() {
+        MemoryRegion out = memory(1000);
+        out.close();
+        out.close();
+        try (Connected ends = Connected.make(network, network)) {
+            assertThrows(IllegalStateException.class, () -> ends.sender().offer(header(1), out, 0));
+        }
+        assertThrows(IllegalArgumentException.class, () -> network.register(MemorySegment.ofArray(new byte[10])));
+    }
+
+    @Test
+    void aFullConnectionRefusesFramesUntilItMoves() {
+        MemoryRegion memory = memory(2 << 20);
+        try (Connected ends = Connected.make(network, network)) {
+            long offered = 0;
+            while (ends.sender().offer(header(1 << 20, offered), memory, 0)) {
+                offered++;
+                ends.sender().progress();
+                assertTrue(offered < 100_000, "a connection that nobody reads takes no end of frames");
+            }
+            for (long i = 0; i <= offered; i++) {
+                assertEquals(i, ends.nextHeader().word(0));
+                ends.receiver().accept(memory, 1 << 20);
+                if (i == 0) {
+                    long last = offered;
+                    ends.until(() -> ends.sender().offer(header(1 << 20, last), memory, 0));
+                }
+            }
+            long all = offered + 1;
+            ends.until(() -> ends.receiver().framesCompleted() == all && ends.sender().framesCompleted() == all);
+        }
+    }
+
+    @Test
+    void randomFramesInOneThread() {
+        long seed = 20_260_801;
+        long frames = 3_000;
+        try (Connected ends = Connected.make(network, network)) {
+            var sending = new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var receiving = new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            boolean sent = false;
+            boolean received = false;
+            while (!sent || !received) {
+                sent = sending.step();
+                received = receiving.step();
+            }
+        }
+    }
+
+    @Test
+    void randomFramesInTwoThreads() {
+        long seed = 4711;
+        long frames = 3_000;
+        try (Connected ends = Connected.make(network, network)) {
+            var sending = new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var receiving = new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            CompletableFuture<Void> sender = CompletableFuture.runAsync(() -> {
+                while (!sending.step()) {
+                    Thread.onSpinWait();
+                }
+            });
+            while (!receiving.step()) {
+                if (sender.isCompletedExceptionally()) {
+                    sender.join();
+                }
+                Thread.onSpinWait();
+            }
+            sender.join();
+        }
+    }
+
+    @Test
+    void oneRegionServesSeveralConnectionsInSeveralThreads() {
+        MemoryRegion out = memory((long) SLOTS * SLOT_BYTES);
+        try (Connected a = Connected.make(network, network); Connected b = Connected.make(network, network)) {
+            // The memory is only read: both senders send the same bytes at the same time.
+            MemoryRegion inA = memory(3 << 20);
+            MemoryRegion inB = memory(3 << 20);
+            for (long i = 0; i < out.segment().byteSize(); i += 8) {
+                out.segment().set(ValueLayout.JAVA_LONG, i, i * i);
+            }
+            CompletableFuture<Void> other = CompletableFuture.runAsync(() -> echoCheck(a, out, inA, 5));
+            echoCheck(b, out, inB, 11);
+            other.join();
+        }
+    }
+
+    private static void echoCheck(Connected ends, MemoryRegion out, MemoryRegion in, int seed) {
+        for (int i = 0; i < 200; i++) {
+            long offset = (long) i * 4096 * seed;
+            long bytes = 1 + (long) i * 15_000;
+            ends.sender().offer(header(bytes), out, offset);
+            ends.nextHeader();
+            ends.receiver().accept(in, 0);
+            long done = i + 1;
+            ends.until(() -> ends.receiver().framesCompleted() == done && ends.sender().framesCompleted() == done);
+            assertEquals(-1, MemorySegment.mismatch(out.segment(), offset, offset + bytes, in.segment(), 0, bytes));
+        }
+    }
+
+    @Test
+    void aMillionFramesAllocateNothing() {
+        var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        MemoryRegion out = memory(256 << 10);
+        MemoryRegion in = memory(256 << 10);
+        try (Connected ends = Connected.make(network, network)) {
+            long before;
+            int rounds = 0;
+            do { // what is not compiled yet allocates; how long that takes is the machine's affair
+                before = threads.getCurrentThreadAllocatedBytes();
+                exchange(ends, out, in, 100_000);
+            } while (threads.getCurrentThreadAllocatedBytes() - before > 4 << 10 && ++rounds < 20);
+            before = threads.getCurrentThreadAllocatedBytes();
+            exchange(ends, out, in, 1_000_000);
+            long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+            // What the compiler and the measurement itself leave on this thread; one object a frame would be 16 MB.
+            assertTrue(allocated < 64 << 10, () -> allocated + " bytes were allocated for 1,000,000 frames");
+        }
+    }
+
+    /** Mostly small frames, some that go straight from memory, some that are divided. */
+    private static void exchange(Connected ends, MemoryRegion out, MemoryRegion in, int frames) {
+        FrameHeader header = new FrameHeader();
+        long first = ends.receiver().framesCompleted();
+        int offered = 0;
+        int accepted = 0;
+        while (ends.receiver().framesCompleted() - first < frames) {
+            boolean refused = false;
+            if (offered < frames) {
+                header.payloadBytes(offered % 512 == 0 ? 200_000 : offered % 64 == 0 ? 20_000 : 64);
+                refused = !ends.sender().offer(header, out, offered % 1000);
+                offered += refused ? 0 : 1;
+            }
+            // Also when it is refused: an offer that is made again without progress in between may never be taken.
+            if (refused || (offered & 3) == 0 || offered == frames) {
+                ends.sender().progress();
+                ends.receiver().progress();
+                while (accepted < offered && ends.receiver().poll() != null) {
+                    ends.receiver().accept(in, accepted % 1000);
+                    accepted++;
+                }
+            }
+        }
+    }
+}

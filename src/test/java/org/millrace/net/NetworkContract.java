@@ -1,0 +1,188 @@
+package org.millrace.net;
+
+import java.lang.foreign.ValueLayout;
+
+import org.junit.jupiter.api.Test;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/**
+ * What every {@link Network} must do: with frames, and here with connections that are made, refused, closed and lost. A test of an implementation extends this and
+ * says how to make one.
+ */
+public abstract class NetworkContract extends FrameContract {
+
+    @Test
+    void connectionsOfOneListenerDoNotMix() {
+        Listener listener = network.listen();
+        try (Connected a = Connected.make(network, listener, Connected.newKey()); Connected b = Connected.make(network, listener, Connected.newKey())) {
+            a.sender().offer(header(0, 'a'), null, 0);
+            b.sender().offer(header(0, 'b'), null, 0);
+            assertEquals('b', b.nextHeader().word(0));
+            assertEquals('a', a.nextHeader().word(0));
+        }
+    }
+
+    @Test
+    void aPeerMayConnectBeforeItIsExpected() {
+        Listener listener = network.listen();
+        ConnectionKey first = Connected.newKey();
+        ConnectionKey second = Connected.newKey();
+        Pending<FrameSender> early = network.connect(listener.address(), second);
+        try (Connected other = Connected.make(network, listener, first)) {
+            for (int i = 0; i < 100; i++) {
+                assertNull(early.poll());
+            }
+            Pending<FrameReceiver> expected = listener.expect(second);
+            FrameReceiver receiver = null;
+            FrameSender sender = null;
+            while (receiver == null || sender == null) {
+                receiver = receiver == null ? expected.poll() : receiver;
+                sender = sender == null ? early.poll() : sender;
+            }
+            assertNotNull(other);
+        }
+    }
+
+    @Test
+    void aKeyIsExpectedOnce() {
+        try (Listener listener = network.listen()) {
+            ConnectionKey key = Connected.newKey();
+            listener.expect(key);
+            assertThrows(IllegalArgumentException.class, () -> listener.expect(key));
+        }
+    }
+
+    @Test
+    void twoListenersHaveTwoAddressesOfTheLengthThatIsAgreedOn() {
+        try (Listener a = network.listen(); Listener b = network.listen()) {
+            assertEquals(Listener.ADDRESS_BYTES, a.address().length);
+            assertNotEquals(java.util.HexFormat.of().formatHex(a.address()), java.util.HexFormat.of().formatHex(b.address()));
+        }
+    }
+
+    @Test
+    void bytesThatAreNoAddressAreRefused() {
+        assertThrows(ConnectionException.class, () -> network.connect(new byte[Listener.ADDRESS_BYTES], Connected.newKey()));
+        assertThrows(ConnectionException.class, () -> network.connect(new byte[3], Connected.newKey()));
+    }
+
+    @Test
+    void aSecretThatIsNotTheListenersIsRefused() {
+        try (Listener listener = network.listen(); Listener other = network.listen()) {
+            ConnectionKey key = Connected.newKey();
+            Pending<FrameReceiver> accepting = listener.expect(key);
+            byte[] address = listener.address();
+            byte[] stranger = other.address();
+            // Where the secret lies is the network's affair: whatever part of an address one replaces, it leads nowhere.
+            for (int i = 20; i < address.length; i++) {
+                address[i] ^= (byte) (address[i] ^ stranger[i]);
+            }
+            ConnectionException refusal = Connected.failureOf(() -> {
+                Pending<FrameSender> connecting = network.connect(address, key);
+                while (connecting.poll() == null) {
+                    assertNull(accepting.poll());
+                }
+            });
+            assertTrue(refusal.getMessage().contains("secret"), refusal.getMessage());
+        }
+    }
+
+    @Test
+    void whatTheSenderSentBeforeItClosedStillArrives() {
+        MemoryRegion out = memory(1 << 20);
+        MemoryRegion in = memory(2 << 20);
+        try (Connected ends = Connected.make(network, network)) {
+            out.segment().fill((byte) 7);
+            ends.sender().offer(header(300_000, 1), out, 0);
+            ends.sender().offer(header(30, 2), out, 0);
+            assertEquals(1, ends.nextHeader().word(0));
+            ends.receiver().accept(in, 0);
+            ends.until(() -> ends.sender().framesCompleted() == 2);
+            ends.sender().close();
+            while (ends.receiver().poll() == null) {
+                ends.receiver().progress();
+            }
+            assertEquals(2, ends.receiver().poll().word(0));
+            ends.receiver().accept(in, 1 << 20);
+            while (ends.receiver().framesCompleted() < 2) {
+                ends.receiver().progress();
+            }
+            assertEquals(7, in.segment().get(ValueLayout.JAVA_BYTE, 299_999));
+            assertEquals(7, in.segment().get(ValueLayout.JAVA_BYTE, (1 << 20) + 29));
+            assertInstanceOf(PeerClosedException.class, Connected.failureOf(ends.receiver()::poll));
+            assertInstanceOf(PeerClosedException.class, Connected.failureOf(ends.receiver()::progress));
+        }
+    }
+
+    @Test
+    void aSenderLearnsThatItsReceiverClosed() {
+        try (Connected ends = Connected.make(network, network)) {
+            ends.receiver().close();
+            ConnectionException end = Connected.failureOf(ends.sender()::progress);
+            assertInstanceOf(PeerClosedException.class, end);
+            assertTrue(end.getMessage().contains("closed by the peer"), end.getMessage());
+            assertThrows(PeerClosedException.class, () -> ends.sender().offer(header(0), null, 0));
+        }
+    }
+
+    @Test
+    void aSenderThatIsBusyLearnsThatItsReceiverClosed() {
+        MemoryRegion out = memory(1 << 20);
+        try (Connected ends = Connected.make(network, network)) {
+            ends.sender().offer(header(1 << 20), out, 0);
+            ends.sender().progress();
+            ends.receiver().close();
+            assertInstanceOf(PeerClosedException.class, Connected.failureOf(() -> {
+                ends.sender().offer(header(1 << 20), out, 0);
+                ends.sender().progress();
+            }));
+        }
+    }
+
+    @Test
+    void anAbortedSenderIsALostConnection() {
+        try (Connected ends = Connected.make(network, network)) {
+            ends.sender().abort();
+            ConnectionException end = Connected.failureOf(ends.receiver()::poll);
+            assertFalse(end instanceof PeerClosedException, end.getMessage());
+            assertTrue(end.getMessage().contains("lost"), end.getMessage());
+        }
+    }
+
+    @Test
+    void closingTwiceIsClosingOnceAndCallsAfterwardsSaySo() {
+        Connected ends = Connected.make(network, network);
+        ends.close();
+        ends.close();
+        ends.sender().abort();
+        assertTrue(assertThrows(ConnectionException.class, () -> ends.sender().offer(header(0), null, 0)).getMessage().contains("this side"));
+        assertThrows(ConnectionException.class, () -> ends.sender().progress());
+        assertThrows(ConnectionException.class, () -> ends.receiver().poll());
+        assertThrows(ConnectionException.class, () -> ends.receiver().progress());
+        assertThrows(ConnectionException.class, () -> ends.listener().expect(Connected.newKey()));
+        network.close();
+        network.close();
+        assertThrows(IllegalStateException.class, network::listen);
+    }
+
+    @Test
+    void closingTheListenerEndsWhatIsPendingAndNotWhatIsMade() {
+        Listener listener = network.listen();
+        Connected ends = Connected.make(network, listener, Connected.newKey());
+        Pending<FrameReceiver> pending = listener.expect(Connected.newKey());
+        assertNull(pending.poll());
+        listener.close();
+        assertThrows(ConnectionException.class, pending::poll);
+        ends.sender().offer(header(0, 9), null, 0);
+        assertEquals(9, ends.nextHeader().word(0));
+        ends.close();
+    }
+}

@@ -1,0 +1,103 @@
+package org.millrace.net.auto;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+import org.millrace.net.shm.ShmAddress;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Which network two processes get, by what they share. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class NetworkChoiceTest {
+
+    @TempDir
+    private Path oneDirectory;
+    @TempDir
+    private Path otherDirectory;
+
+    private static Network auto(Path directory) {
+        return NetworkChoice.AUTO.open(SocketOptions.defaults(), ShmOptions.defaults().withDirectory(directory));
+    }
+
+    private static String senderBetween(Network from, Listener listener, byte[] address) {
+        ConnectionKey key = Connected.newKey();
+        Pending<FrameReceiver> accepting = listener.expect(key);
+        Pending<FrameSender> connecting = from.connect(address, key);
+        FrameSender sender = null;
+        FrameReceiver receiver = null;
+        while (sender == null || receiver == null) {
+            sender = sender == null ? connecting.poll() : sender;
+            receiver = receiver == null ? accepting.poll() : receiver;
+        }
+        return sender.toString();
+    }
+
+    @Test
+    void processesThatShareADirectoryShareMemory() {
+        try (Network one = auto(oneDirectory); Network other = auto(oneDirectory); Listener listener = one.listen()) {
+            assertTrue(senderBetween(other, listener, listener.address()).startsWith("shared-memory"));
+        }
+    }
+
+    @Test
+    void containersOfOneHostWithDirectoriesOfTheirOwnUseTcp() {
+        try (Network one = auto(oneDirectory); Network other = auto(otherDirectory); Listener listener = one.listen()) {
+            assertTrue(senderBetween(other, listener, listener.address()).startsWith("socket"));
+        }
+    }
+
+    @Test
+    void processesOfTwoHostsUseTcp() {
+        try (Network one = auto(oneDirectory); Network other = auto(oneDirectory); Listener listener = one.listen()) {
+            byte[] address = listener.address();
+            ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN).putLong(52, ShmAddress.thisHost() + 1);
+            assertTrue(senderBetween(other, listener, address).startsWith("socket"));
+        }
+    }
+
+    @Test
+    void aListenerWhoseSocketWasDeletedIsReachedOverTcp() throws Exception {
+        try (Network one = auto(oneDirectory); Listener listener = one.listen(); Stream<Path> files = Files.list(oneDirectory)) {
+            Files.delete(files.findFirst().orElseThrow());
+            assertTrue(senderBetween(one, listener, listener.address()).startsWith("socket"));
+        }
+    }
+
+    @Test
+    void aForcedNetworkTakesItsOwnAddressesOnly() {
+        try (Network auto = auto(oneDirectory); Network shm = NetworkChoice.parse("SHM").open(SocketOptions.defaults(), ShmOptions.defaults());
+                Network socket = NetworkChoice.parse("socket").open(SocketOptions.defaults(), ShmOptions.defaults()); Listener automatic = auto.listen();
+                Listener overShm = shm.listen(); Listener overSocket = socket.listen()) {
+            assertEquals("auto shm socket", auto.name() + " " + shm.name() + " " + socket.name());
+            assertThrows(ConnectionException.class, () -> auto.connect(overShm.address(), Connected.newKey()));
+            assertThrows(ConnectionException.class, () -> auto.connect(overSocket.address(), Connected.newKey()));
+            assertThrows(ConnectionException.class, () -> shm.connect(automatic.address(), Connected.newKey()));
+            assertThrows(ConnectionException.class, () -> shm.connect(overSocket.address(), Connected.newKey()));
+        }
+    }
+
+    @Test
+    void anUnknownNameIsAnErrorThatListsTheKnownOnes() {
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> NetworkChoice.parse("infiniband")).getMessage().contains("auto, shm, socket"));
+    }
+}

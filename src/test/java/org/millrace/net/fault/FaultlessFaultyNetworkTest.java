@@ -1,0 +1,14 @@
+package org.millrace.net.fault;
+
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.SocketOptions;
+
+/** A fault that never comes changes nothing: the wrapped sender is as good as the sender. */
+class FaultlessFaultyNetworkTest extends NetworkContract {
+    @Override
+    protected Network newNetwork() {
+        return new FaultyNetwork(new SocketNetwork(SocketOptions.defaults()), Fault.parse("cut:frame=100000000"));
+    }
+}

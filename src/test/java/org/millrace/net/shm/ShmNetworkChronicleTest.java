@@ -1,0 +1,12 @@
+package org.millrace.net.shm;
+
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+
+/** Rings that are accessed with Chronicle Bytes. */
+class ShmNetworkChronicleTest extends NetworkContract {
+    @Override
+    protected Network newNetwork() {
+        return new ShmNetwork(ShmOptions.defaults().withAccess(RingAccess.CHRONICLE));
+    }
+}

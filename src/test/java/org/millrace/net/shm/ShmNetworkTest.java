@@ -1,0 +1,12 @@
+package org.millrace.net.shm;
+
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+
+/** As the defaults are. */
+class ShmNetworkTest extends NetworkContract {
+    @Override
+    protected Network newNetwork() {
+        return new ShmNetwork(ShmOptions.defaults());
+    }
+}

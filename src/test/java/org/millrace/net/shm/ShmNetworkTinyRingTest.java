@@ -1,0 +1,12 @@
+package org.millrace.net.shm;
+
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+
+/** A ring so short that many payloads are longer, and whose positions pass 2^63 soon. */
+class ShmNetworkTinyRingTest extends NetworkContract {
+    @Override
+    protected Network newNetwork() {
+        return new ShmNetwork(ShmOptions.defaults().withRing(64 << 10, 4 << 10), Long.MAX_VALUE - 63 - (1 << 20));
+    }
+}

@@ -1,0 +1,155 @@
+package org.millrace.net.shm;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.Collectors;
+
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+import org.millrace.net.Pending;
+
+/**
+ * A process that sends back every frame it gets, until its peer closes; and its other end, for tests. Frames go to it with one connection and come back with
+ * another. The process ends when its standard input does, so that none outlives a test.
+ */
+public final class ShmPeer implements AutoCloseable {
+
+    static final ConnectionKey TO_PEER = new ConnectionKey(1, 2);
+    static final ConnectionKey FROM_PEER = new ConnectionKey(3, 4);
+    private static final int MEMORY_BYTES = 8 << 20;
+
+    private final Process process;
+    private final Listener listener;
+    private final FrameSender sender;
+    private final FrameReceiver receiver;
+
+    /** Starts a peer and connects both ways. */
+    ShmPeer(ShmNetwork network, ShmOptions options) throws IOException {
+        process = start(options.directory(), options.ringBytes(), options.pieceBytes());
+        listener = network.listen();
+        process.outputWriter().append(HexFormat.of().formatHex(listener.address())).append('\n').flush();
+        Connected both = connect(network, listener, address(process), TO_PEER, FROM_PEER);
+        sender = both.sender();
+        receiver = both.receiver();
+    }
+
+    private static Process start(Path directory, int ring, int piece) throws IOException {
+        return new ProcessBuilder(List.of(ProcessHandle.current().info().command().orElseThrow(), "--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC",
+                "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPathWithoutChronicle(), ShmPeer.class.getName(), directory.toString(),
+                Integer.toString(ring), Integer.toString(piece))).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    }
+
+    /** The peer's side shows that rings need Chronicle Bytes only where they are chosen to be accessed with it. */
+    private static String classPathWithoutChronicle() {
+        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator)).filter(part -> !part.contains("openhft"))
+                .collect(Collectors.joining(File.pathSeparator));
+    }
+
+    private static byte[] address(Process process) throws IOException {
+        BufferedReader lines = process.inputReader();
+        while (true) {
+            String line = lines.readLine();
+            if (line == null) {
+                throw new IOException("the peer ended before it said its address: see its errors above");
+            }
+            if (line.startsWith("address ")) {
+                return HexFormat.of().parseHex(line.substring(8));
+            }
+        }
+    }
+
+    /** Makes one connection in each direction; both sides do this at the same time, so neither may wait for one of the two alone. */
+    private static Connected connect(ShmNetwork network, Listener listener, byte[] peer, ConnectionKey out, ConnectionKey in) {
+        Pending<FrameReceiver> accepting = listener.expect(in);
+        Pending<FrameSender> connecting = network.connect(peer, out);
+        FrameSender sender = null;
+        FrameReceiver receiver = null;
+        while (sender == null || receiver == null) {
+            sender = sender == null ? connecting.poll() : sender;
+            receiver = receiver == null ? accepting.poll() : receiver;
+            Thread.yield();
+        }
+        return new Connected(listener, sender, receiver);
+    }
+
+    FrameSender sender() {
+        return sender;
+    }
+
+    FrameReceiver receiver() {
+        return receiver;
+    }
+
+    Process process() {
+        return process;
+    }
+
+    @Override
+    public void close() {
+        sender.close();
+        receiver.close();
+        listener.close();
+        try {
+            process.waitFor();
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** The peer: directory, ring bytes, piece bytes. */
+    public static void main(String[] args) throws IOException {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        ShmOptions options = ShmOptions.defaults().withDirectory(Path.of(args[0])).withRing(Integer.parseInt(args[1]), Integer.parseInt(args[2]));
+        try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
+            System.out.println("address " + HexFormat.of().formatHex(listener.address()));
+            byte[] back = HexFormat.of().parseHex(input.readLine());
+            Thread.ofPlatform().daemon().start(() -> endWithParent(input));
+            try (Connected both = connect(network, listener, back, FROM_PEER, TO_PEER)) {
+                echo(both.sender(), both.receiver(), network.register(Arena.global().allocate(MEMORY_BYTES, 64)));
+            } catch (PeerClosedException end) {
+                System.err.println("peer: " + end.getMessage());
+            }
+        }
+    }
+
+    private static void endWithParent(BufferedReader input) {
+        try {
+            input.readLine();
+        } catch (IOException ended) {
+            // As good as the end of the input.
+        }
+        Runtime.getRuntime().halt(1);
+    }
+
+    private static void echo(FrameSender sender, FrameReceiver receiver, MemoryRegion memory) {
+        for (long frames = 1;; frames++) {
+            FrameHeader header;
+            while ((header = receiver.poll()) == null) {
+                Thread.yield();
+            }
+            receiver.accept(memory, 0);
+            while (receiver.framesCompleted() < frames) {
+                receiver.progress();
+            }
+            sender.offer(header, memory, 0);
+            while (sender.framesCompleted() < frames) {
+                sender.progress();
+            }
+        }
+    }
+}

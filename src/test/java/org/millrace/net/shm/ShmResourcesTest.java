@@ -1,0 +1,97 @@
+package org.millrace.net.shm;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Mappings and descriptors are given back, and a close from any thread never lets another one touch memory that is gone. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ShmResourcesTest {
+
+    private static long descriptors() throws IOException {
+        try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+            return open.count();
+        }
+    }
+
+    private static long ringMappings() throws IOException {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+            return lines.filter(line -> line.contains("millrace-")).count();
+        }
+    }
+
+    @Test
+    void aThousandConnectionsLeaveNothing() throws IOException {
+        Assumptions.assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")), "SKIPPED: leaks are counted in /proc, which is not there");
+        try (ShmNetwork network = new ShmNetwork(ShmOptions.defaults().withRing(16 << 10, 4 << 10))) {
+            connectAndClose(network, 10);
+            long before = descriptors();
+            connectAndClose(network, 1000);
+            assertTrue(descriptors() - before < 10, () -> "1000 connections left descriptors open");
+            // Rings of other tests in this process may still be open; of a thousand none may.
+            assertTrue(ringMappings() < 100, () -> "1000 connections left rings mapped");
+        }
+    }
+
+    private static void connectAndClose(ShmNetwork network, int times) {
+        for (int i = 0; i < times; i++) {
+            try (Connected ends = Connected.make(network, network)) {
+                ends.sender().offer(new FrameHeader(), null, 0);
+                ends.nextHeader();
+            }
+        }
+    }
+
+    @Test
+    void connectionsThatAreAbortedUnderTheirUsersStopThemWithAnException() {
+        ShmOptions options = ShmOptions.defaults().withRing(16 << 10, 1 << 10);
+        try (ExecutorService threads = Executors.newFixedThreadPool(2); ShmNetwork network = new ShmNetwork(options)) {
+            MemoryRegion memory = network.register(Arena.global().allocate(1 << 20));
+            for (int round = 0; round < 30; round++) {
+                abortWhileTwoThreadsMoveFrames(network, threads, memory, round);
+            }
+        }
+    }
+
+    private static void abortWhileTwoThreadsMoveFrames(ShmNetwork network, ExecutorService threads, MemoryRegion memory, int frames) {
+        try (Connected ends = Connected.make(network, network)) {
+            FrameHeader header = new FrameHeader();
+            header.payloadBytes(100_000);
+            CompletableFuture<ConnectionException> sending = CompletableFuture.supplyAsync(() -> Connected.failureOf(() -> {
+                ends.sender().offer(header, memory, 0);
+                ends.sender().progress();
+            }), threads);
+            CountDownLatch moving = new CountDownLatch(frames);
+            CompletableFuture<ConnectionException> receiving = CompletableFuture.supplyAsync(() -> Connected.failureOf(() -> {
+                if (ends.receiver().poll() != null) {
+                    ends.receiver().accept(memory, 200_000);
+                    moving.countDown();
+                }
+                ends.receiver().progress();
+            }), threads);
+            assertDoesNotThrow(() -> moving.await());
+            ends.sender().abort();
+            assertTrue(sending.join().getMessage().contains("closed on this side"), sending.join().getMessage());
+            ends.receiver().close();
+            assertTrue(receiving.join().getMessage().matches("(?s).*(closed on this side|lost).*"), receiving.join().getMessage());
+        }
+    }
+}

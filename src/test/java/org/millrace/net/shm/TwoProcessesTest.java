@@ -1,0 +1,126 @@
+package org.millrace.net.shm;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+import org.millrace.net.RandomFrames;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Another process at the other end: what it gets, how it learns of the end, and what is left when it is killed. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class TwoProcessesTest {
+
+    private static final int SLOTS = 24;
+    private static final int SLOT_BYTES = 1 << 20;
+
+    private Path directory;
+    private ShmOptions options;
+    private ShmNetwork network;
+
+    @BeforeEach
+    void open() throws IOException {
+        // Within the shared directory of the machine: memory, and out of the way of other tests.
+        directory = Files.createTempDirectory(ShmOptions.defaults().directory(), "two-processes-test");
+        options = ShmOptions.defaults().withDirectory(directory);
+        network = new ShmNetwork(options);
+    }
+
+    @AfterEach
+    void nothingIsLeft() throws IOException {
+        network.close();
+        assertEquals(List.of(), files());
+        Files.delete(directory);
+    }
+
+    private List<String> files() throws IOException {
+        try (Stream<Path> all = Files.list(directory)) {
+            return all.map(file -> file.getFileName().toString()).toList();
+        }
+    }
+
+    @Test
+    void framesComeBackAsTheyWent() throws IOException {
+        try (Arena arena = Arena.ofShared(); ShmPeer peer = new ShmPeer(network, options)) {
+            assertFalse(files().stream().anyMatch(name -> name.endsWith(".ring")), "a ring is still there, though both sides have mapped it");
+            var sending = new RandomFrames.Sending(peer.sender(), network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
+            var receiving = new RandomFrames.Receiving(peer.receiver(), network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
+            boolean sent = false;
+            boolean received = false;
+            while (!sent || !received) {
+                sent = sending.step();
+                received = receiving.step();
+            }
+        }
+    }
+
+    @Test
+    void theEndIsAGoodbyeInBothDirections() throws IOException {
+        ShmPeer peer = new ShmPeer(network, options);
+        peer.sender().close();
+        assertInstanceOf(PeerClosedException.class, Connected.failureOf(peer.receiver()::poll));
+        peer.close();
+        assertEquals(0, peer.process().exitValue());
+    }
+
+    @Test
+    void aKilledPeerIsALostConnectionForAReceiverThatWaits() throws Exception {
+        ShmPeer peer = new ShmPeer(network, options);
+        peer.process().destroyForcibly();
+        assertLost(Connected.failureOf(peer.receiver()::poll), peer);
+        assertLost(Connected.failureOf(peer.sender()::progress), peer);
+        peer.close();
+    }
+
+    @Test
+    void aKilledPeerIsALostConnectionInTheMiddleOfAPayload() throws Exception {
+        try (Arena arena = Arena.ofConfined()) {
+            MemoryRegion memory = network.register(arena.allocate(4 << 20));
+            FrameHeader header = new FrameHeader();
+            header.payloadBytes(4 << 20);
+            ShmPeer peer = new ShmPeer(network, options);
+            ConnectionException end = Connected.failureOf(() -> {
+                peer.sender().offer(header, memory, 0);
+                peer.sender().progress();
+                if (peer.sender().framesCompleted() == 1) {
+                    peer.process().destroyForcibly();
+                }
+            });
+            assertLost(end, peer);
+            peer.close();
+        }
+    }
+
+    @Test
+    void anAbortedSenderIsALostConnectionForThePeer() throws Exception {
+        ShmPeer peer = new ShmPeer(network, options);
+        peer.sender().abort();
+        assertTrue(peer.process().waitFor() != 0, "the peer throws what it did not expect");
+        peer.close();
+    }
+
+    /** A killed listener's socket stays: the survivor deletes it, which {@link #nothingIsLeft} looks for. */
+    private void assertLost(ConnectionException end, ShmPeer peer) throws InterruptedException {
+        assertFalse(end instanceof PeerClosedException, end.getMessage());
+        assertTrue(end.getMessage().contains("lost"), end.getMessage());
+        assertTrue(end.getMessage().contains("pid " + peer.process().pid()), end.getMessage());
+        peer.process().waitFor();
+    }
+}

@@ -1,0 +1,27 @@
+package org.millrace.net.socket;
+
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.List;
+
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+
+/** Three rails, and payloads cut into pieces that small frames reach too. */
+class SocketNetworkRailsTest extends NetworkContract {
+    @Override
+    protected Network newNetwork() {
+        return new SocketNetwork(SocketOptions.defaults().withStreams(1, 20_000).withFramesInFlight(5).withRails(loopbacks(3)));
+    }
+
+    /** 127.0.0.1 and its neighbours, all of which are addresses of every machine. */
+    static List<InetAddress> loopbacks(int count) {
+        return java.util.stream.IntStream.rangeClosed(1, count).mapToObj(last -> {
+            try {
+                return InetAddress.getByAddress(new byte[] {127, 0, 0, (byte) last});
+            } catch (UnknownHostException e) {
+                throw new AssertionError(e);
+            }
+        }).toList();
+    }
+}

@@ -1,0 +1,12 @@
+package org.millrace.net.socket;
+
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+
+/** Payloads divided over three streams, from a length on that small frames reach too. */
+class SocketNetworkStripedTest extends NetworkContract {
+    @Override
+    protected Network newNetwork() {
+        return new SocketNetwork(SocketOptions.defaults().withStreams(3, 10_000).withFramesInFlight(5));
+    }
+}

@@ -1,0 +1,130 @@
+package org.millrace.plugin;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+
+/** A program in C that behaves towards the plugin as libnccl does: compiled once, run in a process of its own. */
+final class HostProgram {
+
+    private static final Path SOURCES = Path.of("src", "test", "c", "plugin");
+    private static final Path BUILT = Path.of("target", "plugin-host");
+    private static final long DEADLINE_SECONDS = 120;
+
+    /** What a run came to. */
+    record Outcome(int exit, String output) {
+        String logLine(int level) {
+            String prefix = "LOG " + level + " ";
+            return output.lines().filter(line -> line.startsWith(prefix)).map(line -> line.substring(prefix.length())).findFirst()
+                    .orElseThrow(() -> new AssertionError("no line of level " + level + " in:\n" + output));
+        }
+
+        /** The lines at level WARN. */
+        List<String> warnings() {
+            return output.lines().filter(line -> line.startsWith("LOG 2 ")).toList();
+        }
+
+        /** How many lines contain a text. */
+        long count(String text) {
+            return output.lines().filter(line -> line.contains(text)).count();
+        }
+    }
+
+    private final Path executable;
+    private final Map<String, String> environment = new TreeMap<>();
+
+    private HostProgram(Path executable) {
+        this.executable = executable;
+        environment.put("MILLRACE_JAR", classPath());
+        environment.put("MILLRACE_JAVA_HOME", System.getProperty("java.home"));
+        environment.put("NCCL_SOCKET_IFNAME", "lo");
+    }
+
+    /** The classes under test and what they need, without the tests. */
+    static String classPath() {
+        return String.join(":", Arrays.stream(System.getProperty("java.class.path").split(":"))
+                .filter(entry -> entry.endsWith("/target/classes") || entry.contains("log4j-api")).toList());
+    }
+
+    /** The shim that the build made. */
+    static Path library() {
+        return PluginLibrary.file();
+    }
+
+    static HostProgram compile(String name, String... definitions) throws Exception {
+        Path executable = BUILT.resolve(name + String.join("", definitions).replaceAll("[^A-Za-z0-9]", "_"));
+        List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
+        command.addAll(List.of(definitions));
+        command.addAll(List.of(SOURCES.resolve(name + ".c").toString(), "-o", executable.toString(), "-ldl"));
+        cc(command);
+        return new HostProgram(executable);
+    }
+
+    /** Builds the shim anew, with other definitions. */
+    static Path compileShim(String name, String... definitions) throws Exception {
+        Path library = BUILT.resolve(name);
+        String jni = System.getProperty("java.home") + "/include";
+        List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-I", "headers", "-I", jni,
+                "-I", jni + "/linux"));
+        command.addAll(List.of(definitions));
+        try (var files = Files.list(Path.of("src", "main", "c"))) {
+            files.map(Path::toString).filter(file -> file.endsWith(".c")).forEach(command::add);
+        }
+        command.addAll(List.of("-o", library.toString(), "-ldl"));
+        cc(command);
+        return library;
+    }
+
+    private static void cc(List<String> command) throws Exception {
+        Files.createDirectories(BUILT);
+        Outcome outcome = run(new ProcessBuilder(command));
+        if (outcome.exit != 0) {
+            throw new AssertionError(String.join(" ", command) + "\n" + outcome.output);
+        }
+    }
+
+    /** Sets a variable of the program's environment; null takes it out. */
+    HostProgram with(String variable, String value) {
+        environment.put(variable, value);
+        return this;
+    }
+
+    /** Half the time of a short run goes into the JVM's optimizing compiler: goes without it. */
+    HostProgram withQuickStart() {
+        return with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1");
+    }
+
+    Outcome run(Object... arguments) throws Exception {
+        List<String> command = new ArrayList<>(List.of(executable.toAbsolutePath().toString()));
+        Arrays.stream(arguments).map(Object::toString).forEach(command::add);
+        ProcessBuilder builder = new ProcessBuilder(command);
+        environment.forEach((variable, value) -> {
+            if (value == null) {
+                builder.environment().remove(variable);
+            } else {
+                builder.environment().put(variable, value);
+            }
+        });
+        return run(builder);
+    }
+
+    private static Outcome run(ProcessBuilder builder) throws IOException, InterruptedException {
+        Path output = Files.createTempFile("millrace-host", ".log");
+        try {
+            Process process = builder.redirectErrorStream(true).redirectOutput(output.toFile()).start();
+            if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
+                process.destroyForcibly().waitFor();
+                throw new AssertionError(builder.command() + " did not end within " + DEADLINE_SECONDS + " s:\n" + Files.readString(output));
+            }
+            return new Outcome(process.exitValue(), Files.readString(output));
+        } finally {
+            Files.delete(output);
+        }
+    }
+}

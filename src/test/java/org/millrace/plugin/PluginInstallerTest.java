@@ -1,0 +1,67 @@
+package org.millrace.plugin;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.jar.JarOutputStream;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.MillraceException;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class PluginInstallerTest {
+
+    @TempDir
+    private Path temporary;
+
+    private Path wholeJar() throws IOException {
+        return WholeJar.write(temporary.resolve("whole.jar"));
+    }
+
+    @Test
+    void whatIsInstalledStartsWithNothingElseSet() throws Exception {
+        Path directory = temporary.resolve("with space");
+        PluginInstaller installer = new PluginInstaller(wholeJar());
+        Path library = installer.install(directory, Path.of(System.getProperty("java.home")));
+        assertEquals(library, installer.install(directory, null), "installing again replaces");
+        assertEquals("export NCCL_NET_PLUGIN='" + library + "'", PluginInstaller.exportLine(library));
+        assertArrayEquals(Files.readAllBytes(HostProgram.library()), Files.readAllBytes(library));
+        try (Stream<Path> files = Files.list(directory)) {
+            assertEquals(3, files.count(), "nothing but library, jar and runtime is left");
+        }
+        var outcome = HostProgram.compile("start_host").with("MILLRACE_JAR", null).with("MILLRACE_JAVA_HOME", null).with("JAVA_HOME", null).with("PATH", "/nowhere")
+                .run(library);
+        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+    }
+
+    @Test
+    void aDirectoryOrAJarWithoutItsDependenciesIsRefused() throws Exception {
+        assertThrows(MillraceException.class, () -> new PluginInstaller(temporary));
+        Path thin = temporary.resolve("thin.jar");
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(thin))) {
+            out.putNextEntry(new ZipEntry("org/millrace/Millrace.class"));
+        }
+        MillraceException refused = assertThrows(MillraceException.class, () -> new PluginInstaller(thin));
+        assertTrue(refused.getMessage().contains("target/millrace.jar"), refused.getMessage());
+    }
+
+    @Test
+    void aJavaThatIsNoneIsRefused() throws Exception {
+        PluginInstaller installer = new PluginInstaller(wholeJar());
+        assertThrows(MillraceException.class, () -> installer.install(temporary.resolve("d"), temporary));
+    }
+
+    @Test
+    void aPathThatNcclWouldTakeApartIsRefused() throws Exception {
+        PluginInstaller installer = new PluginInstaller(wholeJar());
+        MillraceException refused = assertThrows(MillraceException.class, () -> installer.install(temporary.resolve("a,b"), null));
+        assertTrue(refused.getMessage().contains("comma"), refused.getMessage());
+    }
+}

@@ -1,0 +1,43 @@
+package org.millrace.plugin;
+
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.jar.JarOutputStream;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+
+/** A jar of the classes under test and of Log4j's interface, as the build's is: on the class path, so no module. */
+public final class WholeJar {
+
+    private WholeJar() {
+    }
+
+    public static Path write(Path jar) throws IOException {
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
+            for (String entry : System.getProperty("java.class.path").split(":")) {
+                if (entry.endsWith("/target/classes")) {
+                    addAll(out, Path.of(entry));
+                } else if (entry.contains("log4j-api")) {
+                    try (var zip = FileSystems.newFileSystem(Path.of(entry))) {
+                        addAll(out, zip.getPath("/"));
+                    }
+                }
+            }
+        }
+        return jar;
+    }
+
+    private static void addAll(JarOutputStream out, Path root) throws IOException {
+        try (Stream<Path> files = Files.walk(root)) {
+            for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
+                String name = root.relativize(file).toString();
+                if (!name.equals("module-info.class") && (!name.startsWith("META-INF/") || name.startsWith("META-INF/native/"))) {
+                    out.putNextEntry(new ZipEntry(name));
+                    Files.copy(file, out);
+                }
+            }
+        }
+    }
+}

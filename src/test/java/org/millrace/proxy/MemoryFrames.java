@@ -1,0 +1,170 @@
+package org.millrace.proxy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.random.RandomGenerator;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.abi.Protocol;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+
+/** A connection within one thread: frames are copied when they are accepted, and counted as complete some passes later, at random. */
+public final class MemoryFrames {
+
+    private static final int DEPTH = 16;
+
+    private final RandomGenerator random;
+    private final FrameHeader[] headers = new FrameHeader[DEPTH];
+    private final MemoryRegion[] regions = new MemoryRegion[DEPTH];
+    private final long[] offsets = new long[DEPTH];
+    private long offered;
+    private long accepted;
+    private long received;
+    private long sent;
+
+    /**
+     * @param random decides when frames complete; null for at once
+     */
+    public MemoryFrames(RandomGenerator random) {
+        this.random = random;
+        for (int i = 0; i < DEPTH; i++) {
+            headers[i] = new FrameHeader();
+        }
+    }
+
+    /** Memory as this connection needs it: nothing has to be done. */
+    public static MemoryRegion region(MemorySegment memory) {
+        return new MemoryRegion() {
+            @Override
+            public MemorySegment segment() {
+                return memory;
+            }
+
+            @Override
+            public void close() {
+                // nothing was taken
+            }
+        };
+    }
+
+    /** Where lines arrive before they are stored. */
+    public static MemoryRegion staging(Arena arena, ConnectionLayout layout) {
+        return region(arena.allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
+    }
+
+    private boolean later() {
+        return random != null && random.nextInt(3) == 0;
+    }
+
+    private static void copy(FrameHeader from, FrameHeader to) {
+        to.payloadBytes(from.payloadBytes());
+        for (int word = 0; word < FrameHeader.WORDS; word++) {
+            to.word(word, from.word(word));
+        }
+    }
+
+    private static int at(long index) {
+        return (int) (index % DEPTH);
+    }
+
+    /** The header of the frame that was offered last, for tests that falsify it. */
+    public FrameHeader lastOffered() {
+        return headers[at(offered - 1)];
+    }
+
+    /** Number of frames that were offered. */
+    public long offered() {
+        return offered;
+    }
+
+    public FrameSender sender() {
+        return new FrameSender() {
+            @Override
+            public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+                if (offered - sent == DEPTH || later()) {
+                    return false;
+                }
+                copy(header, headers[at(offered)]);
+                regions[at(offered)] = region;
+                offsets[at(offered)] = offset;
+                offered++;
+                return true;
+            }
+
+            @Override
+            public int progress() {
+                if (sent < accepted && !later()) {
+                    sent++;
+                    return 1;
+                }
+                return 0;
+            }
+
+            @Override
+            public long framesCompleted() {
+                return sent;
+            }
+
+            @Override
+            public void abort() {
+                close();
+            }
+
+            @Override
+            public void close() {
+                // nothing is open
+            }
+        };
+    }
+
+    public FrameReceiver receiver() {
+        return receiver(false);
+    }
+
+    /** A receiver that says whether it stores whole words, which it does. */
+    public FrameReceiver receiver(boolean storesWholeWords) {
+        return new FrameReceiver() {
+            @Override
+            public boolean storesWholeWords() {
+                return storesWholeWords;
+            }
+
+            @Override
+            public FrameHeader poll() {
+                return accepted < offered ? headers[at(accepted)] : null;
+            }
+
+            @Override
+            public void accept(MemoryRegion region, long offset) {
+                int index = at(accepted);
+                long bytes = headers[index].payloadBytes();
+                if (bytes > 0) {
+                    MemorySegment.copy(regions[index].segment(), offsets[index], region.segment(), offset, bytes);
+                }
+                accepted++;
+            }
+
+            @Override
+            public int progress() {
+                if (received < accepted && !later()) {
+                    received++;
+                    return 1;
+                }
+                return 0;
+            }
+
+            @Override
+            public long framesCompleted() {
+                return received;
+            }
+
+            @Override
+            public void close() {
+                // nothing is open
+            }
+        };
+    }
+}

@@ -1,0 +1,243 @@
+package org.millrace.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+
+/** Both proxies of one connection, driven by hand: this test is the device at both ends. */
+class OperationProxyTest {
+
+    private static final int SLOT = 256;
+    private static final int CHUNK_STEPS = 4;
+    private static final int SLICE_STEPS = 2;
+    private static final long SIGNATURE = OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.INT32, ReduceOp.SUM, 0);
+
+    private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * SLOT);
+
+    /** One end's memory, and what the test's device knows of it. */
+    private static final class End {
+        final ConnectionInfo info;
+        final MemorySegment buffer;
+        final SendMem sendMem;
+        final RecvMem recvMem;
+        final OperationQueue queue = new OperationQueue();
+        long step;
+
+        End(Arena arena, long firstStep) {
+            info = ConnectionInfo.allocate(arena, LAYOUT, firstStep);
+            buffer = info.buffer(Protocol.SIMPLE);
+            sendMem = info.sendMem();
+            recvMem = info.recvMem();
+            step = firstStep;
+        }
+    }
+
+    private static final class Pair {
+        final End from;
+        final End to;
+        final MemoryFrames frames = new MemoryFrames(null);
+        final SendProxy send;
+        final ReceiveProxy receive;
+        Throwable stoppedBy;
+
+        Pair(Arena arena, long firstStep) {
+            from = new End(arena, firstStep);
+            to = new End(arena, firstStep);
+            send = SendProxy.byOperation(
+                    ConnectionName.ofRing(0, 1, 0, true), from.info, MemoryFrames.region(from.info.buffers()), from.queue, frames.sender(), this::stopped);
+            receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to.info, MemoryFrames.region(to.info.buffers()), MemoryFrames.staging(arena, LAYOUT),
+                    to.queue, frames.receiver(), this::stopped);
+        }
+
+        void stopped(ProxyConnection connection, Throwable failure) {
+            stoppedBy = failure;
+        }
+
+        void announce(long steps) {
+            ProxyOp op = new ProxyOp(7, SIGNATURE, 100, steps, CHUNK_STEPS, SLICE_STEPS);
+            from.queue.add(op);
+            to.queue.add(op);
+        }
+
+        void post(long bytes) {
+            from.recvMem.sizePlain(ConnectionLayout.slot(from.step), bytes);
+            from.step += SLICE_STEPS;
+            from.recvMem.tailRelease(from.step);
+        }
+
+        void progress() {
+            while (send.progress() + receive.progress() > 0) {
+                // until nothing moves
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, (1L << 31) - 8, (1L << 32) - 8, Long.MAX_VALUE - 7, -8})
+    void stepsRunThroughTheirWraps(long firstStep) {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, firstStep);
+            pair.announce(64);
+            for (int slice = 0; slice < 32; slice++) {
+                long at = ConnectionLayout.slot(pair.from.step) * SLOT;
+                pair.from.buffer.set(ValueLayout.JAVA_INT, at, slice);
+                pair.post(4);
+                pair.progress();
+                assertEquals(firstStep + 2 * slice + 2, pair.to.recvMem.tailAcquire(), "the receiver's tail");
+                assertEquals(firstStep + 2 * slice + 2, pair.from.sendMem.headAcquire(), "the sender's head");
+                assertEquals(slice, pair.to.buffer.get(ValueLayout.JAVA_INT, at));
+                pair.to.step += SLICE_STEPS;
+                pair.to.sendMem.headRelease(pair.to.step);
+            }
+            assertTrue(pair.send.drained() && pair.receive.drained());
+        }
+    }
+
+    @Test
+    void anOperationBeginsAtAWholeChunk() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 5);
+            pair.announce(4);
+            pair.from.step = 8; // as the device rounds
+            pair.to.sendMem.headRelease(8);
+            pair.post(4);
+            pair.progress();
+            assertEquals(10, pair.to.recvMem.tailAcquire());
+        }
+    }
+
+    @Test
+    void theReceiverWaitsForTheDeviceToEmptyItsSlots() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(16);
+            for (int slice = 0; slice < 4; slice++) {
+                pair.post(8);
+            }
+            pair.progress();
+            assertEquals(8, pair.to.recvMem.tailAcquire());
+            assertEquals(8, pair.from.sendMem.headAcquire());
+            pair.post(8);
+            pair.progress();
+            assertEquals(8, pair.to.recvMem.tailAcquire(), "slot 0 is still full");
+            pair.to.sendMem.headRelease(2);
+            pair.progress();
+            assertEquals(10, pair.to.recvMem.tailAcquire());
+        }
+    }
+
+    @Test
+    void sizesAreClearedBeforeTheSlotGoesBack() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(4);
+            pair.post(8);
+            assertEquals(8, pair.from.recvMem.sizePlain(0));
+            pair.progress();
+            assertEquals(RecvMem.EMPTY, pair.from.recvMem.sizePlain(0));
+        }
+    }
+
+    @Test
+    void emptySlicesRideAlong() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(8);
+            pair.post(8);
+            pair.post(0);
+            pair.post(0);
+            pair.post(0);
+            pair.progress();
+            assertEquals(2, pair.frames.offered(), "one frame a chunk");
+            assertEquals(8, pair.to.recvMem.tailAcquire());
+        }
+    }
+
+    @Test
+    void theReceiveSideNeverWritesSizes() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+                pair.to.recvMem.sizePlain(slot, 1000 + slot);
+            }
+            pair.announce(8);
+            pair.post(8);
+            pair.post(8);
+            pair.progress();
+            for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+                assertEquals(1000 + slot, pair.to.recvMem.sizePlain(slot));
+            }
+        }
+    }
+
+    @Test
+    void aPeerThatIsAheadWaits() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.from.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+            pair.post(8);
+            pair.progress();
+            assertEquals(0, pair.to.recvMem.tailAcquire());
+            assertFalse(pair.send.drained());
+            pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+            pair.progress();
+            assertEquals(2, pair.to.recvMem.tailAcquire());
+        }
+    }
+
+    @Test
+    void ranksThatDisagreeAreToldWhoRunsWhat() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.from.queue.add(new ProxyOp(7, OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.FLOAT64, ReduceOp.MAX, 0), 50, 4, CHUNK_STEPS, SLICE_STEPS));
+            pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+            pair.post(8);
+            ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
+            assertTrue(thrown.getMessage().contains("rank 1 <- rank 0, channel 0: the ranks disagree: rank 1 runs operation 7: all_reduce of 100 int32, sum; rank 0 runs operation 7: all_reduce of 50 double, max"),
+                    thrown.getMessage());
+        }
+    }
+
+    @Test
+    void aFrameOutOfSequenceIsRefusedBeforeAnythingIsWritten() {
+        try (Arena arena = Arena.ofConfined()) {
+            for (long[] falsified : new long[][] {{2, 4, 2, 8}, {0, 0, 2, 8}, {0, 16, 2, 8}, {0, 2, 0, 8}, {0, 2, 2, 1 << 20}, {-2, 0, 2, 8}}) {
+                Pair pair = new Pair(arena, 0);
+                pair.announce(8);
+                pair.post(8);
+                pair.send.progress();
+                StepHeader.step(pair.frames.lastOffered(), falsified[0], falsified[1], (int) falsified[2]);
+                pair.frames.lastOffered().payloadBytes(falsified[3]);
+                ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
+                assertTrue(thrown.getMessage().contains("unexpected frame"), thrown.getMessage());
+                assertEquals(0, pair.to.recvMem.tailAcquire());
+            }
+        }
+    }
+
+    @Test
+    void aDeviceThatSaysAnImpossibleSizeIsAnError() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(8);
+            pair.post(2 * SLOT + 1);
+            ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
+            assertTrue(thrown.getMessage().contains("says a size of 513 bytes"), thrown.getMessage());
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package org.millrace.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+
+/** A peer that has sent everything may go at once: what it sent counts all the same. */
+class PeerGoneTest {
+
+    private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 1024);
+    private static final int FRAMES = 3;
+
+    /** Frames without payload, which are complete when they are accepted, and right behind them the peer's goodbye. */
+    private static final class LastFrames implements FrameReceiver {
+        private final FrameHeader header = new FrameHeader();
+        private int accepted;
+
+        @Override
+        public FrameHeader poll() {
+            if (accepted == FRAMES) {
+                throw new PeerClosedException("closed by the peer after " + accepted + " frames");
+            }
+            StepHeader.step(header, accepted, accepted + 1, Protocol.SIMPLE.id());
+            return header;
+        }
+
+        @Override
+        public void accept(MemoryRegion region, long offset) {
+            accepted++;
+        }
+
+        @Override
+        public int progress() {
+            return 0;
+        }
+
+        @Override
+        public long framesCompleted() {
+            return accepted;
+        }
+
+        @Override
+        public void close() {
+            // nothing is open
+        }
+    }
+
+    @Test
+    void framesThatArriveTogetherWithTheGoodbyeReachTheDevice() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
+            MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
+            ReceiveProxy proxy = ReceiveProxy.byMemory(
+                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(memory), MemoryFrames.region(staging), 0, new LastFrames(), (c, f) -> { });
+            assertThrows(PeerClosedException.class, () -> {
+                for (int pass = 0; pass < 10; pass++) {
+                    proxy.progress();
+                }
+            });
+            assertEquals(FRAMES, LAYOUT.recvMem(memory).tailAcquire());
+        }
+    }
+
+    /** A kernel that receives looks at no flag and no counter for an LL step without data: it may end, and its communicator with it, before that step was sent. */
+    @Test
+    void onlyDataIsOwedToAPeerThatLeft() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
+            RecvMem device = LAYOUT.recvMem(memory);
+            for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+                device.sizeRelease(slot, RecvMem.EMPTY);
+            }
+            SendProxy proxy = SendProxy.byMemory(
+                    ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(memory), 0, new MemoryFrames(null).sender(), (c, f) -> { });
+            assertFalse(proxy.owesData());
+            device.sizeRelease(0, 0);
+            assertFalse(proxy.drained(), "the step was posted");
+            assertFalse(proxy.owesData(), "nobody waits for it");
+            device.sizeRelease(1, 64);
+            assertTrue(proxy.owesData(), "64 bytes were posted");
+        }
+    }
+}

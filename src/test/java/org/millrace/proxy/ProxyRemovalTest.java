@@ -1,0 +1,146 @@
+package org.millrace.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** How an agent lets go of connections, on a clock of the test's own. */
+class ProxyRemovalTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(2);
+
+    private long now = Long.MAX_VALUE - 100; // deadlines wrap
+    private final ProxyAgent agent = new ProxyAgent("test", () -> now);
+
+    /** Moves as often as it is told, and is drained when it is told. */
+    private static final class Stub implements ProxyConnection {
+        private int moves;
+        private boolean drained;
+        private boolean broken;
+        private int passes;
+        private int stops;
+        private Throwable failure;
+
+        @Override
+        public int progress() {
+            passes++;
+            return moves-- > 0 ? 1 : 0;
+        }
+
+        @Override
+        public boolean drained() {
+            if (broken) {
+                throw new ProxyException("the device says a size of -2 bytes");
+            }
+            return drained;
+        }
+
+        @Override
+        public boolean owesData() {
+            return !drained;
+        }
+
+        @Override
+        public void stopped(Throwable reason) {
+            stops++;
+            failure = reason;
+        }
+
+        @Override
+        public ConnectionName name() {
+            return ConnectionName.of("stub");
+        }
+
+        @Override
+        public String lastSeen() {
+            return "nothing";
+        }
+    }
+
+    private Stub served() {
+        Stub stub = new Stub();
+        agent.add(List.of(stub));
+        agent.doWork();
+        return stub;
+    }
+
+    private static boolean given(Acknowledgement acknowledgement) {
+        return acknowledgement.await(Duration.ZERO);
+    }
+
+    @Test
+    void aConnectionOnWhichNothingMovesIsGivenUpWhenPatienceIsOver() {
+        Stub stuck = served();
+        Acknowledgement acknowledgement = agent.remove(List.of(stuck), PATIENCE);
+        now += PATIENCE.toNanos() - 1;
+        agent.doWork();
+        assertFalse(given(acknowledgement));
+        now++;
+        agent.doWork();
+        assertTrue(given(acknowledgement));
+        assertFalse(acknowledgement.drained());
+        assertEquals(1, stuck.stops);
+        assertNull(stuck.failure);
+    }
+
+    @Test
+    void patienceBeginsAnewWithEveryMove() {
+        Stub slow = served();
+        slow.moves = 20;
+        Acknowledgement acknowledgement = agent.remove(List.of(slow), PATIENCE);
+        while (slow.moves > 0) {
+            agent.doWork();
+            now += PATIENCE.toNanos() - 1;
+            assertFalse(given(acknowledgement));
+        }
+        slow.drained = true;
+        agent.doWork();
+        assertTrue(given(acknowledgement));
+        assertTrue(acknowledgement.drained());
+    }
+
+    @Test
+    void withoutPatienceAConnectionIsLetGoInTheNextPass() {
+        Stub stuck = served();
+        Acknowledgement acknowledgement = agent.remove(List.of(stuck), Duration.ZERO);
+        agent.doWork();
+        assertTrue(given(acknowledgement));
+        int passes = stuck.passes;
+        agent.doWork();
+        assertEquals(passes, stuck.passes);
+    }
+
+    /** Each agent serves connections of several communicators. */
+    @Test
+    void aConnectionThatFailsWhileItIsRemovedTakesNoOtherWithIt() {
+        Stub broken = served();
+        Stub other = served();
+        broken.broken = true;
+        Acknowledgement acknowledgement = agent.remove(List.of(broken), PATIENCE);
+        agent.doWork();
+        assertTrue(given(acknowledgement));
+        assertNotNull(broken.failure);
+        assertEquals(1, broken.stops);
+        int passes = other.passes;
+        agent.doWork();
+        assertEquals(passes + 1, other.passes);
+        assertEquals(0, other.stops);
+    }
+
+    @Test
+    void aConnectionThatHasFailedBeforeIsNotAskedAgain() {
+        Stub broken = served();
+        broken.broken = true;
+        agent.onFailure(new ProxyException("of the whole pass"));
+        Acknowledgement acknowledgement = agent.remove(List.of(broken), PATIENCE);
+        agent.doWork();
+        assertTrue(given(acknowledgement));
+        assertEquals(1, broken.stops);
+    }
+}
