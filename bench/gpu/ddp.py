@@ -1,0 +1,46 @@
+"""Trains a small model with DistributedDataParallel and prints the losses: they must be the same whatever carries the gradients.
+
+    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 [NCCL_NET_PLUGIN=...] python3 ddp.py
+"""
+import os
+import time
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+device = torch.device("cuda", rank % torch.cuda.device_count())
+torch.cuda.set_device(device)
+dist.init_process_group("nccl", rank=rank, world_size=world, device_id=device)
+
+torch.manual_seed(1)
+torch.use_deterministic_algorithms(True)
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+model = torch.nn.Sequential(
+    torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 10)
+).to(device)
+model = DistributedDataParallel(model, device_ids=[device.index])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+data = torch.Generator(device="cpu").manual_seed(100 + rank)
+
+losses = []
+begin = None
+for step in range(60):
+    if step == 10:
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+    x = torch.randn(256, 512, generator=data).to(device)
+    y = torch.randint(0, 10, (256,), generator=data).to(device)
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 10 == 9:
+        losses.append(loss.item())
+torch.cuda.synchronize()
+seconds = time.perf_counter() - begin
+total = sum(p.double().abs().sum().item() for p in model.parameters())
+if rank == 0:
+    print("losses", " ".join(f"{v:.9f}" for v in losses), f"weights {total:.9f}", f"({seconds / 50 * 1e3:.2f} ms a step)", flush=True)
+dist.destroy_process_group()

@@ -1,0 +1,33 @@
+# Two ranks of nccl_perf as two hosts; sourced by the scripts beside it, which give it $here, $work (a directory) and $output (a directory for logs).
+# NCCL_HOME and CUDA_HOME say where NCCL with its header and CUDA's runtime are, else python3's nvidia.nccl package and /usr/local/cuda.
+
+build_nccl_perf() {
+  local cuda=${CUDA_HOME:-/usr/local/cuda} nccl
+  nccl=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
+  gcc -O2 -I"$cuda/include" -I"$nccl/include" "$here/nccl_perf.c" -o "$work/nccl_perf" -L"$nccl/lib" -l:libnccl.so.2 -L"$cuda/lib64" -lcudart \
+    -Wl,-rpath,"$nccl/lib" -Wl,-rpath,"$cuda/lib64"
+}
+
+plugin_of() { # DIR: the plugin that was installed there
+  local plugin
+  plugin=$(realpath -m "$1")/libnccl-net-millrace.so
+  [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; return 2; }
+  echo "$plugin"
+}
+
+# LABEL ENVIRONMENT...: all-reduce (or $COLLECTIVE) from 8 B to 128 MiB, or of $SIZES; what the ranks say goes to $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME lets NCCL
+# name its threads.
+run() {
+  local label=$1 rank
+  shift
+  rm -f "$work/id"
+  for rank in 0 1; do
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_SET_THREAD_NAME=1 "$@" \
+      timeout -k 5 "${TIMEOUT:-120}" "$work/nccl_perf" "$rank" 2 "$work/id" "${COLLECTIVE:-all_reduce}" 8 134217728 "${ITERATIONS:-500}" "$label" \
+      >"$output/$label.$rank.log" 2>&1 &
+  done
+  wait
+  grep -q 'cpu rank' "$output/$label.0.log" || { echo "$label failed:"; tail -n 5 "$output/$label".?.log; } >&2
+}
+
+value() { awk -v size="$2" '$3 == size {print $4; exit}' "$output/$1.0.log"; } # LABEL BYTES: microseconds

@@ -1,0 +1,34 @@
+/* What the comparators share. Every loop has the same shape, so that one downcall serves all: memory, arguments, how often; the result keeps the compiler from leaving work out,
+ * or is negative if the other side did not answer. */
+#ifndef MILLRACE_BENCH_H
+#define MILLRACE_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define LOST (-1L)
+
+/* Looks at a flag between two of which the other side is not believed dead: some seconds. */
+#define PATIENCE 2000000000L
+
+static inline long load_acquire(const void *word) { return __atomic_load_n((const long *)word, __ATOMIC_ACQUIRE); }
+static inline void store_release(void *word, long value) { __atomic_store_n((long *)word, value, __ATOMIC_RELEASE); }
+
+/* As Thread.onSpinWait: tells the core that this is a spin. */
+static inline void spin_wait(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+static inline long nanos(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* What is called, and what calls. */
+#include <errno.h>
+
+#include "bench.h"
+
+EXPORT long crossing_callee(long value) { return value + 1; }
+
+/* Sets errno as a system call that fails does, so that capturing it has something to capture. */
+EXPORT long crossing_failing(long value) {
+    errno = (int)(value & 7);
+    return value + 1;
+}
+
+typedef long (*callee)(long);
+
+/* The pointer is read anew for each call: what a call of a function that was looked up costs. */
+EXPORT long crossing_call(char *unused, long *arguments, long count) {
+    (void)unused;
+    long sum = 0;
+    for (long i = 0; i < count; i++) {
+        callee function = *(callee volatile *)arguments;
+        sum += function(i);
+    }
+    return sum;
+}
+
+EXPORT long crossing_call_errno(char *unused, long *arguments, long count) {
+    (void)unused;
+    long sum = 0;
+    for (long i = 0; i < count; i++) {
+        callee function = *(callee volatile *)arguments;
+        sum += function(i) + errno;
+    }
+    return sum;
+}

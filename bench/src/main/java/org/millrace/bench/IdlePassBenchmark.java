@@ -1,0 +1,84 @@
+package org.millrace.bench;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * What idle connections cost: a pass of an agent that finds nothing to do, which is how soon a proxy comes round to a connection again while nothing moves; and a step
+ * of one connection that is busy among them. An iteration of a second is a million busy steps and more.
+ */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Fork(value = 2, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+public class IdlePassBenchmark {
+
+    private static final long SLOT_BYTES = 64;
+
+    /** Idle connections: sending, receiving, sending, ... */
+    @Param({"1", "16", "256", "1024"})
+    int connections;
+
+    /** What the idle proxies wait for: an operation, or within one the device's next step. */
+    @Param
+    WaitsFor waitsFor;
+
+    private final ProxyAgent agent = new ProxyAgent("benchmark");
+    private ProxyPair busy;
+
+    /** What an idle proxy looks at. */
+    public enum WaitsFor {
+        /** The operations' queue is empty. */
+        OPERATION,
+        /** The sender polls {@code tail}, the receiver the network. */
+        STEP
+    }
+
+    /** Makes the connections. */
+    @Setup
+    public void setUp() {
+        List<ProxyConnection> idle = new ArrayList<>();
+        while (idle.size() < connections) {
+            ProxyPair proxies = new ProxyPair(idle.size(), SLOT_BYTES);
+            if (waitsFor == WaitsFor.STEP) {
+                proxies.announce();
+            }
+            idle.addAll(proxies.proxies());
+        }
+        agent.add(idle.subList(0, connections));
+        agent.doWork(); // takes them over
+        busy = new ProxyPair(connections, SLOT_BYTES);
+    }
+
+    /** One pass. */
+    @Benchmark
+    public int pass() {
+        return agent.doWork();
+    }
+
+    /** One slice of two steps without data, end to end, on a further connection. */
+    @Benchmark
+    public long busyStep() {
+        if (busy.posted() == 0) {
+            busy.announce();
+            agent.add(busy.proxies());
+        }
+        return busy.move(agent, 0);
+    }
+}

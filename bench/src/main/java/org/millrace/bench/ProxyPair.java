@@ -1,0 +1,80 @@
+package org.millrace.bench;
+
+import java.lang.foreign.Arena;
+import java.util.List;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.abi.LLLine;
+import org.millrace.abi.Protocol;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.OperationQueue;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.ReceiveProxy;
+import org.millrace.proxy.SendProxy;
+
+/** A send and a receive proxy with frames in memory between them; the benchmark is the device at both ends. */
+final class ProxyPair {
+
+    /** As NCCL's ring collectives have them. */
+    static final int CHUNK_STEPS = 4;
+    static final int SLICE_STEPS = 2;
+
+    /** More than any trial takes. */
+    private static final long STEPS = 1L << 60;
+
+    private final ConnectionInfo from;
+    private final ConnectionInfo to;
+    private final OperationQueue sends = new OperationQueue();
+    private final OperationQueue receives = new OperationQueue();
+    private final SendProxy send;
+    private final ReceiveProxy receive;
+    private long step;
+
+    ProxyPair(int channel, long slotBytes) {
+        ConnectionLayout layout = new ConnectionLayout(ConnectionLayout.SLOTS * LLLine.BYTES, ConnectionLayout.SLOTS * LL128Line.BYTES, ConnectionLayout.SLOTS * slotBytes);
+        from = ConnectionInfo.allocate(Arena.global(), layout, 0);
+        to = ConnectionInfo.allocate(Arena.global(), layout, 0);
+        InMemoryFrames frames = new InMemoryFrames();
+        send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, channel, true), from, new InMemoryFrames.Region(from.buffers()), sends,
+                frames.sender(), ProxyPair::stopped);
+        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to, new InMemoryFrames.Region(to.buffers()),
+                new InMemoryFrames.Region(Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES)), receives, frames.receiver(), ProxyPair::stopped);
+    }
+
+    /** A proxy that failed would make what is measured afterwards cheap, and wrong. */
+    private static void stopped(ProxyConnection connection, Throwable failure) {
+        throw new IllegalStateException(connection.name() + " stopped", failure);
+    }
+
+    List<ProxyConnection> proxies() {
+        return List.of(send, receive);
+    }
+
+    /** One operation that never ends: from now on both proxies look at their counters in every pass. */
+    void announce() {
+        ProxyOp op = new ProxyOp(0, 0, 0, STEPS, CHUNK_STEPS, SLICE_STEPS);
+        sends.add(op);
+        receives.add(op);
+    }
+
+    /** A slice end to end: posted, passes until its slots are free again, consumed. Returns the first step that has not arrived. */
+    long move(ProxyAgent agent, long bytes) {
+        from.recvMem().sizePlain(ConnectionLayout.slot(step), bytes);
+        step += SLICE_STEPS;
+        from.recvMem().tailRelease(step);
+        while (from.sendMem().headAcquire() != step) {
+            agent.doWork();
+        }
+        long tail = to.recvMem().tailAcquire();
+        to.sendMem().headRelease(tail);
+        return tail;
+    }
+
+    /** The first step that was not posted. */
+    long posted() {
+        return step;
+    }
+}

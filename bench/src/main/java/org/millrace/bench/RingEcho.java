@@ -1,0 +1,62 @@
+package org.millrace.bench;
+
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+
+/** The other thread of a ring: takes every step that is posted and frees its slot, as a proxy does whose network costs nothing. */
+final class RingEcho {
+
+    private static final long JOIN_MILLIS = 10_000;
+
+    private final SendMem sendMem;
+    private final RecvMem recvMem;
+    private final Thread thread;
+    private volatile boolean running = true;
+    private volatile long bytes;
+
+    RingEcho(Connection connection) {
+        sendMem = connection.sendMem();
+        recvMem = connection.recvMem();
+        thread = Thread.ofPlatform().daemon().name("ring-echo").start(this::run);
+    }
+
+    private void run() {
+        long step = sendMem.headPlain();
+        long sum = 0;
+        while (running) {
+            // acquire: pairs with the poster's release of tail; the size of every step before it can be read
+            long tail = recvMem.tailAcquire();
+            if (tail == step) {
+                Thread.onSpinWait();
+                continue;
+            }
+            for (; step != tail; step++) {
+                int slot = ConnectionLayout.slot(step);
+                sum += recvMem.sizePlain(slot);
+                recvMem.sizePlain(slot, RecvMem.EMPTY);
+            }
+            // release: pairs with the poster's acquire of head; it sees the sizes reset and may write the slots
+            sendMem.headRelease(step);
+        }
+        bytes = sum;
+    }
+
+    boolean isAlive() {
+        return thread.isAlive();
+    }
+
+    /** Stops the thread; returns the sum of all sizes that it took. */
+    long stop() {
+        running = false;
+        try {
+            thread.join(JOIN_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (thread.isAlive()) {
+            throw new IllegalStateException("thread " + thread.getName() + " did not stop within " + JOIN_MILLIS / 1000 + " s");
+        }
+        return bytes;
+    }
+}

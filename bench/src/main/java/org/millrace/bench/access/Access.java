@@ -1,0 +1,127 @@
+package org.millrace.bench.access;
+
+import java.util.Locale;
+import org.millrace.bench.measure.Loop;
+
+/** The accesses that are measured. */
+public enum Access {
+    /** Get plain. */
+    GET_PLAIN("Reads", "get plain", count -> SegmentAccess.getPlain(count), count -> ArrayAccess.getPlain(count)),
+    /** Get opaque. */
+    GET_OPAQUE("Reads", "get opaque", count -> SegmentAccess.getOpaque(count), count -> ArrayAccess.getOpaque(count)),
+    /** Get acquire. */
+    GET_ACQUIRE("Reads", "get acquire", count -> SegmentAccess.getAcquire(count), count -> ArrayAccess.getAcquire(count)),
+    /** Get volatile. */
+    GET_VOLATILE("Reads", "get volatile", count -> SegmentAccess.getVolatile(count), count -> ArrayAccess.getVolatile(count)),
+    /** Set plain. */
+    SET_PLAIN("Writes", "set plain", count -> SegmentAccess.setPlain(count), count -> ArrayAccess.setPlain(count)),
+    /** Set opaque. */
+    SET_OPAQUE("Writes", "set opaque", count -> SegmentAccess.setOpaque(count), count -> ArrayAccess.setOpaque(count)),
+    /** Set release. */
+    SET_RELEASE("Writes", "set release", count -> SegmentAccess.setRelease(count), count -> ArrayAccess.setRelease(count)),
+    /** Set volatile. */
+    SET_VOLATILE("Writes", "set volatile", count -> SegmentAccess.setVolatile(count), count -> ArrayAccess.setVolatile(count)),
+    /** GetAndAdd. */
+    GET_AND_ADD("Read-modify-writes", "getAndAdd", count -> SegmentAccess.getAndAdd(count), count -> ArrayAccess.getAndAdd(count)),
+    /** Get, compareAndSet that succeeds. */
+    COMPARE_AND_SET("Read-modify-writes", "get, compareAndSet that succeeds", count -> SegmentAccess.compareAndSet(count), count -> ArrayAccess.compareAndSet(count)),
+    /** CompareAndSet that fails. */
+    FAILED_COMPARE_AND_SET("Read-modify-writes", "compareAndSet that fails", count -> SegmentAccess.failedCompareAndSet(count), count -> ArrayAccess.failedCompareAndSet(count)),
+    /** Set opaque, loadLoadFence. */
+    LOAD_LOAD_FENCE("Fences", "set opaque, loadLoadFence", count -> SegmentAccess.loadLoadFence(count), count -> ArrayAccess.loadLoadFence(count)),
+    /** Set opaque, acquireFence. */
+    ACQUIRE_FENCE("Fences", "set opaque, acquireFence", count -> SegmentAccess.acquireFence(count), count -> ArrayAccess.acquireFence(count)),
+    /** Set opaque, storeStoreFence. */
+    STORE_STORE_FENCE("Fences", "set opaque, storeStoreFence", count -> SegmentAccess.storeStoreFence(count), count -> ArrayAccess.storeStoreFence(count)),
+    /** Set opaque, releaseFence. */
+    RELEASE_FENCE("Fences", "set opaque, releaseFence", count -> SegmentAccess.releaseFence(count), count -> ArrayAccess.releaseFence(count)),
+    /** Set opaque, fullFence. */
+    FULL_FENCE("Fences", "set opaque, fullFence", count -> SegmentAccess.fullFence(count), count -> ArrayAccess.fullFence(count)),
+    /** Data, then set release. */
+    DATA_RELEASE("Protocols", "data, then set release", count -> SegmentAccess.dataRelease(count), count -> ArrayAccess.dataRelease(count)),
+    /** Data, storeStoreFence, set opaque. */
+    DATA_STORE_FENCE("Protocols", "data, storeStoreFence, set opaque", count -> SegmentAccess.dataStoreFence(count), count -> ArrayAccess.dataStoreFence(count)),
+    /** Data, fullFence, set opaque. */
+    DATA_FULL_FENCE("Protocols", "data, fullFence, set opaque", count -> SegmentAccess.dataFullFence(count), count -> ArrayAccess.dataFullFence(count)),
+    /** Data, then set volatile. */
+    DATA_VOLATILE("Protocols", "data, then set volatile", count -> SegmentAccess.dataVolatile(count), count -> ArrayAccess.dataVolatile(count)),
+    /** Set opaque, fullFence, get acquire of another word. */
+    STORE_FENCE_LOAD("Protocols", "set opaque, fullFence, get acquire of another word", count -> SegmentAccess.storeFenceLoad(count), count -> ArrayAccess.storeFenceLoad(count)),
+    /** Set opaque, fullFence, get opaque of another word. */
+    STORE_FENCE_OPAQUE_LOAD("Protocols", "set opaque, fullFence, get opaque of another word", count -> SegmentAccess.storeFenceOpaqueLoad(count), count -> ArrayAccess.storeFenceOpaqueLoad(count)),
+    /** Set volatile, get volatile of another word. */
+    VOLATILE_STORE_LOAD("Protocols", "set volatile, get volatile of another word", count -> SegmentAccess.volatileStoreLoad(count), count -> ArrayAccess.volatileStoreLoad(count)),
+    /** Data, set release, get acquire. */
+    DATA_RELEASE_POLL("Post and poll", "data, set release, get acquire", count -> SegmentAccess.dataReleasePoll(count), count -> ArrayAccess.dataReleasePoll(count)),
+    /** Data, fullFence, set opaque, get acquire. */
+    DATA_FULL_FENCE_POLL("Post and poll", "data, fullFence, set opaque, get acquire", count -> SegmentAccess.dataFullFencePoll(count), count -> ArrayAccess.dataFullFencePoll(count)),
+    /** Data, set volatile, get acquire. */
+    DATA_VOLATILE_POLL("Post and poll", "data, set volatile, get acquire", count -> SegmentAccess.dataVolatilePoll(count), count -> ArrayAccess.dataVolatilePoll(count));
+
+    private final String group;
+    private final String title;
+    private final Loop onSegment;
+    private final Loop onArray;
+
+    /* Lambdas, not method references: a reference to a method initializes its class, and so would need the memory before it is chosen. */
+    Access(String group, String title, Loop onSegment, Loop onArray) {
+        this.group = group;
+        this.title = title;
+        this.onSegment = onSegment;
+        this.onArray = onArray;
+    }
+
+    /**
+     * The kind of access.
+     *
+     * @return what it stands under in the report
+     */
+    public String group() {
+        return group;
+    }
+
+    /**
+     * What it does.
+     *
+     * @return words for the report
+     */
+    public String title() {
+        return title;
+    }
+
+    /**
+     * The access to the memory that {@link LineMemory#choose} named.
+     *
+     * @return its loop
+     */
+    public Loop onSegment() {
+        return onSegment;
+    }
+
+    /**
+     * The access to an array on the heap.
+     *
+     * @return its loop
+     */
+    public Loop onArray() {
+        return onArray;
+    }
+
+    /**
+     * The same in C.
+     *
+     * @return the loop's symbol
+     */
+    public String symbol() {
+        return "access_" + name().toLowerCase(Locale.ROOT);
+    }
+
+    /**
+     * The name that the report and baselines know it by.
+     *
+     * @return its name in lower case
+     */
+    public String id() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}

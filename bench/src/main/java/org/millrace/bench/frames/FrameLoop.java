@@ -1,0 +1,89 @@
+package org.millrace.bench.frames;
+
+import java.lang.foreign.Arena;
+import org.millrace.bench.measure.Loop;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+
+/** One side of frames that go there and back. */
+public final class FrameLoop implements Loop {
+
+    private static final long PATIENCE = 2_000_000_000L;
+
+    private final FrameSender sender;
+    private final FrameReceiver receiver;
+    private final MemoryRegion region;
+    private final FrameHeader header = new FrameHeader();
+    private final boolean first;
+
+    /**
+     * A side.
+     *
+     * @param network  for the payload's memory
+     * @param sender   to the other side
+     * @param receiver from it
+     * @param bytes    of a payload
+     * @param first    whether this side sends first
+     */
+    public FrameLoop(Network network, FrameSender sender, FrameReceiver receiver, int bytes, boolean first) {
+        this.sender = sender;
+        this.receiver = receiver;
+        this.first = first;
+        region = network.register(Arena.global().allocate(Math.max(bytes, 64), 4096));
+        header.payloadBytes(bytes);
+    }
+
+    @Override
+    public long run(long count) {
+        for (long i = 0; i < count; i++) {
+            boolean done = first ? send() && receive() : receive() && send();
+            if (!done) {
+                return LOST;
+            }
+        }
+        return count;
+    }
+
+    private boolean send() {
+        long completed = sender.framesCompleted() + 1;
+        while (!sender.offer(header, region, 0)) {
+            sender.progress();
+        }
+        for (long i = 0; sender.framesCompleted() - completed < 0; i++) {
+            if (sender.progress() == 0) {
+                Thread.onSpinWait();
+            }
+            if (i == PATIENCE) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean receive() {
+        long completed = receiver.framesCompleted() + 1;
+        FrameHeader next = receiver.poll();
+        for (long i = 0; next == null; i++) {
+            if (receiver.progress() == 0) {
+                Thread.onSpinWait();
+            }
+            next = receiver.poll();
+            if (i == PATIENCE) {
+                return false;
+            }
+        }
+        receiver.accept(region, 0);
+        for (long i = 0; receiver.framesCompleted() - completed < 0; i++) {
+            if (receiver.progress() == 0) {
+                Thread.onSpinWait();
+            }
+            if (i == PATIENCE) {
+                return false;
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,2 @@
+/** Frames of Millrace's networks between two threads. */
+package org.millrace.bench.frames;

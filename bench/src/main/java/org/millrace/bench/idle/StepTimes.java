@@ -1,0 +1,67 @@
+package org.millrace.bench.idle;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * Steps that come at set times: a tail, and for each step the time at which it should have come. A step that is late, because its maker or its taker was, counts from when it
+ * should have come: so no delay hides those behind it.
+ *
+ * <pre>
+ *   0        4096
+ *   +--------+----------------------+
+ *   | tail   | times[1024]          |
+ *   +--------+----------------------+
+ * </pre>
+ */
+public final class StepTimes {
+
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    private static final long TAIL = 0;
+    private static final long TIMES = 4096;
+    private static final int LENGTH = 1024;
+
+    private final MemorySegment memory = Arena.global().allocate(TIMES + LENGTH * Long.BYTES, 4096);
+
+    /** No steps yet. */
+    public StepTimes() {
+    }
+
+    /** {@return the memory, for the comparator} */
+    public MemorySegment memory() {
+        return memory;
+    }
+
+    /** Begins anew. */
+    public void reset() {
+        LONG.setRelease(memory, TAIL, 0L);
+    }
+
+    /**
+     * Posts steps, spinning until the time of each.
+     *
+     * @param count    how many
+     * @param interval nanoseconds between two
+     */
+    public void post(int count, long interval) {
+        long time = System.nanoTime() + interval;
+        for (int step = 0; step < count; step++, time += interval) {
+            while (System.nanoTime() - time < 0) {
+                Thread.onSpinWait();
+            }
+            LONG.set(memory, TIMES + (step & LENGTH - 1) * (long) Long.BYTES, time);
+            // release: pairs with the taker's acquire; it reads the time behind it
+            LONG.setRelease(memory, TAIL, step + 1L);
+        }
+    }
+
+    long tailAcquire() {
+        return (long) LONG.getAcquire(memory, TAIL);
+    }
+
+    long time(long step) {
+        return (long) LONG.get(memory, TIMES + (step & LENGTH - 1) * Long.BYTES);
+    }
+}

@@ -1,0 +1,2 @@
+/** Waiting for something that comes now and then. */
+package org.millrace.bench.idle;

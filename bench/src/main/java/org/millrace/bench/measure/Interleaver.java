@@ -1,0 +1,87 @@
+package org.millrace.bench.measure;
+
+/**
+ * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, a batch of C, the next round the other way round. What changes on the machine
+ * meanwhile (its clock, its neighbours, where its cores lie) meets both.
+ */
+public final class Interleaver {
+
+    private static final long MAX_COUNT = 1L << 40;
+    private static final int MIN_WARM_UP_BATCHES = 12;
+    /** Calls after which a method is compiled as a whole, and not only its loop, which would be entered through the interpreter in every batch. */
+    private static final int COMPILING_CALLS = 2000;
+    private static final int COMPILING_COUNT = 64;
+    /** So many times the warm-up's length it may take where an operation is long. */
+    private static final int PATIENCE = 5;
+
+    private final Effort effort;
+
+    /**
+     * A measurer.
+     *
+     * @param effort how long
+     */
+    public Interleaver(Effort effort) {
+        this.effort = effort;
+    }
+
+    /**
+     * Warms a pair up and measures it.
+     *
+     * @param pair the pair
+     * @return its samples
+     * @throws IllegalStateException if a loop's other side did not answer
+     */
+    public Samples measure(Pair pair) {
+        long javaCount = warmUp(pair, pair.java());
+        if (pair.c() == null) {
+            double[] java = new double[effort.rounds()];
+            for (int round = 0; round < java.length; round++) {
+                java[round] = sample(pair, pair.java(), javaCount);
+            }
+            return new Samples(java, new double[0]);
+        }
+        long cCount = warmUp(pair, pair.c());
+        double[] java = new double[effort.rounds()];
+        double[] c = new double[effort.rounds()];
+        for (int round = 0; round < java.length; round++) {
+            if (round % 2 == 0) {
+                java[round] = sample(pair, pair.java(), javaCount);
+                c[round] = sample(pair, pair.c(), cCount);
+            } else {
+                c[round] = sample(pair, pair.c(), cCount);
+                java[round] = sample(pair, pair.java(), javaCount);
+            }
+        }
+        return new Samples(java, c);
+    }
+
+    /** Has the loop compiled; returns how many operations fill a batch. */
+    private long warmUp(Pair pair, Loop loop) {
+        long begin = System.nanoTime();
+        for (int call = 0; call < COMPILING_CALLS && System.nanoTime() - begin < PATIENCE * effort.warmUpNanos(); call++) {
+            sample(pair, loop, 1 + call % COMPILING_COUNT);
+        }
+        begin = System.nanoTime();
+        long count = 1;
+        for (int batch = 0; batch < MIN_WARM_UP_BATCHES || System.nanoTime() - begin < effort.warmUpNanos(); batch++) {
+            double perOperation = Math.max(sample(pair, loop, count), 0.05);
+            // at most ten times as many at once: the first batches may still be slow
+            count = (long) Math.clamp(effort.batchNanos() / perOperation, 1, Math.min(count * 10.0, MAX_COUNT));
+            if (System.nanoTime() - begin > PATIENCE * effort.warmUpNanos()) {
+                break; // an operation that is longer than a batch
+            }
+        }
+        return count;
+    }
+
+    private static double sample(Pair pair, Loop loop, long count) {
+        long begin = System.nanoTime();
+        long result = loop.run(count);
+        long end = System.nanoTime();
+        if (result == Loop.LOST) {
+            throw new IllegalStateException(pair.id() + ": the other side did not answer");
+        }
+        return (double) (end - begin) / count;
+    }
+}

@@ -1,0 +1,101 @@
+package org.millrace.bench.suite;
+
+import java.time.Duration;
+import org.millrace.bench.measure.Loop;
+
+/** A second thread, bound to the second core, that runs loops when it is told to. */
+public final class Partner implements AutoCloseable {
+
+    private static final Duration DEADLINE = Duration.ofSeconds(30);
+    private static final Loop END = count -> 0;
+
+    private final Thread thread;
+    private volatile Loop next;
+    private volatile long count;
+    private volatile long result;
+    private volatile Throwable failure;
+
+    /**
+     * Starts the thread.
+     *
+     * @param cores where
+     */
+    public Partner(Cores cores) {
+        thread = Thread.ofPlatform().daemon().name("partner").start(() -> run(cores));
+    }
+
+    private void run(Cores cores) {
+        cores.pinToSecond();
+        while (true) {
+            Loop loop = next;
+            if (loop == null) {
+                Thread.onSpinWait();
+                continue;
+            }
+            if (loop == END) {
+                return;
+            }
+            try {
+                result = loop.run(count);
+            } catch (Throwable e) {
+                failure = e;
+            }
+            next = null;
+        }
+    }
+
+    /**
+     * Begins a loop there.
+     *
+     * @param loop  what
+     * @param times how often
+     */
+    public void start(Loop loop, long times) {
+        count = times;
+        next = loop;
+    }
+
+    /**
+     * Waits for the loop's end.
+     *
+     * @return its result
+     */
+    public long await() {
+        long deadline = System.nanoTime() + DEADLINE.toNanos();
+        while (next != null) {
+            Thread.onSpinWait();
+            if (System.nanoTime() - deadline > 0) {
+                throw new IllegalStateException("the other thread has not come back for " + DEADLINE.toSeconds() + " s");
+            }
+        }
+        if (failure != null) {
+            throw new IllegalStateException("the other thread failed", failure);
+        }
+        return result;
+    }
+
+    /**
+     * A loop of two threads: the other's part is begun before ours.
+     *
+     * @param ours   runs on the calling thread
+     * @param theirs runs on the other, as often
+     * @return both together
+     */
+    public Loop with(Loop ours, Loop theirs) {
+        return ours == null || theirs == null ? null : times -> {
+            start(theirs, times);
+            long mine = ours.run(times);
+            return await() == Loop.LOST ? Loop.LOST : mine;
+        };
+    }
+
+    /** {@return the thread, for those who ask what it burns} */
+    public long threadId() {
+        return thread.threadId();
+    }
+
+    @Override
+    public void close() {
+        next = END;
+    }
+}

@@ -1,0 +1,2 @@
+/** What is measured. */
+package org.millrace.bench.suite;
