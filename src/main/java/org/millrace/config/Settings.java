@@ -97,6 +97,11 @@ public final class Settings {
     public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE = new Setting<>("NCCL_P2P_NET_CHUNKSIZE", optional(new SizeType(1 << 10, 1L << 27, 1 << 10)),
             Optional.empty(), "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or 128K where slots are shared");
 
+    /** From which size on collectives over networks leave data where the user has it. */
+    public static final Setting<Long> PTR_THRESHOLD = new Setting<>("MILLRACE_PTR_THRESHOLD", new SizeType(0, 1L << 40, 1), 16L << 10,
+            "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive into memory that was not registered, over networks that"
+                    + " can: fewer copies; 1024G for never");
+
     /** Whether the channels of a ring share connections of the network. */
     public static final Setting<Boolean> GROUPED_CONNECTIONS = new Setting<>("MILLRACE_GROUPED_CONNECTIONS", ValueTypes.booleans(), false,
             "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no trees then; the same on all ranks");
@@ -174,7 +179,7 @@ public final class Settings {
             "how much the command line logs, and NCCL with it");
 
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, MIN_CHANNELS, MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS,
-            P2P_NET_CHUNK_SIZE, GROUPED_CONNECTIONS, P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE,
+            P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS, P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE,
             P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS, NETWORK, SOCKET_INTERFACES,
             SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT,
             FIRST_STEP, LOG_LEVEL);

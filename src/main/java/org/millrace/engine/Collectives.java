@@ -65,10 +65,11 @@ final class Collectives {
         DataType moved = copies ? DataType.UINT8 : type;
         long elements = copies ? count * type.bytes() : count;
         int parts = rings == null ? 1 : rings.parts(kind);
-        Protocol protocol = options.protocols().of(ncclFunction, count * type.bytes() / parts);
+        long hopBytes = count * type.bytes() / parts;
+        Protocol protocol = options.protocols().of(ncclFunction, hopBytes);
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
         Shares.spread(work, elements, moved.bytes(), parts, channels(kind));
-        UserRegions regions = kind == Kind.LOCAL ? UserRegions.NONE : rings.regions(kind, protocol, receive, elements, root, registrations);
+        UserRegions regions = kind == Kind.LOCAL ? UserRegions.NONE : rings.regions(kind, protocol, receive, elements, hopBytes, root, registrations);
         work.flags(CollectiveWork.PROFILED | (regions == UserRegions.NONE ? 0 : CollectiveWork.NETWORK_REGISTERED));
         work.root(root);
         work.sendBuffer(send == null ? 0 : send.address());

@@ -8,6 +8,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.engine.rendezvous.Machine;
@@ -63,7 +64,7 @@ final class Members {
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             Connections connections = control.size() > 1 ? resources.add(connections(network, here)) : null;
-            registrations = resources.add(new Registrations(control.rank(), connections));
+            registrations = resources.add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
             collNet = control.size() > 1 ? CollNet.open(control, configuration, options, network, here, failure, resources) : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             links = new Links(control.rank(), connections, options, failure, threads);

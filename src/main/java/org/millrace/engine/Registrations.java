@@ -30,11 +30,17 @@ final class Registrations implements AutoCloseable {
     private final int rank;
     /** Null in a group of one. */
     private final Connections connections;
+    private final long threshold;
     private final List<Registered> all = new CopyOnWriteArrayList<>();
+    /** What needs no registration; null in a group of one. */
+    private final RegisteredMemory anything;
 
-    Registrations(int rank, Connections connections) {
+    /** @param threshold bytes from which on it is worth it to use memory in place that nobody registered */
+    Registrations(int rank, Connections connections, long threshold) {
         this.rank = rank;
         this.connections = connections;
+        this.threshold = threshold;
+        this.anything = connections == null ? null : connections.allMemory();
     }
 
     /** @param quiet returns when no operation that was launched before touches the memory any more */
@@ -73,6 +79,23 @@ final class Registrations implements AutoCloseable {
         return UserRegions.NONE;
     }
 
+    /**
+     * The regions of an operation on any memory, registered or not.
+     *
+     * @param hopBytes what one hop carries
+     * @param from     the rank its elements come from, or {@link #NOBODY}
+     * @param to       the rank they go to, or {@link #NOBODY}
+     * @return {@link UserRegions#NONE} if it is not worth it, or a network needs to know the memory
+     */
+    UserRegions ofAny(long hopBytes, Protocol protocol, int from, int to) {
+        if (hopBytes < threshold || protocol != Protocol.SIMPLE) {
+            return UserRegions.NONE;
+        }
+        MemoryRegion received = from == NOBODY ? null : anything.with(from);
+        MemoryRegion sent = to == NOBODY ? null : anything.with(to);
+        return from != NOBODY && received == null || to != NOBODY && sent == null ? UserRegions.NONE : new UserRegions(received, sent);
+    }
+
     private UserRegions of(Registered registered, long bytes, Protocol protocol, int from, int to) {
         MemoryRegion received = from == NOBODY ? null : registered.memory.with(from);
         MemoryRegion sent = to == NOBODY ? null : registered.memory.with(to);
@@ -94,5 +117,8 @@ final class Registrations implements AutoCloseable {
             each.memory().close();
         }
         all.clear();
+        if (anything != null) {
+            anything.close();
+        }
     }
 }

@@ -53,13 +53,24 @@ final class Rings {
         return new Passage(algorithm, shape, algorithm.chunksReceived() > 0 ? previous.get(channel) : List.of(), algorithm.chunksSent() > 0 ? next.get(channel) : List.of());
     }
 
-    /** The output, where elements stay that are only passed on, as the networks on both sides of this rank know it. */
-    UserRegions regions(FunctionNumber.Kind kind, Protocol protocol, MemorySegment output, long bytes, int root, Registrations registrations) {
+    /**
+     * The memory in which elements stay that this rank sends, or only passes on.
+     *
+     * @param output   registered, perhaps; then that is what is used in place
+     * @param bytes    of each rank
+     * @param hopBytes what one hop carries
+     */
+    UserRegions regions(FunctionNumber.Kind kind, Protocol protocol, MemorySegment output, long bytes, long hopBytes, int root, Registrations registrations) {
         int before = (rank + ranks - 1) % ranks;
         int behind = (rank + 1) % ranks;
         return switch (kind) {
-            case ALL_GATHER -> registrations.of(output, bytes * ranks, protocol, before, behind);
-            case BROADCAST -> registrations.of(output, bytes, protocol, rank == root ? Registrations.NOBODY : before, behind == root ? Registrations.NOBODY : behind);
+            case ALL_GATHER -> registrations.of(output, bytes * ranks, protocol, before, behind).or(() -> registrations.ofAny(hopBytes, protocol, before, behind));
+            case BROADCAST -> {
+                int from = rank == root ? Registrations.NOBODY : before;
+                int to = behind == root ? Registrations.NOBODY : behind;
+                yield registrations.of(output, bytes, protocol, from, to).or(() -> registrations.ofAny(hopBytes, protocol, from, to));
+            }
+            case RING_ALL_REDUCE -> registrations.ofAny(hopBytes, protocol, before, behind);
             default -> UserRegions.NONE;
         };
     }

@@ -19,7 +19,7 @@ final class Routes {
         RING, TREE, COLLNET, DIRECT
     }
 
-    private static final Set<Integer> COMBINING = Set.of(OperationSignature.ALL_REDUCE, OperationSignature.REDUCE, OperationSignature.REDUCE_SCATTER);
+    private static final Set<Integer> COMBINING = Set.of(OperationSignature.REDUCE, OperationSignature.REDUCE_SCATTER);
 
     private final Links links;
     private Way way;
@@ -95,6 +95,11 @@ final class Routes {
             refusals.add("PTR: Simple only");
         } else if (operation != null && COMBINING.contains(OperationSignature.kind(operation.signature()))) {
             refusals.add("PTR: what is combined goes through slots");
+        } else {
+            refusals.add("PTR: less than MILLRACE_PTR_THRESHOLD, and not registered");
+        }
+        if (way == Way.TREE) {
+            refusals.add("PTR: a tree combines in slots");
         }
         if (way == Way.DIRECT) {
             refusals.add("LL: sends and receives choose their protocol by size, NCCL_PROTO is for collectives");

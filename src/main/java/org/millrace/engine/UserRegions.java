@@ -1,5 +1,6 @@
 package org.millrace.engine;
 
+import java.util.function.Supplier;
 import org.millrace.net.MemoryRegion;
 
 /**
@@ -12,4 +13,9 @@ record UserRegions(MemoryRegion received, MemoryRegion sent) {
 
     /** Through slots. */
     static final UserRegions NONE = new UserRegions(null, null);
+
+    /** These, or others if these are none. */
+    UserRegions or(Supplier<UserRegions> others) {
+        return this == NONE ? others.get() : this;
+    }
 }

@@ -46,6 +46,13 @@ public interface Connections extends AutoCloseable {
     RegisteredMemory register(MemorySegment memory);
 
     /**
+     * All memory of this process, for transports that reach it without its being made ready.
+     *
+     * @return what any memory is to each peer's connections: null to those of other transports
+     */
+    RegisteredMemory allMemory();
+
+    /**
      * Which transports were chosen, and why none before them.
      *
      * @return a line for each end that was begun, as in {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}

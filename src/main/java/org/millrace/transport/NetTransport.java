@@ -63,6 +63,11 @@ public final class NetTransport implements Transport {
         return network.register(memory);
     }
 
+    @Override
+    public MemoryRegion allMemory() {
+        return network.allMemory();
+    }
+
     static ConnectionKey key(int index, int channel, int sendingRank) {
         return new ConnectionKey(index * CHANNELS + channel, sendingRank);
     }

@@ -60,4 +60,13 @@ public interface Transport {
     default MemoryRegion register(MemorySegment memory) {
         return null;
     }
+
+    /**
+     * All memory of this process, where it need not be made ready piece by piece.
+     *
+     * @return what operations on any memory may be announced with; null if it has to be registered
+     */
+    default MemoryRegion allMemory() {
+        return null;
+    }
 }

@@ -77,7 +77,12 @@ public final class TransportConnections implements Connections {
 
     @Override
     public RegisteredMemory register(MemorySegment memory) {
-        return new TransportRegions(transports, this::transport, memory);
+        return new TransportRegions(transports, this::transport, transport -> transport.register(memory));
+    }
+
+    @Override
+    public RegisteredMemory allMemory() {
+        return new TransportRegions(transports, this::transport, Transport::allMemory);
     }
 
     private synchronized Transport transport(int peer) {

@@ -1,9 +1,9 @@
 package org.millrace.transport;
 
-import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.IntFunction;
 import org.millrace.net.MemoryRegion;
 
@@ -13,12 +13,17 @@ final class TransportRegions implements RegisteredMemory {
     private final Map<Transport, MemoryRegion> regions = new HashMap<>();
     private final IntFunction<Transport> choices;
 
-    /** @param choices says which transport connects this rank with another */
-    TransportRegions(List<Transport> transports, IntFunction<Transport> choices, MemorySegment memory) {
+    /**
+     * Asks each transport.
+     *
+     * @param choices says which transport connects this rank with another
+     * @param maker   the region of a transport; null if it takes none
+     */
+    TransportRegions(List<Transport> transports, IntFunction<Transport> choices, Function<Transport, MemoryRegion> maker) {
         this.choices = choices;
         try {
             for (Transport transport : transports) {
-                MemoryRegion region = transport.register(memory);
+                MemoryRegion region = maker.apply(transport);
                 if (region != null) {
                     regions.put(transport, region);
                 }

@@ -112,6 +112,31 @@ class EngineBufferModesTest {
         assertTrue(WatchedNetwork.SENT_BY_SLOTS.get() > 0);
     }
 
+    /** A network that reaches all memory needs no registration; a rank whose threshold is higher goes through slots. */
+    @ParameterizedTest
+    @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1"})
+    void largeOperationsUseMemoryInPlaceThatNobodyRegistered(int ranks, String network, int slotsOnRank) throws Exception {
+        List<Throwable> thrown = EngineGroup.call(ranks, rank -> () -> {
+            Map<String, String> settings = settings(2, false);
+            settings.putAll(Map.of("MILLRACE_NET", network, "NCCL_ALGO", "ring", "MILLRACE_PTR_THRESHOLD", rank == slotsOnRank ? "1024G" : "8K"));
+            try (Communicator communicator = EngineGroup.join(directory, rank, ranks, settings); Arena arena = Arena.ofShared();
+                 Stream stream = communicator.device().newStream()) {
+                for (Operation operation : List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.BROADCAST)) {
+                    for (int count : new int[] {1000, 30_001}) {
+                        for (boolean inPlace : new boolean[] {false, true}) {
+                            Call.Running running = new Call(operation, count, ReduceOp.SUM, 0, inPlace, count).new Running(communicator, stream, arena);
+                            stream.synchronize(PATIENCE);
+                            assertNull(running.wrong());
+                            assertEquals(rank == slotsOnRank || count == 1000 ? "NORMAL" : "PTR", communicator.route().orElseThrow().mode(), operation + " of " + count);
+                        }
+                    }
+                }
+            }
+            return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
     /** Without the flush the device would find what was there before. */
     @ParameterizedTest
     @CsvSource({"2, 1, true, true", "3, 1, false, false", "3, 2, false, true"})

@@ -1,11 +1,17 @@
 package org.millrace.net;
 
+import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CompletableFuture;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -73,6 +79,28 @@ abstract class FrameContract extends NetworkFixture {
             assertEquals(1, ends.nextHeader().word(0));
             ends.receiver().accept(null, 0);
             assertEquals(2, ends.nextHeader().word(0));
+        }
+    }
+
+    /** Also where it lies across a boundary of whatever pieces a network sees memory in. */
+    @Test
+    void memoryThatNobodyRegisteredIsReachedByItsAddress(@TempDir Path directory) throws IOException {
+        long piece = 1L << 30;
+        long bytes = 128 << 10;
+        try (MemoryRegion all = network.allMemory(); Connected ends = Connected.make(network, network);
+             FileChannel sparse = FileChannel.open(directory.resolve("sparse"), StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            MemorySegment memory = sparse.map(FileChannel.MapMode.READ_WRITE, 0, piece + 4 * bytes, Arena.ofAuto());
+            long boundary = -memory.address() & piece - 1;
+            long from = boundary < 2 * bytes ? boundary + piece - bytes / 2 : boundary - bytes / 2;
+            long to = from < 2 * bytes ? from + bytes : from - bytes;
+            for (long i = 0; i < bytes; i += 8) {
+                memory.set(ValueLayout.JAVA_LONG_UNALIGNED, from + i, i * 31);
+            }
+            assertTrue(ends.sender().offer(header(bytes), all, memory.address() + from));
+            ends.nextHeader();
+            ends.receiver().accept(all, memory.address() + to);
+            ends.until(() -> ends.receiver().framesCompleted() == 1 && ends.sender().framesCompleted() == 1);
+            assertEquals(-1, memory.asSlice(from, bytes).mismatch(memory.asSlice(to, bytes)));
         }
     }
 

@@ -8,10 +8,10 @@ enum Mode {
     NORMAL,
     /** In slots that connections share. */
     OFFSET,
-    /** In operands that are registered. */
+    /** In the operands, registered or not. */
     PTR;
 
     Map<String, String> settings() {
-        return Map.of("NCCL_NET_SHARED_BUFFERS", this == OFFSET ? "1" : "0");
+        return Map.of("NCCL_NET_SHARED_BUFFERS", this == OFFSET ? "1" : "0", "MILLRACE_PTR_THRESHOLD", this == PTR ? "0" : "1024G");
     }
 }

@@ -117,6 +117,11 @@ public final class ReceivePort {
         return shared ? recvMem.offsetPlain(slot) : slot * slotBytes;
     }
 
+    /** Of the slot of a step that is so many steps ahead, of a connection with slots of its own. */
+    long slotAddress(int ahead) {
+        return simple.address() + ConnectionLayout.slot(step + ahead) * slotBytes;
+    }
+
     long slotBytes() {
         return slotBytes;
     }

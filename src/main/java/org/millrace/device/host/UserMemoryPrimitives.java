@@ -5,10 +5,12 @@ import org.millrace.abi.ConnectionLayout;
 
 /**
  * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are, and waits; the proxies send from there, and
- * receive there. For operations that do not combine elements. Chunks are cut as {@link SimplePrimitives} cut them, so that the peer may use slots.
+ * receive there. Only what has to be combined arrives in a slot, and only what no operand has room for is sent from one. Chunks are cut as {@link SimplePrimitives}
+ * cut them, so that the peer may use slots.
  *
  * <p>Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all slices in it are offered to the receiving proxy
- * ahead, so that several frames may arrive at a time. Elements that are passed on are sent from the output.
+ * ahead, so that several frames may arrive at a time. Elements that are passed on are sent from the output. Where that is the input too (in place), what arrives
+ * there overwrites nothing that is still to be sent: a rank's own elements come back to it, combined, only after they have gone all the way round.
  *
  * <p>The user gets the memory back when the kernel ends, so it ends only when everything is sent.
  */
@@ -33,8 +35,8 @@ final class UserMemoryPrimitives implements Primitives {
     private int receiving;
 
     UserMemoryPrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
-        if (from.length > 1 || memory.own().hasPreOp()) {
-            throw new IllegalArgumentException("elements that are combined cannot stay in the user's memory");
+        if (from.length > 1) {
+            throw new IllegalArgumentException("elements of " + from.length + " peers are combined in slots");
         }
         this.from = from;
         this.to = to;
@@ -57,9 +59,6 @@ final class UserMemoryPrimitives implements Primitives {
     @Override
     public void begin(int kind, long inputElement, long outputElement, long elementCount) {
         boolean receives = (kind & RECEIVE) != 0;
-        if (receives && ((kind & INPUT) != 0 || (kind & OUTPUT) == 0)) {
-            throw new IllegalStateException("a primitive of kind " + kind + " needs slots");
-        }
         long elements = Math.max(elementCount, 0);
         long sliceElements = slices.elements(elements);
         for (int slice = 0; slice < slices.perChunk(); slice++) {
@@ -75,10 +74,13 @@ final class UserMemoryPrimitives implements Primitives {
         }
     }
 
-    /** The window is no wider than the slots: the step that had this one's {@code connFifo} entry before has been released. Nothing needs no place. */
+    /**
+     * The window is no wider than the slots: the step that had this one's slot and {@code connFifo} entry before has been released. Nothing needs no place.
+     */
     private void offer(int at) {
         if (sizes[at] > 0) {
-            from[0].offer(receiving, memory.output().address() + outputsAt[at], sizes[at]);
+            boolean combined = (kinds[at] & INPUT) != 0;
+            from[0].offer(receiving, combined ? from[0].slotAddress(receiving) : memory.output().address() + outputsAt[at], sizes[at]);
         }
         receiving += sliceSteps;
     }
@@ -102,22 +104,37 @@ final class UserMemoryPrimitives implements Primitives {
 
     private void pass(int at) {
         int kind = kinds[at];
-        boolean keeps = (kind & OUTPUT) != 0;
-        if (keeps && (kind & INPUT) != 0) {
-            MemorySegment.copy(memory.input(), inputsAt[at], memory.output(), outputsAt[at], sizes[at]);
-        }
-        if ((kind & SEND) != 0) {
-            long address = keeps ? memory.output().address() + outputsAt[at] : memory.input().address() + inputsAt[at];
-            for (SendPort port : to) {
-                port.point(address);
-                port.announce(sizes[at]);
-                port.post(sliceSteps);
-            }
+        long address = work(at);
+        for (int i = 0; (kind & SEND) != 0 && i < to.length; i++) {
+            to[i].point(address);
+            to[i].announce(sizes[at]);
+            to[i].post(sliceSteps);
         }
         if ((kind & RECEIVE) != 0) {
             from[0].release(sliceSteps);
             receiving -= sliceSteps;
         }
+    }
+
+    /** Combines and copies what has to be; returns where the slice's elements are then. */
+    private long work(int at) {
+        int kind = kinds[at];
+        boolean keeps = (kind & OUTPUT) != 0;
+        if (sizes[at] == 0 || (kind & INPUT) == 0) {
+            return memory.output().address() + outputsAt[at];
+        }
+        if ((kind & RECEIVE) == 0 && !keeps && !memory.own().hasPreOp()) {
+            return memory.input().address() + inputsAt[at];
+        }
+        MemorySegment destination = keeps ? memory.output() : to[0].buffer();
+        long destinationAt = keeps ? outputsAt[at] : to[0].slotOffset();
+        long count = sizes[at] / memory.elementBytes();
+        if ((kind & RECEIVE) == 0) {
+            memory.own().copy(memory.input(), inputsAt[at], destination, destinationAt, count);
+        } else {
+            memory.own().reduce(memory.input(), inputsAt[at], from[0].buffer(), from[0].slotOffset(), destination, destinationAt, count, (kind & LAST) != 0);
+        }
+        return destination.address() + destinationAt;
     }
 
     /** The first peer that the oldest slice waits for, or null. */

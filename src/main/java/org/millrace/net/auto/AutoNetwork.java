@@ -71,6 +71,11 @@ public final class AutoNetwork implements Network {
         return new AutoRegion(shm.register(memory), socket.register(memory));
     }
 
+    @Override
+    public MemoryRegion allMemory() {
+        return new AutoRegion(shm.allMemory(), socket.allMemory());
+    }
+
     /** What of a region the connections of one network take. A region that is none of ours is left for them to refuse. */
     static MemoryRegion part(MemoryRegion region, boolean overShm) {
         return region instanceof AutoRegion both ? overShm ? both.shm() : both.socket() : region;

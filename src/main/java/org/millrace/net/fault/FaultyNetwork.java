@@ -78,6 +78,11 @@ public final class FaultyNetwork implements Network {
     }
 
     @Override
+    public MemoryRegion allMemory() {
+        return network.allMemory();
+    }
+
+    @Override
     public void close() {
         network.close();
     }

@@ -5,6 +5,7 @@ import java.security.SecureRandom;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
+import org.millrace.net.AllMemory;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
@@ -85,6 +86,11 @@ public final class ShmNetwork implements Network {
     public MemoryRegion register(MemorySegment memory) {
         checkOpen();
         return new ShmRegion(this, memory);
+    }
+
+    @Override
+    public MemoryRegion allMemory() {
+        return register(AllMemory.SEGMENT);
     }
 
     ShmOptions options() {

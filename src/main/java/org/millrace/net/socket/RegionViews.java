@@ -4,34 +4,59 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a buffer has one position: so each connection
- * duplicates a view when it first meets it, and never again.
+ * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a buffer has one position: so each connection makes
+ * a view when it first needs it, and never again.
  */
 final class RegionViews {
 
-    private SocketRegion[] regions = new SocketRegion[4];
-    private ByteBuffer[][] views = new ByteBuffer[4][];
+    /** Those of one region. Few are ever in use, however large it is. */
+    private static final class Views {
+
+        private final SocketRegion region;
+        private int[] indexes = new int[1];
+        private ByteBuffer[] views = new ByteBuffer[1];
+        private int count;
+
+        Views(SocketRegion region) {
+            this.region = region;
+        }
+
+        ByteBuffer view(int index) {
+            for (int i = 0; i < count; i++) {
+                if (indexes[i] == index) {
+                    return views[i];
+                }
+            }
+            return add(index);
+        }
+
+        private ByteBuffer add(int index) {
+            if (count == indexes.length) {
+                indexes = Arrays.copyOf(indexes, 2 * count);
+                views = Arrays.copyOf(views, 2 * count);
+            }
+            indexes[count] = index;
+            return views[count++] = region.newView(index);
+        }
+    }
+
+    private Views[] regions = new Views[4];
 
     /** The view that holds a payload that begins at an offset; its position and limit are whatever the last use left. */
     ByteBuffer view(SocketRegion region, long offset) {
         int id = region.id();
-        if (id >= regions.length || regions[id] != region) {
+        if (id >= regions.length || regions[id] == null || regions[id].region != region) {
             meet(region);
         }
-        int index = SocketRegion.viewIndex(offset);
-        ByteBuffer view = views[id][index];
-        return view != null ? view : (views[id][index] = region.duplicate(index));
+        return regions[id].view(SocketRegion.viewIndex(offset));
     }
 
     /** A number is given to a new region when its old one is closed, so that what was kept for the old one goes. */
     private void meet(SocketRegion region) {
         int id = region.id();
         if (id >= regions.length) {
-            int length = Math.max(id + 1, regions.length * 2);
-            regions = Arrays.copyOf(regions, length);
-            views = Arrays.copyOf(views, length);
+            regions = Arrays.copyOf(regions, Math.max(id + 1, regions.length * 2));
         }
-        regions[id] = region;
-        views[id] = new ByteBuffer[region.viewCount()];
+        regions[id] = new Views(region);
     }
 }

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
+import org.millrace.net.AllMemory;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
@@ -62,6 +63,11 @@ public final class SocketNetwork implements Network {
             regionIds.set(region.id());
             return region;
         }
+    }
+
+    @Override
+    public MemoryRegion allMemory() {
+        return register(AllMemory.SEGMENT);
     }
 
     /** Frees a region's number for another region. */

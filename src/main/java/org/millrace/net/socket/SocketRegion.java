@@ -7,24 +7,25 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Registered memory: buffers over it, one for each GiB.
+ * Registered memory, and buffers over it, one for each GiB that is used.
  *
- * <p>View {@code i} begins at GiB {@code i} and is as long as a buffer can be (2 GiB less a byte), so that a payload of up to 1 GiB lies within one view wherever
- * it begins. The views belong to the global session: {@code java.nio} then neither takes nor gives back a hold on the user's arena with every call, and the memory
+ * <p>View {@code i} begins at GiB {@code i} and is as long as a buffer can be (almost 2 GiB), so that a payload of up to 1 GiB lies within one view wherever
+ * it begins. They belong to the global session: {@code java.nio} then neither takes nor gives back a hold on the user's arena with every call, and the memory
  * may be confined to a thread that is not ours. The price is that nothing notices memory that is freed too early: see {@link org.millrace.net.Network#register}.
  */
 final class SocketRegion implements MemoryRegion {
 
     private static final int VIEW_SHIFT = 30;
+    /** As much as a segment may have to be made a buffer. */
+    private static final int LONGEST_VIEW = Integer.MAX_VALUE - 8;
 
     private final SocketNetwork network;
     private final MemorySegment segment;
-    private final ByteBuffer[] views;
     private final int id;
     private final AtomicBoolean closed = new AtomicBoolean();
 
     /**
-     * Makes the views.
+     * A region that nothing was sent from yet.
      *
      * @param id smallest number that no other open region of the network has: connections keep their own views in an array by it
      */
@@ -38,15 +39,13 @@ final class SocketRegion implements MemoryRegion {
         this.network = network;
         this.segment = segment;
         this.id = id;
-        views = new ByteBuffer[(int) (segment.byteSize() + (1L << VIEW_SHIFT) - 1 >>> VIEW_SHIFT)];
-        for (int i = 0; i < views.length; i++) {
-            views[i] = globalView((long) i << VIEW_SHIFT);
-        }
     }
 
+    /** A buffer of the caller's own over a GiB and what follows it. */
     @SuppressWarnings("restricted") // reinterprets the memory that the user gave, within its bounds
-    private ByteBuffer globalView(long offset) {
-        long length = Math.min(segment.byteSize() - offset, Integer.MAX_VALUE);
+    ByteBuffer newView(int index) {
+        long offset = (long) index << VIEW_SHIFT;
+        long length = Math.min(segment.byteSize() - offset, LONGEST_VIEW);
         return MemorySegment.ofAddress(segment.address() + offset).reinterpret(length).asByteBuffer();
     }
 
@@ -59,10 +58,6 @@ final class SocketRegion implements MemoryRegion {
         return id;
     }
 
-    int viewCount() {
-        return views.length;
-    }
-
     /** Which view holds a payload that begins at an offset. */
     static int viewIndex(long offset) {
         return (int) (offset >>> VIEW_SHIFT);
@@ -71,11 +66,6 @@ final class SocketRegion implements MemoryRegion {
     /** Where in its view a payload begins. */
     static int viewOffset(long offset) {
         return (int) (offset & (1L << VIEW_SHIFT) - 1);
-    }
-
-    /** A view with a position and limit of its own. */
-    ByteBuffer duplicate(int view) {
-        return views[view].duplicate();
     }
 
     /** This region, if it may be used by a connection of a network for these bytes; throws otherwise. */

@@ -12,6 +12,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
+import org.millrace.net.AllMemory;
 
 /** Whole rings in one thread: what each algorithm leaves with every rank, at counters that wrap, for shares smaller and larger than a round. */
 class RingTest {
@@ -126,6 +127,31 @@ class RingTest {
             for (int rank = 0; rank < ranks; rank++) {
                 for (int i = 0; i < count; i++) {
                     check("rank " + rank, sum(i), output[rank], i);
+                }
+            }
+        });
+    }
+
+    /** Some ranks leave elements where the user has them, and some go through slots; averages change elements before they are sent. */
+    @ParameterizedTest
+    @CsvSource(textBlock = CASES)
+    void allReduceInTheUsersMemoryLeavesTheSameSum(int rankCount, int elements, long firstStep) {
+        run(rankCount, elements, firstStep, random -> {
+            MemorySegment[] input = each(rank -> filled(rank, count));
+            boolean inPlace = random.nextBoolean();
+            boolean scaled = random.nextBoolean();
+            MemorySegment[] output = inPlace ? input : each(_ -> arena.allocate(8L * count, 64));
+            long chunkBytes = ChunkShape.TWO_SLICES.chunkBytes(Pump.LAYOUT);
+            for (int rank = 0; rank < ranks; rank++) {
+                boolean user = random.nextInt(3) > 0;
+                BlockMemory memory = BlockMemory.reduced(input[rank], output[rank], DataType.INT64, scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
+                pump.add(rank, new RingAllReduce(Share.of(0, count, 8, chunkBytes), rank, ranks), memory,
+                        user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank), next(rank), user ? AllMemory.SEGMENT : null);
+            }
+            pump.run();
+            for (int rank = 0; rank < ranks; rank++) {
+                for (int i = 0; i < count; i++) {
+                    check("rank " + rank, sum(i) * (scaled ? 3 : 1), output[rank], i);
                 }
             }
         });
