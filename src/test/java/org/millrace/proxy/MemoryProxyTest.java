@@ -23,8 +23,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * Proxies that know nothing but the memory, between two ends that behave as NCCL's kernels do: operations of all three protocols on one connection, empty steps,
- * rounded first steps, sizes before data, lines in any order.
+ * Proxies that know nothing but the memory, between two ends that behave as NCCL's kernels do: operations of all three protocols on one connection, empty
+ * steps, rounded first steps, sizes before data, lines in any order.
  */
 class MemoryProxyTest {
 

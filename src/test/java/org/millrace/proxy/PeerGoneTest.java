@@ -73,7 +73,9 @@ class PeerGoneTest {
         }
     }
 
-    /** A kernel that receives looks at no flag and no counter for an LL step without data: it may end, and its communicator with it, before that step was sent. */
+    /**
+     * A kernel that receives looks at no flag and no counter for an LL step without data: it may end, and its communicator with it, before that step was sent.
+     */
     @Test
     void onlyDataIsOwedToAPeerThatLeft() {
         try (Arena arena = Arena.ofConfined()) {

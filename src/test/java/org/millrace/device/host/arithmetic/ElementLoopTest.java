@@ -13,7 +13,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
 import org.millrace.element.Elements;
 
-/** Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some partners, edges and random pairs of the others. */
+/**
+ * Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some partners,
+ * edges and random pairs of the others.
+ */
 class ElementLoopTest {
 
     private static final long SEED = 20_260_214;

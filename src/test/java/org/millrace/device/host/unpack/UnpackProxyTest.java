@@ -22,7 +22,10 @@ import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
 
-/** Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring of 16 lists and the wraps of both counters. */
+/**
+ * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring of 16 lists
+ * and the wraps of both counters.
+ */
 class UnpackProxyTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 12288);
