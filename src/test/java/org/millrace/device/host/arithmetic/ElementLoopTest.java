@@ -102,7 +102,8 @@ class ElementLoopTest {
 
     private static long[] partners(DataType type, SplittableRandom random) {
         long infinity = Elements.bits(type, Double.POSITIVE_INFINITY);
-        return new long[] {0, 0x8000, 1, infinity, infinity + 1, infinity - 1, Elements.bits(type, -1.5), near(type, random.nextLong()), near(type, random.nextLong())};
+        return new long[] {0, 0x8000, 1, infinity, infinity + 1, infinity - 1, Elements.bits(type, -1.5),
+                near(type, random.nextLong()), near(type, random.nextLong())};
     }
 
     /** Zeros, subnormals, ones, largest numbers, infinities and NaNs of floats, as bits; integers take the same. */
