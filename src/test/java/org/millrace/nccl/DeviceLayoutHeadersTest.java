@@ -83,7 +83,8 @@ class DeviceLayoutHeadersTest {
         command.addAll(List.of("-o", program.toString(), file.toString()));
         run(directory, command);
         TreeMap<String, String> answers = new TreeMap<>();
-        run(directory, List.of(program.toString())).lines().forEach(line -> answers.put(line.substring(0, line.indexOf('=')), line.substring(line.indexOf('=') + 1)));
+        run(directory, List.of(program.toString())).lines()
+                .forEach(line -> answers.put(line.substring(0, line.indexOf('=')), line.substring(line.indexOf('=') + 1)));
         return answers;
     }
 
