@@ -63,7 +63,8 @@ class PeerGoneTest {
             MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
             ReceiveProxy proxy = ReceiveProxy.byMemory(
-                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(memory), MemoryFrames.region(staging), 0, new LastFrames(), (c, f) -> { });
+                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(memory), MemoryFrames.region(staging), 0, new LastFrames(),
+                    (c, f) -> { });
             assertThrows(PeerClosedException.class, () -> {
                 for (int pass = 0; pass < 10; pass++) {
                     proxy.progress();
