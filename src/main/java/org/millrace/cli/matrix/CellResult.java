@@ -60,8 +60,9 @@ final class CellResult {
         return failure.isEmpty() && !ran;
     }
 
+    /** Wrong elements of a cell that ran. In one that did not, they are from what ran instead, which a rank that only receives cannot tell. */
     long wrong() {
-        return wrong;
+        return isImpossible() ? 0 : wrong;
     }
 
     /** Why it is impossible; empty if it is not. */
