@@ -24,7 +24,8 @@ class GinCommandTest {
         Run run = Run.of(arguments.split(" "));
         assertEquals(0, run.status(), run.toString());
         assertTrue(run.out().contains(expected), run.toString());
-        assertEquals(lines, run.out().lines().count(), run.toString());
+        // the course of a dispatch is shown every two seconds: a busy machine shows more of it
+        assertEquals(lines, run.out().lines().filter(line -> !line.contains(" tokens dispatched ") || line.contains(expected)).count(), run.toString());
     }
 
     @Test
