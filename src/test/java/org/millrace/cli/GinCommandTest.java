@@ -3,6 +3,8 @@ package org.millrace.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -42,6 +44,19 @@ class GinCommandTest {
         Run garbage = Run.of("gin", "put", "-D", "MILLRACE_FAULT=garbage:frame=40");
         assertEquals(1, garbage.status(), garbage.toString());
         assertTrue(garbage.err().contains("refuses what rank"), garbage.toString());
+    }
+
+    @Test
+    void ranksThatMeetAfterTheDeadlineEndToo() throws InterruptedException {
+        Set<Thread> before = Thread.getAllStackTraces().keySet();
+        Run late = Run.of("gin", "dispatch", "-r", "2", "--tokens", "1000000000", "--deadline", "1ms");
+        assertEquals(1, late.status(), late.toString());
+        assertTrue(late.err().contains("not finished after 1ms (--deadline)"), late.toString());
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (!before.contains(thread) && thread.getName().startsWith("rank-")) {
+                assertTrue(thread.join(Duration.ofSeconds(60)), thread + " goes on");
+            }
+        }
     }
 
     @Test

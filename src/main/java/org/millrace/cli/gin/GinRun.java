@@ -29,6 +29,8 @@ final class GinRun implements AutoCloseable {
     private final Map<String, String> settings;
     private final ConcurrentLinkedQueue<Failure> failures = new ConcurrentLinkedQueue<>();
     private final ConcurrentLinkedQueue<GinRank> joined = new ConcurrentLinkedQueue<>();
+    /** Why nobody may go on; null while the run has time. */
+    private volatile MillraceException ended;
 
     GinRun(Path directory, GinPlan plan, Map<String, String> settings) {
         this.directory = directory;
@@ -44,9 +46,9 @@ final class GinRun implements AutoCloseable {
             threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).start(() -> rank(pattern, rank, out)));
         }
         if (!await(threads, deadline)) {
-            MillraceException late = new MillraceException("not finished after " + DurationType.text(deadline) + " (--deadline)");
-            failures.add(new Failure(-1, late));
-            joined.forEach(rank -> rank.communicator().fail(late));
+            ended = new MillraceException("not finished after " + DurationType.text(deadline) + " (--deadline)");
+            failures.add(new Failure(-1, ended));
+            joined.forEach(rank -> rank.communicator().fail(ended));
             await(threads, SETTLE);
         }
         for (Failure failure : failures) {
@@ -61,8 +63,11 @@ final class GinRun implements AutoCloseable {
 
     private void rank(GinPattern pattern, int number, PrintWriter out) {
         try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join("file:" + directory.resolve("rendezvous"), number, plan.ranks(), settings)) {
-            joined.add(rank);
+            joined.add(rank); // before the look at `ended`, which is set before the joined are looked at: one of the two sees the other (Dekker)
             try {
+                if (ended != null) {
+                    throw ended;
+                }
                 pattern.run(plan, rank, arena, out);
                 rank.barrier();
             } catch (Throwable thrown) {
