@@ -108,12 +108,14 @@ class PerfCommandTest {
             run = hang(how, "40s");
         }
         assertEquals(1, run.status(), run.toString());
-        assertTrue(run.err().matches("(?s).*not finished after \\d+s \\(--deadline\\): rank 0 is at 8 B float sum, rank 1 is at 8 B float sum.*"), run.toString());
+        String where = "rank 0 is at 8 B float sum, rank 1 is at 8 B float sum";
+        assertTrue(run.err().matches("(?s).*not finished after \\d+s \\(--deadline\\): " + where + "\\R.*"), run.toString());
     }
 
     private static Run hang(String how, String deadline) {
         // the second --deadline of perf() would be refused: this one stands alone
-        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8", "-D", "MILLRACE_FAULT=hang", "--deadline", deadline));
+        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8", "-D", "MILLRACE_FAULT=hang"));
+        arguments.addAll(List.of("--deadline", deadline));
         if (!how.isEmpty()) {
             arguments.add(how);
         }
@@ -140,6 +142,32 @@ class PerfCommandTest {
         assertFalse((json + run).contains("swordfish"));
         perf(THREADS, "-e", "8", "-D", "MILLRACE_FAULT=throw", "--json", file.toString());
         assertTrue(Files.readString(file).contains("rank 1: the planted failure"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {THREADS, PROCESSES})
+    void theTableSaysWhichWayDataGoes(String how) throws IOException {
+        Path file = directory.resolve("results.json");
+        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", "host", "--net", "socket", "-r", "2", "-b", "8", "-e", "256K", "-f", "32768", "-n", "3",
+                "-D", "NCCL_ALGO=ring", "--deadline", "60s", "--json", file.toString()));
+        if (!how.isEmpty()) {
+            arguments.add(how);
+        }
+        Run run = Run.of(arguments.toArray(String[]::new));
+        assertEquals(0, run.status(), run.toString());
+        List<String> lines = run.out().lines().toList();
+        List<String> routes = lines.stream().filter(line -> line.startsWith("# route: ")).toList();
+        assertTrue(routes.stream().allMatch(line -> line.matches("# route: ring, (LL|LL128|Simple), NORMAL, over NET socket")), run.toString());
+        assertTrue(lines.indexOf(routes.getFirst()) < lines.indexOf(lines.stream().filter(line -> line.contains("(elements)")).findFirst().orElseThrow()), run.toString());
+        String json = Files.readString(file);
+        assertTrue(json.replaceAll("\\s+", " ").matches(".*\"route\": \\{ ?\"algorithm\": \"ring\", \"protocol\": \"[LS]\\w+\", \"mode\": \"NORMAL\", \"transports\": \\[ ?\"NET socket\" ?\\] ?\\}.*"), json);
+    }
+
+    @Test
+    void whereTheDeviceDoesNotTellThereIsNoRoute() throws IOException {
+        Path file = directory.resolve("results.json");
+        assertFalse(perf(THREADS, "-e", "8", "--json", file.toString()).out().contains("# route"));
+        assertTrue(Files.readString(file).contains("\"route\": null"));
     }
 
     @Test

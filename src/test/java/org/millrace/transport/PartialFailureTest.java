@@ -40,12 +40,14 @@ class PartialFailureTest {
     private static final Path TEMPORARY = Path.of(System.getProperty("java.io.tmpdir"));
 
     /**
-     * What this process holds that a leak would show in: files by name, mappings by line, sockets by number. Names are compared and not counts, as garbage of tests
-     * before this one may be let go at any time.
+     * What this process holds that a leak would show in: files by name, mappings by line, sockets by number. Names are compared and not counts, as
+     * garbage of tests before this one may be let go at any time.
      */
     private Set<String> holdings() throws IOException {
         Set<String> held = mappings();
-        try (Stream<Path> here = Files.list(directory); Stream<Path> temporary = Files.list(TEMPORARY); Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
+        try (Stream<Path> here = Files.list(directory);
+                Stream<Path> temporary = Files.list(TEMPORARY);
+                Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
             Stream.concat(here, temporary.filter(file -> file.getFileName().toString().startsWith("example-unix-"))).map(Path::toString).forEach(held::add);
             descriptors.flatMap(PartialFailureTest::ours).forEach(held::add);
         }
@@ -54,7 +56,8 @@ class PartialFailureTest {
 
     private static Set<String> mappings() throws IOException {
         try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
-            return maps.filter(line -> line.contains("millrace-")).map(line -> line.replace(" (deleted)", "")).collect(Collectors.toCollection(TreeSet::new));
+            return maps.filter(line -> line.contains("millrace-")).map(line -> line.replace(" (deleted)", ""))
+                    .collect(Collectors.toCollection(TreeSet::new));
         }
     }
 
@@ -99,7 +102,8 @@ class PartialFailureTest {
         try (TwoRanks ranks = ranks(transport, true, phase, afterwards, onSender)) {
             RuntimeException failure = assertThrows(MillraceException.class, ranks::connect);
             assertInstanceOf(FailingTransport.Planted.class, failure.getCause(), failure.toString());
-            assertTrue(failure.getMessage().contains((onSender ? "rank 0 -> rank 1" : "rank 1 <- rank 0") + ", channel 0 over " + transport), failure.getMessage());
+            assertTrue(failure.getMessage().contains((onSender ? "rank 0 -> rank 1" : "rank 1 <- rank 0") + ", channel 0 over " + transport),
+                    failure.getMessage());
         }
         assertNothingMoreThan(before);
         assertEquals(blocks, ProcessMemory.blocks(), "memory of this process");

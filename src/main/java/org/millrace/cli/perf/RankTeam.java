@@ -77,7 +77,7 @@ public final class RankTeam {
                         failed.add(failure);
                     }
                     case RankEvent.Finished _ -> ended++;
-                    case RankEvent.Joined _, RankEvent.Checked _ -> {
+                    case RankEvent.Joined _, RankEvent.Routed _, RankEvent.Checked _ -> {
                     }
                 }
             }

@@ -10,8 +10,8 @@ import org.millrace.MillraceException;
 import org.millrace.Stream;
 
 /**
- * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails makes the tasks behind it fail with it, until
- * somebody has been told.
+ * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails makes the tasks behind it fail
+ * with it, until somebody has been told.
  */
 public final class HostStream implements Stream {
 
@@ -113,7 +113,8 @@ public final class HostStream implements Stream {
                 while (completed < target) {
                     long left = end - System.nanoTime();
                     if (left <= 0) {
-                        throw new MillraceException(name + ": " + (target - completed) + " operations have not completed within " + deadline.toMillis() + " ms");
+                        throw new MillraceException(
+                                name + ": " + (target - completed) + " operations have not completed within " + deadline.toMillis() + " ms");
                     }
                     TimeUnit.NANOSECONDS.timedWait(waiting, left);
                 }
@@ -139,6 +140,11 @@ public final class HostStream implements Stream {
         }
     }
 
+    /** Gives the stream back when everything enqueued so far has run or was skipped, and does not wait for that. */
+    public void closeWhenDone() {
+        enqueue(new CloseTask(() -> device.unregister(this)));
+    }
+
     @Override
     public void close() {
         if (!device.isRegistered(this)) {
@@ -146,9 +152,13 @@ public final class HostStream implements Stream {
         }
         try {
             await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
-        } finally {
-            device.unregister(this);
+        } catch (MillraceException notDone) {
+            // Their operands may be freed next, so they do not run; and whoever waits for one that the device had just forgotten would wait for ever.
+            fail(notDone);
+            closeWhenDone();
+            throw notDone;
         }
+        device.unregister(this);
     }
 
     @Override
