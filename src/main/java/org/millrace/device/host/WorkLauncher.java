@@ -99,7 +99,7 @@ public final class WorkLauncher implements AutoCloseable {
      */
     public synchronized HostKernel launchIfRoom(KernelPlan plan, Stream stream) {
         device.check(stream);
-        if (drained) {
+        if (drained && !(waiting && reasonToLeave() != null)) { // who waits between two calls is told why, below
             throw new MillraceException(plan + ": the communicator is closed");
         }
         boolean givenBack = callbacks.poll() > 0;
