@@ -76,8 +76,7 @@ abstract class Lane {
     }
 
     final GinException refused(PeerQueue queue, String why) {
-        int index = queue.finish();
-        return new GinException(this + ", context " + queue.context().number() + ", descriptor " + Integer.toUnsignedString(index) + " (" + queue.current()
+        return new GinException(this + ", context " + queue.context().number() + ", descriptor " + Integer.toUnsignedString(queue.index()) + " (" + queue.current()
                 + "): " + why);
     }
 

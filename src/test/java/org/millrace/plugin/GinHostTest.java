@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -21,6 +22,14 @@ class GinHostTest {
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
         assertEquals(List.of(), outcome.warnings());
         assertTrue(outcome.output().endsWith("OK ncclGinPlugin_v" + version + "\n"), outcome.output());
+        int communicators = 2;
+        int gets = version == 14 ? 1 : 0;
+        assertEquals((PUTS + gets) * ranks * ranks * communicators, served(outcome.output()), "what the log says that Java served");
+    }
+
+    /** The sum over the lines that contexts leave. */
+    private static long served(String output) {
+        return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ").matcher(output).results().mapToLong(line -> Long.parseLong(line.group(1))).sum();
     }
 
     @ParameterizedTest

@@ -16,6 +16,7 @@ final class EventLines {
             case RankEvent.Measured measured -> fields("measured", measured.index(), measured.outOfPlace().nanos(), measured.outOfPlace().wrong(),
                     measured.inPlace().nanos(), measured.inPlace().wrong());
             case RankEvent.Checked checked -> fields("checked", checked.cell(), checked.wrong(), checked.ran(), checked.refusal(), checked.failure());
+            case RankEvent.Noted noted -> fields("noted", noted.text());
             case RankEvent.Finished finished -> "finished";
             case RankEvent.Failed failed -> fields("failed", failed.message(), failed.trace());
         };
@@ -31,6 +32,7 @@ final class EventLines {
             case "joined" -> new RankEvent.Joined(rank, Long.parseLong(field[1]), unescape(field[2]), unescape(field[3]));
             case "measured" -> new RankEvent.Measured(rank, Integer.parseInt(field[1]), sample(field[2], field[3]), sample(field[4], field[5]));
             case "checked" -> new RankEvent.Checked(rank, Integer.parseInt(field[1]), Long.parseLong(field[2]), Integer.parseInt(field[3]), unescape(field[4]), unescape(field[5]));
+            case "noted" -> new RankEvent.Noted(rank, unescape(field[1]));
             case "finished" -> new RankEvent.Finished(rank);
             case "failed" -> new RankEvent.Failed(rank, unescape(field[1]), unescape(field[2]), false);
             default -> throw new IllegalArgumentException("rank " + rank + " wrote an event that does not exist: " + line);
