@@ -155,7 +155,7 @@ final class GinGroup implements AutoCloseable {
      */
     synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters, int queueSize) {
         int ranks = communicator.ranks();
-        long stride = format == GinDescriptorFormat.V30 ? GinGpuContext.BYTES_V2 : GinGpuContext.BYTES_V1;
+        long stride = format.contextBytes();
         List<GinContext> made = new ArrayList<>();
         List<Long> allocated = new ArrayList<>();
         long forKernels = hardware.allocate(count * stride);
