@@ -6,11 +6,13 @@
 # Bytes travel from GPU to GPU; MILLRACE_GIN_DIRECT=0 stages them in memory that the ranks share, and MILLRACE_GIN_SHARED=0 with it sends them over the network.
 # Beside its results each run says how many descriptors Java served, context by context, and how many GIN progress threads of NCCL ran (none, if all is well).
 #
-# RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400) and LIMIT (90 s a run) may be set. Needs as many GPUs, nvcc, and NCCL 2.28 or newer with its headers:
-# NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
+# Then tokens are dispatched to experts and combined, as in DeepEP (nccl_expert.cu), by every number of ranks in EXPERT_RANKS (2 4) that there are GPUs for.
+#
+# RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000), SEED (another each time; printed) and LIMIT (90 s a run) may be set.
+# Needs as many GPUs, nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; exit 2; }
 output=${2:-$(mktemp -d)}
@@ -26,7 +28,8 @@ build() { # PROGRAM
     -L"$NCCL_HOME/lib" -l:libnccl.so.2 -Xlinker -rpath="$NCCL_HOME/lib"
 }
 
-# LABEL RANKS RESULTS PROGRAM ARGUMENTS...: a process for each rank; NCCL logs what the plugin says, and names its threads. RESULTS: which lines of rank 0 to print.
+# LABEL RANKS RESULTS PROGRAM ARGUMENTS...: a process for each rank; NCCL logs what the plugin says, and names its threads. RESULTS: which of rank 0's lines to
+# print.
 run() {
   local label=$1 ranks=$2 results=$3 program=$4 rank
   shift 4
@@ -45,7 +48,17 @@ run() {
 }
 
 build nccl_gin
+build nccl_expert
+gpus=$(nvidia-smi -L | wc -l)
+seed=${SEED:-$RANDOM$RANDOM}
 for network in ${NETWORKS:-shm socket}; do
   run "gin_$network" "${RANKS:-2}" '^([0-9]+ ranks,|put |values|round trip)' nccl_gin "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}"
+  for ranks in ${EXPERT_RANKS:-2 4}; do
+    if [ "$ranks" -le "$gpus" ]; then
+      run "expert_${network}_$ranks" "$ranks" '^expert' nccl_expert "${TOKENS:-1000000}" "$seed"
+    else
+      echo "== expert_${network}_$ranks not run: it needs $ranks GPUs, and here are $gpus"
+    fi
+  done
 done
 echo "logs: $output"

@@ -1,5 +1,6 @@
 /*
- * One rank of a program that uses NCCL's device API, with a process of its own: what the programs beside this share. Compiles with the headers of 2.28.9 and since.
+ * One rank of a program that uses NCCL's device API, with a process of its own: what the programs beside this share. Compiles with the headers of 2.28.9 and
+ * since.
  */
 #include <cuda_runtime.h>
 #include <dirent.h>
