@@ -18,8 +18,8 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  *    +-----+-----+------+------+------+----------+----------+-- - - ----+----------------------+---------+---------+
  * </pre>
  *
- * <p>Its elements are spread continuously over channels {@code lo} to {@code hi}: the first, the last, and all others have each their own count and chunk. Chunks count
- * in a protocol's grains, 21 bits for each of the three.
+ * <p>Its elements are spread continuously over channels {@code lo} to {@code hi}: the first, the last, and all others have each their own count and chunk.
+ * Chunks count in a protocol's grains, 21 bits for each of the three.
  *
  * <p>All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */

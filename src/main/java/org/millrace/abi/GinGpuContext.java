@@ -18,7 +18,8 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
  * </pre>
  *
  * <p>All pointers are device-visible addresses. {@code pis}, the two of gets and {@code signalOffsets} are changed by kernels atomically and must be device
- * memory, zeroed; the others may be mapped host memory. Version 1 is that of 2.28, 2.29, 2.30.3 and 2.30.4, and of later 2.30 where {@code createContext} is told backend version 1;
+ * memory, zeroed; the others may be mapped host memory. Version 1 is that of 2.28, 2.29, 2.30.3 and 2.30.4, and of later 2.30 where {@code createContext}
+ * is told backend version 1;
  * where there are several contexts in one handle they follow each other without gaps.
  */
 public final class GinGpuContext {

@@ -1,7 +1,8 @@
 package org.millrace.abi;
 
 /**
- * NCCL's {@code u32fp8}: a size in 8 bits, rounded down to 4 significant ones: 3 bits of mantissa below an exponent of 5 bits. Facts: NCCL 2.28 {@code bitops.h}.
+ * NCCL's {@code u32fp8}: a size in 8 bits, rounded down to 4 significant ones: 3 bits of mantissa below an exponent of 5 bits.
+ * Facts: NCCL 2.28 {@code bitops.h}.
  */
 public final class SmallFloat {
 

@@ -4,8 +4,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and microseconds on many, so that a number of them says little.
- * After the first passes without work it spins more slowly, which halves what an idle thread takes from the other half of its core and from the kernel's locks.
+ * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and microseconds on many, so that a number of them says
+ * little. After the first passes without work it spins more slowly, which halves what an idle thread takes from the other half of its core
+ * and from the kernel's locks.
  */
 public final class TimedIdleStrategy implements IdleStrategy {
 

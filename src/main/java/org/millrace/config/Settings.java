@@ -113,20 +113,23 @@ public final class Settings {
             optional(text("protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in Simple;allreduce:LL")), Optional.empty(),
             "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
     /** Largest send or receive that travels in LL; NCCL takes 16 KiB. */
-    public static final Setting<Optional<Long>> P2P_LL_THRESHOLD = new Setting<>("NCCL_P2P_LL_THRESHOLD", optional(new SizeType(0, 1L << 40, 1)), Optional.empty(),
+    public static final Setting<Optional<Long>> P2P_LL_THRESHOLD = new Setting<>("NCCL_P2P_LL_THRESHOLD",
+            optional(new SizeType(0, 1L << 40, 1)), Optional.empty(),
             "sends and receives of up to so many bytes travel in LL, the same on all ranks; unset: none, as Simple is faster on CPU threads at every size");
 
     // The network
 
     /** What carries frames. */
     public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET", words("auto", "shm", "socket"), "auto",
-            "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; auto: memory that two ranks share, frames where there is none");
+            "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; "
+                    + "auto: memory that two ranks share, frames where there is none");
     /** Which interfaces are used. */
     public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME",
             optional(text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact names")), Optional.empty(),
             "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one, loopback and docker only if there is no other");
     /** Which addresses are used, whatever the interfaces. */
-    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES = new Setting<>("MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
+    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES = new Setting<>("MILLRACE_SOCKET_ADDRESSES",
+            optional(lists(addresses())), Optional.empty(),
             "addresses of this host to use in place of those of interfaces, one rail each; unset: as interfaces have them");
     /** TCP connections per connection. */
     public static final Setting<Optional<Integer>> SOCKET_STREAMS = new Setting<>("MILLRACE_SOCKET_STREAMS", optional(integers(1, 16)), Optional.empty(),
@@ -144,7 +147,10 @@ public final class Settings {
     /** Upper bound of polling threads. */
     public static final Setting<Optional<Integer>> THREADS = new Setting<>("MILLRACE_THREADS", optional(integers(1, 256)), Optional.empty(),
             "how many polling threads a rank may use; unset: what the machine can spare");
-    /** Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and whoever waits for a sleeper soon sleeps, too. */
+    /**
+     * Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and whoever waits
+     * for a sleeper soon sleeps, too.
+     */
     public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
             "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps");
     /** How long an idle polling thread sleeps. */
@@ -160,7 +166,8 @@ public final class Settings {
     public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES, Duration.ofSeconds(60),
             "an operation that makes no progress for so long fails");
     /** The fault that is planted. */
-    public static final Setting<Optional<String>> FAULT = new Setting<>("MILLRACE_FAULT", optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")), Optional.empty(),
+    public static final Setting<Optional<String>> FAULT = new Setting<>("MILLRACE_FAULT",
+            optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")), Optional.empty(),
             "a fault to plant, for tests; unset: none");
 
     /** Where step counters begin. */
@@ -175,9 +182,9 @@ public final class Settings {
 
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, MIN_CHANNELS, MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS,
             P2P_NET_CHUNK_SIZE, GROUPED_CONNECTIONS, P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE,
-            P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS, NETWORK, SOCKET_INTERFACES,
-            SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT,
-            FIRST_STEP, LOG_LEVEL);
+            P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS, NETWORK,
+            SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE,
+            STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
 
     /** Variables of the plugin for libnccl: they say which Java it starts, and how, and are read where there is none yet. */
     static final List<String> PLUGIN_VARIABLES = List.of("MILLRACE_JAVA_HOME", "MILLRACE_JAR", "MILLRACE_JAVA_OPTS", "MILLRACE_GIN", "MILLRACE_GIN_DIRECT",

@@ -77,7 +77,8 @@ public final class ValueTypes {
     public static <E extends Enum<E>> ValueType<E> choices(Class<E> type) {
         List<E> constants = List.of(type.getEnumConstants());
         return new Parsed<>(
-                text -> constants.stream().filter(constant -> constant.toString().equalsIgnoreCase(text)).findFirst().orElseThrow(() -> new IllegalArgumentException(text)),
+                text -> constants.stream().filter(constant -> constant.toString().equalsIgnoreCase(text)).findFirst()
+                        .orElseThrow(() -> new IllegalArgumentException(text)),
                 Enum::toString,
                 constants.stream().map(Enum::toString).collect(Collectors.joining(", ")));
     }

@@ -3,8 +3,8 @@ package org.millrace.cuda;
 import java.time.Duration;
 
 /**
- * Copies that run one after another while the caller does something else. Behind each one comes an event, which completes on the copy engine itself: a store that the
- * stream makes would be another engine's, and cost some 2 microseconds more.
+ * Copies that run one after another while the caller does something else. Behind each one comes an event, which completes on the copy engine itself: a store
+ * that the stream makes would be another engine's, and cost some 2 microseconds more.
  *
  * <p>One thread at a time, with the queue's device current. No call allocates, once the queue was made.
  */

@@ -10,14 +10,14 @@ final class CudaAdvice {
     /** A sentence or two; empty where nothing better than the error's own text is known. */
     static String of(int code) {
         if (code == cudart_h.cudaErrorInsufficientDriver()) {
-            return "There is no NVIDIA driver on this machine, or it is older than this CUDA runtime (nvidia-smi shows the newest CUDA that it serves). Install a"
-                    + " newer driver, or load an older runtime with MILLRACE_CUDART_LIBRARY; without a GPU, use the emulated device";
+            return "There is no NVIDIA driver on this machine, or it is older than this CUDA runtime (nvidia-smi shows the newest CUDA that it serves). Install"
+                    + " a newer driver, or load an older runtime with MILLRACE_CUDART_LIBRARY; without a GPU, use the emulated device";
         } else if (code == cudart_h.cudaErrorNoDevice()) {
-            return "The driver shows this process no GPU: see whether nvidia-smi lists one, whether CUDA_VISIBLE_DEVICES hides it, and whether the container was"
-                    + " given it (docker run --gpus all)";
+            return "The driver shows this process no GPU: see whether nvidia-smi lists one, whether CUDA_VISIBLE_DEVICES hides it, and whether the container"
+                    + " was given it (docker run --gpus all)";
         } else if (code == cudart_h.cudaErrorMemoryAllocation()) {
-            return "Free some memory (nvidia-smi shows who holds how much of the GPU's), or ask for less; pinned host memory is bounded by the machine's and the"
-                    + " container's memory limit";
+            return "Free some memory (nvidia-smi shows who holds how much of the GPU's), or ask for less; pinned host memory is bounded by the machine's and"
+                    + " the container's memory limit";
         } else if (code == cudart_h.cudaErrorDevicesUnavailable()) {
             return "Another process holds the GPU exclusively, or it is in prohibited mode: see nvidia-smi -q -d COMPUTE";
         } else if (code == cudart_h.cudaErrorInvalidDevice()) {
@@ -30,7 +30,8 @@ final class CudaAdvice {
         } else if (code == cudart_h.cudaErrorSystemNotReady()) {
             return "On machines with NVSwitch the fabric manager must run: systemctl status nvidia-fabricmanager";
         } else if (code == cudart_h.cudaErrorSystemDriverMismatch()) {
-            return "The driver's kernel module and its libcuda.so.1 are of different versions: restart after a driver update, and see which libcuda.so.1 is loaded";
+            return "The driver's kernel module and its libcuda.so.1 are of different versions: restart after a driver update,"
+                    + " and see which libcuda.so.1 is loaded";
         } else if (code == cudart_h.cudaErrorStreamCaptureUnsupported()) {
             return "The call is not allowed while a stream of this process is being captured: end the capture first, or capture in relaxed mode";
         }

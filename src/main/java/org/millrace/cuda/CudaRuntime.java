@@ -163,7 +163,9 @@ public final class CudaRuntime {
 
     CudaException failure(CudaFunction function, int code, String detail) {
         forgetLastError();
-        return new CudaException(function.symbol(), code, CStrings.read(cudart_h.cudaGetErrorName(code)), CStrings.read(cudart_h.cudaGetErrorString(code)), detail);
+        String name = CStrings.read(cudart_h.cudaGetErrorName(code));
+        String description = CStrings.read(cudart_h.cudaGetErrorString(code));
+        return new CudaException(function.symbol(), code, name, description, detail);
     }
 
     /** CUDA keeps a thread's last error; left there, it would be reported by someone else's next check. */

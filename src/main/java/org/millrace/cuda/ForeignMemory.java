@@ -11,11 +11,11 @@ import java.lang.invoke.MethodHandle;
 import org.millrace.MillraceException;
 
 /**
- * Device memory that another process of this host made, mapped here, so that one copy moves bytes from GPU to GPU. Only memory made by {@code cuMemCreate} with a
- * file descriptor for a handle can be shared so, as {@code ncclMemAlloc}'s is.
+ * Device memory that another process of this host made, mapped here, so that one copy moves bytes from GPU to GPU. Only memory made by {@code cuMemCreate} with
+ * a file descriptor for a handle can be shared so, as {@code ncclMemAlloc}'s is.
  *
- * <p>The other process keeps the descriptor open, and this one fetches a copy of it ({@code pidfd_getfd}, Linux 5.6), for which it needs the right to trace that process:
- * the same user, and Yama's {@code ptrace_scope} 0, or root.
+ * <p>The other process keeps the descriptor open, and this one fetches a copy of it ({@code pidfd_getfd}, Linux 5.6), for which it needs the right to trace
+ * that process: the same user, and Yama's {@code ptrace_scope} 0, or root.
  */
 public final class ForeignMemory implements AutoCloseable {
 

@@ -20,7 +20,8 @@ public final class Operands {
      * @param count   how many elements the operation takes from there, or puts there
      * @param type    the elements
      * @param written whether they are put there
-     * @throws IllegalArgumentException if the count is negative, or if the segment is closed, in the Java heap, too small, misaligned, or read-only though written
+     * @throws IllegalArgumentException if the count is negative, or if the segment is closed, in the Java heap, too small, misaligned,
+     *                                  or read-only though written
      */
     public static void check(String what, MemorySegment segment, long count, DataType type, boolean written) {
         if (count < 0) {
@@ -31,10 +32,12 @@ public final class Operands {
             throw new IllegalArgumentException(what + ": the segment's arena is closed; keep it open until the operation has completed");
         }
         if (!segment.isNative()) {
-            throw new IllegalArgumentException(what + ": a heap segment cannot be an operand, because the collector moves it; take memory from Device.allocate");
+            throw new IllegalArgumentException(
+                    what + ": a heap segment cannot be an operand, because the collector moves it; take memory from Device.allocate");
         }
         if (segment.byteSize() < needed) {
-            throw new IllegalArgumentException(what + ": " + count + " elements of " + type.label() + " take " + needed + " bytes, the segment has " + segment.byteSize());
+            throw new IllegalArgumentException(
+                    what + ": " + count + " elements of " + type.label() + " take " + needed + " bytes, the segment has " + segment.byteSize());
         }
         if (segment.address() % type.bytes() != 0) {
             throw new IllegalArgumentException(
@@ -55,7 +58,8 @@ public final class Operands {
      */
     public static void checkReach(String what, MemorySegment segment, Thread user) {
         if (!segment.isAccessibleBy(user)) {
-            throw new IllegalArgumentException(what + ": the segment belongs to a confined arena, and the device's thread " + user.getName() + " may not touch it; use Arena.ofShared()");
+            throw new IllegalArgumentException(what + ": the segment belongs to a confined arena, and the device's thread " + user.getName()
+                    + " may not touch it; use Arena.ofShared()");
         }
     }
 

@@ -130,7 +130,8 @@ public final class Elements {
     }
 
     /**
-     * How far results may be from the exact ones after a number of roundings: half a unit in the last place for each, and a little more where NCCL rounds twice.
+     * How far results may be from the exact ones after a number of roundings: half a unit in the last place for each, and a little more
+     * where NCCL rounds twice.
      *
      * @param type      the type
      * @param magnitude largest absolute value that was rounded

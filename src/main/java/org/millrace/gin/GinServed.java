@@ -22,7 +22,8 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
      * @return the sum
      */
     public GinServed plus(GinServed other) {
-        return new GinServed(puts + other.puts, values + other.values, signals + other.signals, gets + other.gets, flushes + other.flushes, signalled + other.signalled);
+        return new GinServed(puts + other.puts, values + other.values, signals + other.signals, gets + other.gets, flushes + other.flushes,
+                signalled + other.signalled);
     }
 
     /**
@@ -37,7 +38,7 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
     /** One line for people and for scripts: the first number is that of the descriptors. */
     @Override
     public String toString() {
-        return "descriptors served by Java: " + descriptors() + " (" + puts + " puts, " + values + " values, " + signals + " signals alone, " + gets + " gets, " + flushes
-                + " flushes; " + signalled + " puts and values brought a signal)";
+        return "descriptors served by Java: " + descriptors() + " (" + puts + " puts, " + values + " values, " + signals + " signals alone, " + gets
+                + " gets, " + flushes + " flushes; " + signalled + " puts and values brought a signal)";
     }
 }

@@ -76,8 +76,8 @@ abstract class Lane {
     }
 
     final GinException refused(PeerQueue queue, String why) {
-        return new GinException(this + ", context " + queue.context().number() + ", descriptor " + Integer.toUnsignedString(queue.index()) + " (" + queue.current()
-                + "): " + why);
+        return new GinException(this + ", context " + queue.context().number() + ", descriptor " + Integer.toUnsignedString(queue.index())
+                + " (" + queue.current() + "): " + why);
     }
 
     /** The oldest descriptor for this peer that is not complete, or null. */

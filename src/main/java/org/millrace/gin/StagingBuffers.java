@@ -1,9 +1,10 @@
 package org.millrace.gin;
 
 /**
- * Which of a device's staging buffers are free, and for what. A frame on its way out keeps its buffer until the peer has found one for what arrives: if what leaves
- * could take them all, two ranks would wait for each other for ever. What arrives keeps its buffer until what came before was written and added: an add that waited for
- * it would wait for ever too. So each of the three has buffers that the others cannot take; the rest belongs to whoever comes first. On the agent's thread.
+ * Which of a device's staging buffers are free, and for what. A frame on its way out keeps its buffer until the peer has found one for what arrives: if what
+ * leaves could take them all, two ranks would wait for each other for ever. What arrives keeps its buffer until what came before was written and added: an add
+ * that waited for it would wait for ever too. So each of the three has buffers that the others cannot take; the rest belongs to whoever comes first. On the
+ * agent's thread.
  */
 public final class StagingBuffers {
 

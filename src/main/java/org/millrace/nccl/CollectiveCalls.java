@@ -11,8 +11,8 @@ import java.lang.invoke.MethodHandle;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * The collectives with addresses as plain numbers. The generated functions take a segment for each pointer, and a segment that a downcall accepts would have to be
- * made for every operand (see {@link org.millrace.cuda.DeviceSegments}): 40 bytes a call, unless the compiler happens to prove that it does not escape. The
+ * The collectives with addresses as plain numbers. The generated functions take a segment for each pointer, and a segment that a downcall accepts would have to
+ * be made for every operand (see {@link org.millrace.cuda.DeviceSegments}): 40 bytes a call, unless the compiler happens to prove that it does not escape. The
  * types come from the generated descriptors; each function is linked when it is called first.
  */
 final class CollectiveCalls {

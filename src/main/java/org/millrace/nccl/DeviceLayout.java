@@ -10,7 +10,9 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v28;
 import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 import org.millrace.ffi.nccl.nccl_h;
 
-/** How a release's headers lay out {@code ncclDevCommRequirements} and {@code ncclDevComm} (facts: nccl_device/core.h and impl/comm__types.h of NCCL's tags). */
+/**
+ * How a release's headers lay out {@code ncclDevCommRequirements} and {@code ncclDevComm} (facts: nccl_device/core.h and impl/comm__types.h of NCCL's tags).
+ */
 enum DeviceLayout {
     V28(22807, 22899, ncclDevCommRequirements_v28.layout().byteSize(), nccl_h.MILLRACE_NCCL_DEV_COMM_BYTES_V22807(), 0, 136, true),
     V29_2(22902, 22903, nccl_h.MILLRACE_NCCL_REQUIREMENTS_BYTES_V22902(), nccl_h.MILLRACE_NCCL_DEV_COMM_BYTES_V22807(), 0, 136, true),
@@ -49,14 +51,14 @@ enum DeviceLayout {
             layout = compiledWith >= each.first && compiledWith <= each.last ? each : layout;
         }
         if (layout == null) {
-            throw new MillraceException("the device communicator of NCCL " + NcclLibrary.versionText(compiledWith) + " is not known here: compile the kernels with the headers"
-                    + " of 2.28.7 to 2.28.9, 2.29.2, 2.29.3, 2.29.7 or 2.30.3 and later 2.30");
+            throw new MillraceException("the device communicator of NCCL " + NcclLibrary.versionText(compiledWith)
+                    + " is not known here: compile the kernels with the headers of 2.28.7 to 2.28.9, 2.29.2, 2.29.3, 2.29.7 or 2.30.3 and later 2.30");
         }
         // 2.28 writes its own layout only; from 2.29 on a release serves headers that are not newer than itself and know the requirements' version.
         // 2.30.3 changed the descriptors that kernels post for GIN's proxy, and serves those of its own and later headers only.
         if (compiledWith > loaded || layout == V28 && loaded > V28.last || gin && compiledWith < V30.first && loaded >= V30.first) {
-            throw new MillraceException("kernels compiled with the headers of NCCL " + NcclLibrary.versionText(compiledWith) + " cannot " + (gin ? "use GIN" : "run") + " with the loaded NCCL "
-                    + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
+            throw new MillraceException("kernels compiled with the headers of NCCL " + NcclLibrary.versionText(compiledWith) + " cannot "
+                    + (gin ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
         }
         return layout;
     }

@@ -119,8 +119,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     public void awaitReady(Duration deadline) {
         NcclCommunicator asked = handle.isMade() || parent == null ? this : parent;
         if (!Waiting.until(asked::isReady, deadline)) {
-            throw new MillraceException(this + " was still at its last call after " + deadline.toMillis() + " ms. See whether every rank makes the same call and can"
-                    + " reach the others, and abort the communicator to give the call up");
+            throw new MillraceException(this + " was still at its last call after " + deadline.toMillis() + " ms. See whether every rank makes the same call"
+                    + " and can reach the others, and abort the communicator to give the call up");
         }
     }
 
@@ -260,8 +260,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     }
 
     /**
-     * Gives up every operation and the communicator. A call of another thread that is stuck in NCCL is given 0.2 s to leave, then freed by force. All ranks should
-     * abort; operations of those that do not may never end.
+     * Gives up every operation and the communicator. A call of another thread that is stuck in NCCL is given 0.2 s to leave, then freed by force. All ranks
+     * should abort; operations of those that do not may never end.
      */
     public void abort() {
         aborting.set(true);
@@ -269,8 +269,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     }
 
     /**
-     * Waits for the operations under way and leaves the communicator. One that does not block is waited for 60 s and then aborted. If another thread is in a call,
-     * the communicator goes when that call returns.
+     * Waits for the operations under way and leaves the communicator. One that does not block is waited for 60 s and then aborted. If another thread is in a
+     * call, the communicator goes when that call returns.
      */
     @Override
     public void close() {

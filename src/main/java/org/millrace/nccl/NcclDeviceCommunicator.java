@@ -10,8 +10,8 @@ import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What a kernel is given, by value, to use NCCL's device functions: the {@code ncclDevComm} of one rank, from {@link NcclCommunicator#newDeviceCommunicator}. A kernel that
- * takes one is launched with its {@link #bytes()}:
+ * What a kernel is given, by value, to use NCCL's device functions: the {@code ncclDevComm} of one rank, from {@link NcclCommunicator#newDeviceCommunicator}. A
+ * kernel that takes one is launched with its {@link #bytes()}:
  *
  * <pre>{@code
  * KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
@@ -107,7 +107,10 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         }
     }
 
-    /** Gives its signals, counters and barriers back; kernels that use it must have ended. Nothing to do if the communicator is closed already. Closing twice is allowed. */
+    /**
+     * Gives its signals, counters and barriers back; kernels that use it must have ended. Nothing to do if the communicator is closed already.
+     * Closing twice is allowed.
+     */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

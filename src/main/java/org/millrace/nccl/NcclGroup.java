@@ -7,8 +7,8 @@ import org.millrace.ffi.nccl.ncclSimInfo_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * Calls that are issued as one: several ranks' calls of one thread, or sends and receives that must meet. Belongs to the thread that opened it. Groups nest; the
- * outermost one's end issues everything.
+ * Calls that are issued as one: several ranks' calls of one thread, or sends and receives that must meet. Belongs to the thread that opened it. Groups nest;
+ * the outermost one's end issues everything.
  *
  * <p>NCCL has no way to drop a group. If the code between opening and closing throws, what it had enqueued by then is issued all the same: abort the
  * communicators if the other ranks will not do the same.

@@ -29,7 +29,8 @@ public interface FrameReceiver extends AutoCloseable {
     }
 
     /**
-     * Says that the payload of the header last polled goes to pages, in order, each filled before the next is begun. Otherwise as {@link #accept(MemoryRegion, long)}.
+     * Says that the payload of the header last polled goes to pages, in order, each filled before the next is begun. Otherwise as
+     * {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages
      * @param first of them; as many as the payload needs follow it

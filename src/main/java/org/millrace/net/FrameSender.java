@@ -34,15 +34,15 @@ public interface FrameSender extends AutoCloseable {
     String toString();
 
     /**
-     * Ends the connection. Frames in flight are sent first if that needs no waiting; the peer learns that the end was meant. Safe from any thread once the owner
-     * makes no more calls, and more than once.
+     * Ends the connection. Frames in flight are sent first if that needs no waiting; the peer learns that the end was meant. Safe from any thread once the
+     * owner makes no more calls, and more than once.
      */
     @Override
     void close();
 
     /**
-     * Ends the connection without a word: frames in flight are dropped, and the peer sees a connection that is lost. For a communicator that failed, and for tests
-     * of that. Safe as {@link #close} is.
+     * Ends the connection without a word: frames in flight are dropped, and the peer sees a connection that is lost. For a communicator that failed, and for
+     * tests of that. Safe as {@link #close} is.
      */
     void abort();
 }

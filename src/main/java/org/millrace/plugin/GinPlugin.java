@@ -125,8 +125,8 @@ final class GinPlugin {
             case BACKEND_OF_2_30_3 -> GinDescriptorFormat.V30_3;
             case BACKEND_OF_2_30_5 -> GinDescriptorFormat.V30;
             default -> throw new SettingException(backend < BACKEND_OF_2_30_3
-                    ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no later NCCL serves GIN by proxy: build the program with the"
-                            + " headers of the NCCL that it loads, or have it load the NCCL that it was built with"
+                    ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no later NCCL serves GIN by proxy: build the program"
+                            + " with the headers of the NCCL that it loads, or have it load the NCCL that it was built with"
                     : "NCCL asks for GIN contexts of backend " + backend + ", and this Millrace knows " + BACKEND_OF_2_30_3 + " and " + BACKEND_OF_2_30_5
                             + " (NCCL 2.30): use a newer Millrace, or build the program with the headers of NCCL 2.30");
         };

@@ -19,8 +19,8 @@ import org.millrace.net.MemoryRegion;
  * <li>LL128, if its lines carry the flag of s, by the same reason as LL.
  * <li>Simple otherwise.
  * </ul>
- * A step that tail has passed and whose size is empty belongs to the slice before it (Simple slices of two steps say one size), or was skipped when an operation
- * rounded its first step up: it is covered by the frame before it, or forwarded by one without data.
+ * A step that tail has passed and whose size is empty belongs to the slice before it (Simple slices of two steps say one size), or was skipped when an
+ * operation rounded its first step up: it is covered by the frame before it, or forwarded by one without data.
  *
  * <p>A kernel whose communicator is aborted stops waiting for credits and runs through the rest of its operation: it moves tail past {@code head + 8}, which no
  * other kernel does, and writes over slots that are on their way. Nothing that it posts from then on is sent.
@@ -99,9 +99,12 @@ final class MemorySendSource implements SendStepSource {
             return false;
         }
         protocol = flags.ll128Ready(step, size) ? Protocol.LL128 : Protocol.SIMPLE;
-        long room = protocol == Protocol.SIMPLE ? layout.bufferBytes(protocol) - ConnectionLayout.slot(step) * layout.slotBytes(protocol) : layout.slotBytes(protocol);
+        long room = protocol == Protocol.SIMPLE
+                ? layout.bufferBytes(protocol) - ConnectionLayout.slot(step) * layout.slotBytes(protocol)
+                : layout.slotBytes(protocol);
         if (size < 0 || size > room) {
-            throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes, " + protocol + " has room for " + room + " there");
+            throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes, "
+                    + protocol + " has room for " + room + " there");
         }
         return true;
     }

@@ -3,7 +3,10 @@ package org.millrace.proxy;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** The operations that an engine announced for one connection, in the order in which the device will run them. Filled by the engine, emptied by the proxy's thread. */
+/**
+ * The operations that an engine announced for one connection, in the order in which the device will run them. Filled by the engine,
+ * emptied by the proxy's thread.
+ */
 public final class OperationQueue {
 
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
@@ -30,8 +33,8 @@ public final class OperationQueue {
     }
 
     /**
-     * The last operation in which the connection has no part, or null. Whoever reads it and finds the queue empty <i>after</i> that knows that no operation up to it
-     * is still to come.
+     * The last operation in which the connection has no part, or null. Whoever reads it and finds the queue empty <i>after</i> that knows
+     * that no operation up to it is still to come.
      */
     ProxyOp without() {
         return without;

@@ -11,8 +11,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to send by operation. The operation says the protocol and whose memory the data is in: the connection's own slots (mode NORMAL), slots of the channel's pool
- * (OFFSET), or the user's (PTR).
+ * Steps to send by operation. The operation says the protocol and whose memory the data is in: the connection's own slots (mode NORMAL), slots of the channel's
+ * pool (OFFSET), or the user's (PTR).
  */
 final class OperationSendSource implements SendStepSource {
 
@@ -67,7 +67,10 @@ final class OperationSendSource implements SendStepSource {
         return posted;
     }
 
-    /** LL has no tail. The device says the size as soon as it may use the slot: until then the slot's size is that of a step before, which may still be on its way. */
+    /**
+     * LL has no tail. The device says the size as soon as it may use the slot: until then the slot's size is that of a step before,
+     * which may still be on its way.
+     */
     private boolean nextLL() {
         if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, end)) {
             return false;
@@ -98,8 +101,10 @@ final class OperationSendSource implements SendStepSource {
         size = recvMem.sizePlain(ConnectionLayout.slot(step));
         long room = op.user() == null ? op.sliceSteps() * simpleSlotBytes : op.user().segment().byteSize();
         requireSize(size <= room, room);
-        // Empty slices ride along with the one before: they carry nothing but their steps. A chunk is the limit, so that the peer's slots are not held up for long.
-        while (end != steps.last() && end - step < op.chunkSteps() && Steps.reached(tail, end + op.sliceSteps()) && recvMem.sizePlain(ConnectionLayout.slot(end)) == 0) {
+        // Empty slices ride along with the one before: they carry nothing but their steps. A chunk is the limit,
+        // so that the peer's slots are not held up for long.
+        while (end != steps.last() && end - step < op.chunkSteps() && Steps.reached(tail, end + op.sliceSteps())
+                && recvMem.sizePlain(ConnectionLayout.slot(end)) == 0) {
             end += op.sliceSteps();
         }
         return true;
@@ -107,8 +112,8 @@ final class OperationSendSource implements SendStepSource {
 
     private void requireSize(boolean fits, long room) {
         if (size < 0 || !fits) {
-            throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes; a slice of " + op.protocol() + " holds 0 to " + room
-                    + (op.protocol() == Protocol.SIMPLE ? "" : ", in whole lines"));
+            throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes; "
+                    + "a slice of " + op.protocol() + " holds 0 to " + room + (op.protocol() == Protocol.SIMPLE ? "" : ", in whole lines"));
         }
     }
 

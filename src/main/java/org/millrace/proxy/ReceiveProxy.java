@@ -54,8 +54,8 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static ReceiveProxy byOperation(
-            ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, StopListener listener) {
+    public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
+            FrameReceiver receiver, StopListener listener) {
         return sharing(null, name, info, memory, staging, queue, receiver, listener);
     }
 
@@ -72,9 +72,10 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
-                                       FrameReceiver receiver, StopListener listener) {
-        return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, new OperationReceiveSource(name, info, memory, staging, receiver.storesWholeWords(), queue, share), listener);
+    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
+            OperationQueue queue, FrameReceiver receiver, StopListener listener) {
+        ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging, receiver.storesWholeWords(), queue, share);
+        return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, source, listener);
     }
 
     /**
@@ -89,8 +90,8 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener  learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static ReceiveProxy byMemory(
-            ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener) {
+    public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, long firstStep,
+            FrameReceiver receiver, StopListener listener) {
         ReceiveStepSource source = new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
         return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver, source, listener);
     }
@@ -108,8 +109,8 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener  learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static ReceiveProxy unpacking(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, UnpackMemory unpack, long firstStep,
-                                         FrameReceiver receiver, StopListener listener) {
+    public static ReceiveProxy unpacking(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, UnpackMemory unpack,
+            long firstStep, FrameReceiver receiver, StopListener listener) {
         MemoryReceiveSource lines = new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
         ReceiveStepSource source = new UnpackReceiveSource(name, lines, unpack);
         return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver, source, listener);

@@ -51,7 +51,8 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
+    public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue, FrameSender sender,
+            StopListener listener) {
         return sharing(null, name, info, memory, queue, sender, listener);
     }
 
@@ -67,8 +68,8 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static SendProxy sharing(
-            SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
+    public static SendProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue,
+            FrameSender sender, StopListener listener) {
         return new SendProxy(name, info.sendMem(), info.recvMem(), sender, new OperationSendSource(name, info, memory, queue, share), listener);
     }
 
@@ -83,9 +84,10 @@ public final class SendProxy implements ProxyConnection {
      * @param listener  learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep, FrameSender sender, StopListener listener) {
-        return new SendProxy(
-                name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), sender, new MemorySendSource(name, layout, memory, firstStep), listener);
+    public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep, FrameSender sender,
+            StopListener listener) {
+        SendStepSource source = new MemorySendSource(name, layout, memory, firstStep);
+        return new SendProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), sender, source, listener);
     }
 
     @Override

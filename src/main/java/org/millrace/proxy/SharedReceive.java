@@ -5,8 +5,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The slots of a pool that one connection's frames arrive in (mode OFFSET): taken when a frame comes, said to the device before tail, given back when the device has
- * moved its head past the step.
+ * The slots of a pool that one connection's frames arrive in (mode OFFSET): taken when a frame comes, said to the device before tail, given back when the
+ * device has moved its head past the step.
  */
 final class SharedReceive {
 

@@ -2,7 +2,10 @@ package org.millrace.proxy;
 
 import org.millrace.abi.ConnectionLayout;
 
-/** The frames under way on one connection, oldest first: a ring of their first and last steps. A frame covers one step at the least, so there are never more than slots. */
+/**
+ * The frames under way on one connection, oldest first: a ring of their first and last steps. A frame covers one step at the least,
+ * so there are never more than slots.
+ */
 final class StepWindow {
 
     private final long[] steps = new long[ConnectionLayout.SLOTS];

@@ -47,7 +47,8 @@ final class UnpackReceiveSource implements ReceiveStepSource {
         posted = StepHeader.posted(header);
         simple = size > 0 && StepHeader.protocol(header) == Protocol.SIMPLE.id();
         if (simple && size > pages.room(ConnectionLayout.slot(step), StepHeader.end(header) - step)) {
-            throw new ProxyException(name + ": unexpected frame: steps " + step + " to " + StepHeader.end(header) + " with " + size + " bytes, more than their slots hold");
+            throw new ProxyException(name + ": unexpected frame: steps " + step + " to " + StepHeader.end(header)
+                    + " with " + size + " bytes, more than their slots hold");
         }
         return true;
     }

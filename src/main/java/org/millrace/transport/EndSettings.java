@@ -14,5 +14,6 @@ import org.millrace.proxy.StopListener;
  * @param sharedSlots how connections of sends and receives share slots, where a network lies between; null if each has its own
  * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
  */
-public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener, Consumer<? super Throwable> failure, SharedSlotSizes sharedSlots, int groupedChannels) {
+public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener, Consumer<? super Throwable> failure,
+        SharedSlotSizes sharedSlots, int groupedChannels) {
 }

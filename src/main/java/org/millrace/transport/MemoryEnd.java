@@ -18,8 +18,8 @@ import org.millrace.proxy.ProxyOp;
  *   the receiver copies                          common memory ▶ proxy ▶ its own ▶ receiving device
  * </pre>
  *
- * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run the same operation is checked when it is
- * announced ({@link OperationCheck}).
+ * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run the same operation is checked when it
+ * is announced ({@link OperationCheck}).
  */
 final class MemoryEnd implements TransportEnd {
 

@@ -15,8 +15,8 @@ import org.millrace.proxy.ReceiverGroup;
 import org.millrace.proxy.SenderGroup;
 
 /**
- * Connections of the network that the channels of a ring share, {@value SenderGroup#MEMBERS} of them each: fewer to hold open and to poll. The first channel that asks
- * begins to make one.
+ * Connections of the network that the channels of a ring share, {@value SenderGroup#MEMBERS} of them each: fewer to hold open and to poll.
+ * The first channel that asks begins to make one.
  */
 final class NetGroups {
 

@@ -45,7 +45,8 @@ public final class NetTransport implements Transport {
         String mine = self.offer(name()).text();
         String theirs = there.offer(name()).text();
         return mine.equals(theirs) ? Verdict.yes(mine)
-                : Verdict.no("rank " + self.rank() + " uses the network " + mine + ", rank " + there.rank() + " " + theirs + ": MILLRACE_NET must be the same on all ranks");
+                : Verdict.no("rank " + self.rank() + " uses the network " + mine + ", rank " + there.rank() + " " + theirs
+                        + ": MILLRACE_NET must be the same on all ranks");
     }
 
     @Override

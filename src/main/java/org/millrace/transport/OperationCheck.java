@@ -9,8 +9,8 @@ import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Finds out that the two ranks of a connection without frames run different operations: whoever announces an operation as the second compares it with what the first
- * one wrote down. Not on the way of any step.
+ * Finds out that the two ranks of a connection without frames run different operations: whoever announces an operation as the second compares it with what the
+ * first one wrote down. Not on the way of any step.
  *
  * <pre>
  *   0                       RECORDS                         RECORDS + 1        2 * (RECORDS + 1)   records
@@ -19,8 +19,8 @@ import org.millrace.proxy.ProxyOp;
  *   record:   number from 1, or -1 while it is written | opCount | signature | count      8 bytes each
  * </pre>
  *
- * <p>Each side writes its own records and reads the other's. One more record is for the last operation in which the connection has no part on that side. A side that is
- * {@value #RECORDS} operations ahead writes over records that were not compared yet: these are left out.
+ * <p>Each side writes its own records and reads the other's. One more record is for the last operation in which the connection has no part on that side. A side
+ * that is {@value #RECORDS} operations ahead writes over records that were not compared yet: these are left out.
  */
 final class OperationCheck {
 
@@ -75,7 +75,8 @@ final class OperationCheck {
         long number = ++announced;
         long at = number % RECORDS * RECORD_BYTES;
         write(at, number, op);
-        // The record after the one without part: a side writes the records in the order of its operations, so that one that is not there now was not announced before.
+        // The record after the one without part: a side writes the records in the order of its operations,
+        // so that one that is not there now was not announced before.
         Announcement without = read(WITHOUT_PART);
         Announcement other = read(at);
         if (other.number == number) {
@@ -114,7 +115,8 @@ final class OperationCheck {
     }
 
     private ProxyException disagreement(ProxyOp op, Announcement other) {
-        return new ProxyException(name + ": the ranks disagree: " + name.self() + " runs " + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; "
+        return new ProxyException(name + ": the ranks disagree: "
+                + name.self() + " runs " + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; "
                 + name.peer() + " runs " + OperationSignature.describe(other.signature, other.opCount, other.count)
                 + ". All ranks must call the same operations in the same order.");
     }

@@ -95,7 +95,8 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> off
             }
             return new PeerInfo(rank, host, pid, offers);
         } catch (IOException e) {
-            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: " + e.getMessage() + "; all ranks need the same release", e);
+            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: " + e.getMessage()
+                    + "; all ranks need the same release", e);
         }
     }
 }

@@ -7,8 +7,8 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmUnavailableException;
 
 /**
- * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with {@code NCCL_SHM_USE_CUDA_MEMCPY} the proxies of the
- * sides that {@code NCCL_SHM_MEMCPY_MODE} names copy. {@code NCCL_SHM_LOCALITY} says which side makes the memory, and so on which memory node it lies.
+ * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with {@code NCCL_SHM_USE_CUDA_MEMCPY} the proxies
+ * of the sides that {@code NCCL_SHM_MEMCPY_MODE} names copy. {@code NCCL_SHM_LOCALITY} says which side makes the memory, and so on which memory node it lies.
  */
 final class ShmTransport implements Transport {
 

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.net.MemoryRegion;
 
 /**
- * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. P2P, SHM and NET are there; others are found by {@link java.util.ServiceLoader} on the class
- * path, are asked before these, and need a public constructor without arguments.
+ * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. P2P, SHM and NET are there; others are found by {@link java.util.ServiceLoader} on the
+ * class path, are asked before these, and need a public constructor without arguments.
  *
  * <p>A connection has two ends, and each goes through the same phases: see {@link TransportEnd}. All methods are called on the thread that makes connections.
  */
@@ -19,8 +19,8 @@ public interface Transport {
     String name();
 
     /**
-     * What this rank tells the others of itself: what they need to know to decide whether they can connect to it, and whether it takes part at all. Asked once for each
-     * communicator.
+     * What this rank tells the others of itself: what they need to know to decide whether they can connect to it, and whether it takes part at all.
+     * Asked once for each communicator.
      *
      * @return a text for {@link #canConnect} to read on all ranks, at most some hundred characters; or why not, as in {@code "NCCL_SHM_DISABLE=1"}
      */

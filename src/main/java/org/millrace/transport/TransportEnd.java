@@ -17,8 +17,8 @@ import org.millrace.proxy.ProxyOp;
  *   proxyFree, free                          proxyFree, free
  * </pre>
  *
- * The phases of the proxy are for an end whose data a thread moves; an end whose device reaches the other's memory has none of them. None of the methods waits for the
- * other end. If one throws, {@link #proxyFree} and {@link #free} follow, whatever had been reached.
+ * The phases of the proxy are for an end whose data a thread moves; an end whose device reaches the other's memory has none of them. None of the methods waits
+ * for the other end. If one throws, {@link #proxyFree} and {@link #free} follow, whatever had been reached.
  */
 public interface TransportEnd {
 

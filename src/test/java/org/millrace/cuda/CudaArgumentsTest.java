@@ -297,7 +297,8 @@ class CudaArgumentsTest {
         CudaModule module = CudaModule.load(cuda, ".version-8.0".getBytes(StandardCharsets.US_ASCII));
         CudaKernel kernel = module.kernel("scale_pilf");
         try (Arena arena = Arena.ofConfined()) {
-            KernelArguments arguments = KernelArguments.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_FLOAT);
+            KernelArguments arguments = KernelArguments.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_FLOAT);
             arguments.pointer(0, DeviceSegments.of(0x700000001000L, 8)).set(1, -3).set(2, 1L << 40).set(3, 0.5f);
             kernel.launch(LaunchShape.of(new int[] {5, 6, 7}, new int[] {32, 2, 3}, 2048), arguments, stream);
         }
@@ -315,9 +316,11 @@ class CudaArgumentsTest {
         List<String> calls = stub.calls();
         String m = calls.get(1).split(" ")[1];
         String k = calls.get(2).split(" ")[1];
-        assertEquals(List.of("cudaLibraryLoadData .version-8.0 5 6 16384 2 (nil) (nil) 0", "cudaLibraryGetKernel " + m + " scale_pilf",
+        assertEquals(List.of("cudaLibraryLoadData .version-8.0 5 6 16384 2 (nil) (nil) 0",
+                "cudaLibraryGetKernel " + m + " scale_pilf",
                 "cudaLaunchKernel " + k + " 5x6x7 32x2x3 0x700000001000 -3 1099511627776 0.5 2048 " + hex(stream.handle().address()),
-                "cudaLibraryGetKernel " + m + " gin_sl", "cudaLaunchKernel " + calls.get(4).split(" ")[1] + " 1x1x1 32x1x1 {12..ef} 5 0 " + hex(stream.handle().address()),
+                "cudaLibraryGetKernel " + m + " gin_sl",
+                "cudaLaunchKernel " + calls.get(4).split(" ")[1] + " 1x1x1 32x1x1 {12..ef} 5 0 " + hex(stream.handle().address()),
                 "cudaOccupancyMaxActiveBlocksPerMultiprocessor " + k + " 256 4096", "cudaKernelSetAttributeForDevice " + k + " 8 98304 1"), calls);
         module.close();
         module.close();

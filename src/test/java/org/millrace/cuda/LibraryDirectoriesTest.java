@@ -27,8 +27,8 @@ class LibraryDirectoriesTest {
         }
         Files.createSymbolicLink(root.resolve("usr/local/cuda"), root.resolve("usr/local/cuda-12.10"));
         Files.createSymbolicLink(root.resolve("usr/local/cuda-13.0/lib64"), root.resolve("usr/local/cuda-13.0/lib"));
-        Map<String, String> environment = Map.of("VIRTUAL_ENV", root.resolve("venv").toString(), "CUDA_HOME", root.resolve("home/me/toolkit").toString(), "HOME",
-                root.resolve("home/me").toString());
+        Map<String, String> environment = Map.of("VIRTUAL_ENV", root.resolve("venv").toString(),
+                "CUDA_HOME", root.resolve("home/me/toolkit").toString(), "HOME", root.resolve("home/me").toString());
         List<String> found = LibraryDirectories.list(root, environment::get, List.of("nvidia/nccl/lib")).stream().map(path -> root.relativize(path).toString())
                 .toList();
         assertEquals(List.of("venv/lib/python3.11/site-packages/nvidia/nccl/lib", "venv/lib", "home/me/toolkit/lib64", "usr/local/cuda-12.10/lib64",

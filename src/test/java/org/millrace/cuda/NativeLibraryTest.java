@@ -88,7 +88,8 @@ class NativeLibraryTest {
         String message = refusal(null, directory);
         assertTrue(message.startsWith(title + " was not found: looked for " + NAME + " through the dynamic loader (LD_LIBRARY_PATH is "), message);
         assertTrue(message.contains("and in " + directory + "."), message);
-        assertTrue(message.endsWith("Install it (pip install probe), or set MILLRACE_PROBE_LIBRARY=/path/to/" + NAME + " (or -Dmillrace.probe.library=...)"), message);
+        assertTrue(message.endsWith("Install it (pip install probe), or set MILLRACE_PROBE_LIBRARY=/path/to/" + NAME + " (or -Dmillrace.probe.library=...)"),
+                message);
     }
 
     @Test
@@ -134,8 +135,8 @@ class NativeLibraryTest {
     void aMissingDependencyIsNamed() throws IOException {
         Path dependency = library(directory.resolve("libmillracedependency.so"), "int needed(void) { return 1; }\n");
         Path file = directory.resolve(NAME);
-        NativeBuild.library(file, Files.writeString(directory.resolve("source.c"), "int needed(void); int millrace_essential(void) { return needed(); }\n"), "-L",
-                directory.toString(), "-Wl,--no-as-needed", "-lmillracedependency");
+        NativeBuild.library(file, Files.writeString(directory.resolve("source.c"), "int needed(void); int millrace_essential(void) { return needed(); }\n"),
+                "-L", directory.toString(), "-Wl,--no-as-needed", "-lmillracedependency");
         Files.delete(dependency);
         String message = refusal(file.toString());
         assertTrue(message.contains("libmillracedependency.so: cannot open shared object file"), message);

@@ -6,7 +6,10 @@ import java.util.random.RandomGenerator;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.MemoryFrames;
 
-/** A window as a GPU's is: the network reaches staging buffers only, and copies between them and the window end some time later, in any order; at once without a random. */
+/**
+ * A window as a GPU's is: the network reaches staging buffers only, and copies between them and the window end some time later, in any order; at once without
+ * a random.
+ */
 final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;

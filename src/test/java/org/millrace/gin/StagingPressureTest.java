@@ -14,7 +14,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** More is under way than a device has staging buffers. No frame is sent before its peer has a buffer for it, so nothing may wait for a buffer that waits for it. */
+/**
+ * More is under way than a device has staging buffers. No frame is sent before its peer has a buffer for it, so nothing may wait for a buffer that waits for
+ * it.
+ */
 class StagingPressureTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;

@@ -26,8 +26,8 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v28;
 import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 
 /**
- * Compares what kernels are given with the headers that they are compiled with, where someone has those: run with {@code -Dmillrace.nccl.headers=} and the include path
- * on which nccl.h, nccl_device.h and cuda_runtime_api.h lie. One release's headers at a time.
+ * Compares what kernels are given with the headers that they are compiled with, where someone has those: run with {@code -Dmillrace.nccl.headers=} and the
+ * include path on which nccl.h, nccl_device.h and cuda_runtime_api.h lie. One release's headers at a time.
  */
 @EnabledIfSystemProperty(named = "millrace.nccl.headers", matches = ".+")
 class DeviceLayoutHeadersTest {
@@ -83,7 +83,8 @@ class DeviceLayoutHeadersTest {
         command.addAll(List.of("-o", program.toString(), file.toString()));
         run(directory, command);
         TreeMap<String, String> answers = new TreeMap<>();
-        run(directory, List.of(program.toString())).lines().forEach(line -> answers.put(line.substring(0, line.indexOf('=')), line.substring(line.indexOf('=') + 1)));
+        run(directory, List.of(program.toString())).lines()
+                .forEach(line -> answers.put(line.substring(0, line.indexOf('=')), line.substring(line.indexOf('=') + 1)));
         return answers;
     }
 

@@ -108,8 +108,8 @@ class NcclArgumentsTest {
         assertCalls(
                 join + CONFIG + "blocking=100 cga=101 min=102 max=103 net=Socket split=104 class=105 name=world collnet=106 cta=107 shrink=108 nvls=109"
                         + " channels=110 nvlink=111}",
-                join + CONFIG + "blocking=" + u + " cga=" + u + " min=" + u + " max=" + u + " net=- split=" + u + " class=" + u + " name=- collnet=" + u + " cta="
-                        + u + " shrink=" + u + " nvls=" + u + " channels=" + u + " nvlink=" + u + "}");
+                join + CONFIG + "blocking=" + u + " cga=" + u + " min=" + u + " max=" + u + " net=- split=" + u + " class=" + u + " name=-"
+                        + " collnet=" + u + " cta=" + u + " shrink=" + u + " nvls=" + u + " channels=" + u + " nvlink=" + u + "}");
     }
 
     @Test
@@ -172,7 +172,8 @@ class NcclArgumentsTest {
         c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT8_E4M3, new ReduceOp.PreMulSum(3), stream);
         c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT8_E5M2, new ReduceOp.PreMulSum(3), stream);
         c.allReduce(SEND, RECEIVE, 2, DataType.BFLOAT16, new ReduceOp.PreMulSum(3), stream);
-        assertCalls("ncclRedOpCreatePreMulSum 4400000000000000 10 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 10 7" + end, "ncclRedOpDestroy 7 " + h,
+        assertCalls(
+                "ncclRedOpCreatePreMulSum 4400000000000000 10 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 10 7" + end, "ncclRedOpDestroy 7 " + h,
                 "ncclRedOpCreatePreMulSum 4200000000000000 11 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 11 7" + end, "ncclRedOpDestroy 7 " + h,
                 "ncclRedOpCreatePreMulSum 4040000000000000 9 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 9 7" + end, "ncclRedOpDestroy 7 " + h);
     }
@@ -303,7 +304,8 @@ class NcclArgumentsTest {
         NcclCommunicator c = stubs.communicator();
         stubs.ncclStub.release(loaded);
         try {
-            String message = assertThrows(MillraceException.class, () -> c.newDeviceCommunicator(new NcclDeviceRequirements(0, 2, 0, 0), compiledWith)).getMessage();
+            String message = assertThrows(MillraceException.class,
+                    () -> c.newDeviceCommunicator(new NcclDeviceRequirements(0, 2, 0, 0), compiledWith)).getMessage();
             assertTrue(message.contains(why), message);
         } finally {
             stubs.ncclStub.release(nccl_h.NCCL_VERSION_CODE());

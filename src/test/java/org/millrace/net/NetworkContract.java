@@ -14,8 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * What every {@link Network} must do: with frames, and here with connections that are made, refused, closed and lost. A test of an implementation extends this and
- * says how to make one.
+ * What every {@link Network} must do: with frames, and here with connections that are made, refused, closed and lost.
+ * A test of an implementation extends this and says how to make one.
  */
 public abstract class NetworkContract extends FrameContract {
 

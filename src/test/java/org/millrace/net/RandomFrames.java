@@ -14,8 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
  */
 public final class RandomFrames {
 
-    private static final int[] LENGTHS = {0, 1, 7, 63, 64, 65, 4031, 4032, 4095, 4096, 4097, 16_319, 16_320, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 100_001,
-            524_288, 1 << 20, (1 << 20) + 1};
+    private static final int[] LENGTHS = {0, 1, 7, 63, 64, 65, 4031, 4032, 4095, 4096, 4097, 16_319, 16_320, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537,
+            100_001, 524_288, 1 << 20, (1 << 20) + 1};
 
     private RandomFrames() {
     }

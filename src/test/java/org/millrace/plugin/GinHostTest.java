@@ -29,7 +29,8 @@ class GinHostTest {
 
     private static void runs(int version, int backend, int ranks, String network) throws Exception {
         long seed = 0x61_6e + version * 100L + ranks;
-        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend).withQuickStart().with("MILLRACE_GIN", "host").with("MILLRACE_NET", network)
+        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend).withQuickStart()
+                .with("MILLRACE_GIN", "host").with("MILLRACE_NET", network)
                 .run(HostProgram.library(), ranks, PUTS, seed);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
         assertEquals(List.of(), outcome.warnings());
@@ -49,7 +50,8 @@ class GinHostTest {
 
     /** The sum over the lines that contexts leave. */
     private static long served(String output) {
-        return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ").matcher(output).results().mapToLong(line -> Long.parseLong(line.group(1))).sum();
+        return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ").matcher(output).results()
+                .mapToLong(line -> Long.parseLong(line.group(1))).sum();
     }
 
     @ParameterizedTest

@@ -51,8 +51,8 @@ class GroupedReceiveTest {
                 OperationQueue receives = new OperationQueue();
                 sends.add(op);
                 receives.add(op);
-                channel.send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, member, true), channel.from, MemoryFrames.region(channel.from.buffers()), sends,
-                        senders.member(member, sends), (c, f) -> { });
+                channel.send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, member, true), channel.from, MemoryFrames.region(channel.from.buffers()),
+                        sends, senders.member(member, sends), (c, f) -> { });
                 channel.receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, member, false), channel.to, MemoryFrames.region(channel.to.buffers()),
                         MemoryFrames.staging(arena, LAYOUT), receives, receivers.member(member), (c, f) -> { });
                 channels.add(channel);
@@ -86,7 +86,8 @@ class GroupedReceiveTest {
 
     private static void consume(Channel channel, int member) {
         while (channel.to.recvMem().tailAcquire() > channel.consumed) {
-            assertEquals(value(member, channel.consumed), channel.to.buffers().get(ValueLayout.JAVA_LONG, LAYOUT.slotOffset(Protocol.SIMPLE, channel.consumed)));
+            assertEquals(value(member, channel.consumed),
+                    channel.to.buffers().get(ValueLayout.JAVA_LONG, LAYOUT.slotOffset(Protocol.SIMPLE, channel.consumed)));
             channel.to.sendMem().headRelease(++channel.consumed);
         }
     }

@@ -23,8 +23,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * Proxies that know nothing but the memory, between two ends that behave as NCCL's kernels do: operations of all three protocols on one connection, empty steps,
- * rounded first steps, sizes before data, lines in any order.
+ * Proxies that know nothing but the memory, between two ends that behave as NCCL's kernels do: operations of all three protocols on one connection, empty
+ * steps, rounded first steps, sizes before data, lines in any order.
  */
 class MemoryProxyTest {
 
@@ -259,10 +259,11 @@ class MemoryProxyTest {
             End to = new End(arena, firstStep);
             MemoryFrames frames = new MemoryFrames(random);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), firstStep, frames.sender(), (c, f) -> { });
-            ReceiveProxy receive = ReceiveProxy.byMemory(
-                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory), MemoryFrames.region(staging), firstStep, frames.receiver(seed % 2 == 0),
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), firstStep, frames.sender(),
                     (c, f) -> { });
+            ReceiveProxy receive = ReceiveProxy.byMemory(
+                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory), MemoryFrames.region(staging), firstStep,
+                    frames.receiver(seed % 2 == 0), (c, f) -> { });
             SendingKernel sending = new SendingKernel(from, program, random);
             ReceivingKernel receiving = new ReceivingKernel(to, program, firstStep);
             int turns = 0;
@@ -273,7 +274,8 @@ class MemoryProxyTest {
                     case 2 -> send.progress();
                     default -> receive.progress();
                 }
-                assertTrue(turns++ < 10_000_000, () -> "stuck at piece " + receiving.next + " sender " + send.lastSeen() + " receiver " + receive.lastSeen() + ", seed " + seed);
+                assertTrue(turns++ < 10_000_000, () -> "stuck at piece " + receiving.next
+                        + " sender " + send.lastSeen() + " receiver " + receive.lastSeen() + ", seed " + seed);
             }
             for (int i = 0; i < 1000; i++) {
                 send.progress();
@@ -294,7 +296,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> { });
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(),
+                    (c, f) -> { });
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 from.recvMem.sizeRelease(slot, 0);
             }
@@ -312,7 +315,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> { });
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(),
+                    (c, f) -> { });
             from.recvMem.sizePlain(7, bytes == -1 ? -2 : bytes);
             from.recvMem.tailRelease(8);
             assertThrows(ProxyException.class, () -> {
@@ -325,16 +329,19 @@ class MemoryProxyTest {
 
     @Test
     void framesOfAStrangerAreRefusedBeforeAnythingIsWritten() {
-        long[][] hostile = {{0, 0, 2, 8}, {9, 10, 2, 8}, {0, 9, 2, 8}, {0, 1, 3, 8}, {0, 1, -1, 8}, {0, 1, 0, 257}, {0, 1, 1, 2049}, {7, 8, 2, 1025}, {-1, 0, 2, 0}, {0, 0, 2, 0}};
+        long[][] hostile = {{0, 0, 2, 8}, {9, 10, 2, 8}, {0, 9, 2, 8}, {0, 1, 3, 8}, {0, 1, -1, 8}, {0, 1, 0, 257}, {0, 1, 1, 2049}, {7, 8, 2, 1025},
+                {-1, 0, 2, 0}, {0, 0, 2, 0}};
         try (Arena arena = Arena.ofConfined()) {
             for (long[] words : hostile) {
                 End from = new End(arena, 0);
                 End to = new End(arena, 0);
                 MemoryFrames frames = new MemoryFrames(null);
                 MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> { });
+                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(),
+                        (c, f) -> { });
                 ReceiveProxy receive = ReceiveProxy.byMemory(
-                        ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory), MemoryFrames.region(staging), 0, frames.receiver(), (c, f) -> { });
+                        ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory), MemoryFrames.region(staging), 0, frames.receiver(),
+                        (c, f) -> { });
                 from.recvMem.sizePlain(0, 8);
                 from.recvMem.tailRelease(1);
                 send.progress();

@@ -56,7 +56,8 @@ class OperationProtocolsTest {
     private void storeLine(Protocol protocol, long step, int line, long value) {
         if (protocol == Protocol.LL) {
             int flag = LLLine.flag(step);
-            LLLine.storeOpaque(from.buffers(), LAYOUT.slotOffset(protocol, step) + line * LLLine.BYTES, LLLine.half((int) value, flag), LLLine.half((int) (value >>> 32), flag));
+            LLLine.storeOpaque(from.buffers(), LAYOUT.slotOffset(protocol, step) + line * LLLine.BYTES, LLLine.half((int) value, flag),
+                    LLLine.half((int) (value >>> 32), flag));
         } else {
             long at = LAYOUT.slotOffset(protocol, step) + line * LL128Line.BYTES;
             from.buffers().set(ValueLayout.JAVA_LONG, at, value);
@@ -229,7 +230,8 @@ class OperationProtocolsTest {
         ConnectionInfo visible = ConnectionInfo.allocate(arena, LAYOUT, 0);
         ReorderingMemory memory = new ReorderingMemory(arena, visible.buffers());
         OperationQueue queue = new OperationQueue();
-        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), visible, memory, MemoryFrames.staging(arena, LAYOUT), queue, frames.receiver(), (c, f) -> { });
+        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), visible, memory, MemoryFrames.staging(arena, LAYOUT), queue,
+                frames.receiver(), (c, f) -> { });
         sends.add(new ProxyOp(1, 2, 3, 3, 1, 1));
         queue.add(new ProxyOp(1, 2, 3, 3, 1, 1));
         for (int step = 0; step < 3; step++) {

@@ -60,8 +60,8 @@ class OperationProxyTest {
             to = new End(arena, firstStep);
             send = SendProxy.byOperation(
                     ConnectionName.ofRing(0, 1, 0, true), from.info, MemoryFrames.region(from.info.buffers()), from.queue, frames.sender(), this::stopped);
-            receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to.info, MemoryFrames.region(to.info.buffers()), MemoryFrames.staging(arena, LAYOUT),
-                    to.queue, frames.receiver(), this::stopped);
+            receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to.info, MemoryFrames.region(to.info.buffers()),
+                    MemoryFrames.staging(arena, LAYOUT), to.queue, frames.receiver(), this::stopped);
         }
 
         void stopped(ProxyConnection connection, Throwable failure) {
@@ -204,12 +204,13 @@ class OperationProxyTest {
     void ranksThatDisagreeAreToldWhoRunsWhat() {
         try (Arena arena = Arena.ofConfined()) {
             Pair pair = new Pair(arena, 0);
-            pair.from.queue.add(new ProxyOp(7, OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.FLOAT64, ReduceOp.MAX, 0), 50, 4, CHUNK_STEPS, SLICE_STEPS));
+            long other = OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.FLOAT64, ReduceOp.MAX, 0);
+            pair.from.queue.add(new ProxyOp(7, other, 50, 4, CHUNK_STEPS, SLICE_STEPS));
             pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
             pair.post(8);
             ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
-            assertTrue(thrown.getMessage().contains("rank 1 <- rank 0, channel 0: the ranks disagree: rank 1 runs operation 7: all_reduce of 100 int32, sum; rank 0 runs operation 7: all_reduce of 50 double, max"),
-                    thrown.getMessage());
+            assertTrue(thrown.getMessage().contains("rank 1 <- rank 0, channel 0: the ranks disagree: "
+                    + "rank 1 runs operation 7: all_reduce of 100 int32, sum; rank 0 runs operation 7: all_reduce of 50 double, max"), thrown.getMessage());
         }
     }
 

@@ -63,7 +63,8 @@ class PeerGoneTest {
             MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
             ReceiveProxy proxy = ReceiveProxy.byMemory(
-                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(memory), MemoryFrames.region(staging), 0, new LastFrames(), (c, f) -> { });
+                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(memory), MemoryFrames.region(staging), 0, new LastFrames(),
+                    (c, f) -> { });
             assertThrows(PeerClosedException.class, () -> {
                 for (int pass = 0; pass < 10; pass++) {
                     proxy.progress();
@@ -73,7 +74,9 @@ class PeerGoneTest {
         }
     }
 
-    /** A kernel that receives looks at no flag and no counter for an LL step without data: it may end, and its communicator with it, before that step was sent. */
+    /**
+     * A kernel that receives looks at no flag and no counter for an LL step without data: it may end, and its communicator with it, before that step was sent.
+     */
     @Test
     void onlyDataIsOwedToAPeerThatLeft() {
         try (Arena arena = Arena.ofConfined()) {

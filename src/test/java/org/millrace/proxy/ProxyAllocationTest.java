@@ -57,9 +57,10 @@ class ProxyAllocationTest {
             MemoryFrames frames = new MemoryFrames(null);
             ProxyAgent agent = new ProxyAgent("test");
             agent.add(List.of(
-                    SendProxy.sharing(sendShare, ConnectionName.ofRing(0, 1, 0, true), from, MemoryFrames.region(from.buffers()), sends, frames.sender(), (c, f) -> { }),
-                    ReceiveProxy.sharing(receiveShare, ConnectionName.ofRing(1, 0, 0, false), to, MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives,
-                            frames.receiver(), (c, f) -> { })));
+                    SendProxy.sharing(sendShare, ConnectionName.ofRing(0, 1, 0, true), from, MemoryFrames.region(from.buffers()), sends,
+                            frames.sender(), (c, f) -> { }),
+                    ReceiveProxy.sharing(receiveShare, ConnectionName.ofRing(1, 0, 0, false), to, MemoryFrames.region(to.buffers()),
+                            MemoryFrames.staging(arena, LAYOUT), receives, frames.receiver(), (c, f) -> { })));
             MemorySegment user = arena.allocate(BYTES, 8);
             MemoryRegion region = mode == Mode.PTR ? MemoryFrames.region(user) : null;
             ProxyOp op = new ProxyOp(0, 0, 0, 2L * STEPS, mode.chunkSteps, mode.sliceSteps, mode.protocol, region);

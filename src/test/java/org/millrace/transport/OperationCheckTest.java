@@ -32,8 +32,9 @@ class OperationCheckTest {
         assertNull(receiver.announce(op(1, 20)));
         Throwable found = sender.announce(op(1, 21));
         assertNotNull(found);
-        assertTrue(found.getMessage().startsWith("rank 0 -> rank 1, channel 0: the ranks disagree: rank 0 runs operation 1: all_reduce of 21 float, sum; rank 1 runs operation 1: "
-                + "all_reduce of 20 float, sum. All ranks must"), found.getMessage());
+        assertTrue(found.getMessage().startsWith("rank 0 -> rank 1, channel 0: the ranks disagree: "
+                + "rank 0 runs operation 1: all_reduce of 21 float, sum; "
+                + "rank 1 runs operation 1: all_reduce of 20 float, sum. All ranks must"), found.getMessage());
     }
 
     @Test

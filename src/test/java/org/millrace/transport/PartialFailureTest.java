@@ -40,10 +40,13 @@ class PartialFailureTest {
         private static final Path TEMPORARY = Path.of(System.getProperty("java.io.tmpdir"));
 
         static Holdings of(Path directory) throws IOException {
-            try (Stream<Path> here = Files.list(directory); Stream<Path> temporary = Files.list(TEMPORARY); Stream<String> maps = Files.lines(Path.of("/proc/self/maps"));
+            try (Stream<Path> here = Files.list(directory);
+                    Stream<Path> temporary = Files.list(TEMPORARY);
+                    Stream<String> maps = Files.lines(Path.of("/proc/self/maps"));
                     Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
-                return new Holdings(Stream.concat(here, temporary.filter(file -> file.getFileName().toString().startsWith("example-unix-"))).map(Path::toString).sorted().toList(), maps.filter(line -> line.contains("millrace-")).count(),
-                        descriptors.filter(PartialFailureTest::isOurs).count());
+                Stream<Path> sockets = temporary.filter(file -> file.getFileName().toString().startsWith("example-unix-"));
+                return new Holdings(Stream.concat(here, sockets).map(Path::toString).sorted().toList(),
+                        maps.filter(line -> line.contains("millrace-")).count(), descriptors.filter(PartialFailureTest::isOurs).count());
             }
         }
     }
@@ -83,7 +86,8 @@ class PartialFailureTest {
         try (TwoRanks ranks = ranks(transport, true, phase, afterwards, onSender)) {
             RuntimeException failure = assertThrows(MillraceException.class, ranks::connect);
             assertInstanceOf(FailingTransport.Planted.class, failure.getCause(), failure.toString());
-            assertTrue(failure.getMessage().contains((onSender ? "rank 0 -> rank 1" : "rank 1 <- rank 0") + ", channel 0 over " + transport), failure.getMessage());
+            assertTrue(failure.getMessage().contains((onSender ? "rank 0 -> rank 1" : "rank 1 <- rank 0") + ", channel 0 over " + transport),
+                    failure.getMessage());
         }
         assertEquals(before, Holdings.of(directory));
         assertEquals(blocks, ProcessMemory.blocks(), "memory of this process");

@@ -74,7 +74,8 @@ class TransportChoiceTest {
     void endsOfDifferentTransportsSaySo() {
         Map<String, String> settings = Map.of("NCCL_P2P_DISABLE", "1");
         int[] asked = {0};
-        try (TwoRanks ranks = new TwoRanks(directory, settings, NetworkChoice.SHM, each -> each.name().equals("SHM") && asked[0]++ == 0 ? new Unwilling(each) : each)) {
+        try (TwoRanks ranks = new TwoRanks(directory, settings, NetworkChoice.SHM,
+                each -> each.name().equals("SHM") && asked[0]++ == 0 ? new Unwilling(each) : each)) {
             String message = assertThrows(MillraceException.class, ranks::connect).getMessage();
             assertTrue(message.contains("uses another transport for it, ") && message.contains("must say the same on both ranks"), message);
             assertTrue(ranks.ranks[0].describe().getFirst().startsWith("rank 0 -> rank 1, channel 0: NET (UNIX: "), ranks.ranks[0].describe().toString());

@@ -7,8 +7,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * One end of a connection, protocol Simple, as a proxy and a device share it. Its memory is of the global arena, as a polled connection's is; it is given back when the
- * benchmark's JVM ends.
+ * One end of a connection, protocol Simple, as a proxy and a device share it. Its memory is of the global arena, as a polled connection's is;
+ * it is given back when the benchmark's JVM ends.
  *
  * @param buffer  eight slots
  * @param sendMem where {@code head} is

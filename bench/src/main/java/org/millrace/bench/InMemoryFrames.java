@@ -7,8 +7,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Both ends of a connection within one thread, the cheapest there can be: a header is copied when it is offered, a payload when it is accepted, and both ends count
- * the frame as complete at once. What a benchmark measures over it is the proxy's.
+ * Both ends of a connection within one thread, the cheapest there can be: a header is copied when it is offered, a payload when it is accepted, and both ends
+ * count the frame as complete at once. What a benchmark measures over it is the proxy's.
  */
 final class InMemoryFrames {
 

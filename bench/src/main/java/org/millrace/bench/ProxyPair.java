@@ -34,14 +34,16 @@ final class ProxyPair {
     private long step;
 
     ProxyPair(int channel, long slotBytes) {
-        ConnectionLayout layout = new ConnectionLayout(ConnectionLayout.SLOTS * LLLine.BYTES, ConnectionLayout.SLOTS * LL128Line.BYTES, ConnectionLayout.SLOTS * slotBytes);
+        ConnectionLayout layout = new ConnectionLayout(
+                ConnectionLayout.SLOTS * LLLine.BYTES, ConnectionLayout.SLOTS * LL128Line.BYTES, ConnectionLayout.SLOTS * slotBytes);
         from = ConnectionInfo.allocate(Arena.global(), layout, 0);
         to = ConnectionInfo.allocate(Arena.global(), layout, 0);
         InMemoryFrames frames = new InMemoryFrames();
         send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, channel, true), from, new InMemoryFrames.Region(from.buffers()), sends,
                 frames.sender(), ProxyPair::stopped);
-        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to, new InMemoryFrames.Region(to.buffers()),
-                new InMemoryFrames.Region(Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES)), receives, frames.receiver(), ProxyPair::stopped);
+        InMemoryFrames.Region staging = new InMemoryFrames.Region(Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
+        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to, new InMemoryFrames.Region(to.buffers()), staging, receives,
+                frames.receiver(), ProxyPair::stopped);
     }
 
     /** A proxy that failed would make what is measured afterwards cheap, and wrong. */

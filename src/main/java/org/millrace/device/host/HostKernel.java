@@ -26,7 +26,8 @@ public final class HostKernel implements HostTask {
      * @param onFailure  learns why the kernel left before it was complete
      * @param stallNanos the kernel fails if none of its blocks moves a slice for so long
      */
-    public HostKernel(Object name, List<? extends HostBlock> blocks, Supplier<? extends Throwable> abort, Consumer<? super Throwable> onFailure, long stallNanos) {
+    public HostKernel(Object name, List<? extends HostBlock> blocks, Supplier<? extends Throwable> abort, Consumer<? super Throwable> onFailure,
+            long stallNanos) {
         this.name = name;
         this.blocks = blocks.toArray(HostBlock[]::new);
         this.abort = abort;

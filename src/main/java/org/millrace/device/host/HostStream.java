@@ -10,8 +10,8 @@ import org.millrace.MillraceException;
 import org.millrace.Stream;
 
 /**
- * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails makes the tasks behind it fail with it, until
- * somebody has been told.
+ * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails makes the tasks behind it fail
+ * with it, until somebody has been told.
  */
 public final class HostStream implements Stream {
 
@@ -113,7 +113,8 @@ public final class HostStream implements Stream {
                 while (completed < target) {
                     long left = end - System.nanoTime();
                     if (left <= 0) {
-                        throw new MillraceException(name + ": " + (target - completed) + " operations have not completed within " + deadline.toMillis() + " ms");
+                        throw new MillraceException(
+                                name + ": " + (target - completed) + " operations have not completed within " + deadline.toMillis() + " ms");
                     }
                     TimeUnit.NANOSECONDS.timedWait(waiting, left);
                 }

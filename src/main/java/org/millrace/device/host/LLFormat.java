@@ -33,7 +33,8 @@ final class LLFormat implements LineFormat {
             // Both halves were found complete behind an acquire fence: plain loads are enough.
             long first = lines.get(ValueLayout.JAVA_LONG, from);
             long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
-            data.set(ValueLayout.JAVA_LONG_UNALIGNED, (long) line * DATA, Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE);
+            long both = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;
+            data.set(ValueLayout.JAVA_LONG_UNALIGNED, (long) line * DATA, both);
         }
     }
 

@@ -1,8 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * NCCL's primitives: send, receive and combinations of them, one chunk at a time, whatever the protocol. A primitive that must wait gives up the thread and goes on
- * where it was.
+ * NCCL's primitives: send, receive and combinations of them, one chunk at a time, whatever the protocol.
+ * A primitive that must wait gives up the thread and goes on where it was.
  */
 interface Primitives {
 

@@ -97,8 +97,8 @@ public final class ReceivePort {
     }
 
     /**
-     * Lets the data of a step that is so many steps ahead arrive in the user's memory, and not in a slot (mode PTR). The release of size pairs with the proxy's acquire:
-     * it sees where.
+     * Lets the data of a step that is so many steps ahead arrive in the user's memory, and not in a slot (mode PTR).
+     * The release of size pairs with the proxy's acquire: it sees where.
      */
     void offer(int ahead, long address, long bytes) {
         int slot = ConnectionLayout.slot(step + ahead);

@@ -1,7 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * One channel's share of every rank's elements in a ring all-gather. In a round each rank sends a chunk of its own and passes on those of the others, n - 1 hops each:
+ * One channel's share of every rank's elements in a ring all-gather. In a round each rank sends a chunk of its own and passes on those
+ * of the others, n - 1 hops each:
  *
  * <pre>
  *   primitive          0           1 .. n-2             n-1

@@ -10,7 +10,8 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.Steps;
 
 /**
- * The device's end of a connection that it sends on. Its step counter is that of all protocols and lives on from kernel to kernel, as {@code ncclConnInfo.step} does.
+ * The device's end of a connection that it sends on. Its step counter is that of all protocols and lives on from kernel to kernel,
+ * as {@code ncclConnInfo.step} does.
  */
 public final class SendPort {
 
@@ -50,8 +51,8 @@ public final class SendPort {
     }
 
     /**
-     * Whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release: what the slot held has been sent, and where a slot of a
-     * pool lies is said.
+     * Whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release: what the slot held has been sent,
+     * and where a slot of a pool lies is said.
      */
     boolean hasRoom(int steps) {
         long needed = step + steps;

@@ -3,7 +3,8 @@ package org.millrace.device.host;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all its slices: those behind the data are empty.
+ * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all its slices:
+ * those behind the data are empty.
  *
  * <p>What several peers sent is combined in the order of their ports, this rank's elements first, so that a result never depends on who was faster.
  */

@@ -4,11 +4,11 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are, and waits; the proxies send from there, and
- * receive there. For operations that do not combine elements. Chunks are cut as {@link SimplePrimitives} cut them, so that the peer may use slots.
+ * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are, and waits; the proxies send from there,
+ * and receive there. For operations that do not combine elements. Chunks are cut as {@link SimplePrimitives} cut them, so that the peer may use slots.
  *
- * <p>Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all slices in it are offered to the receiving proxy
- * ahead, so that several frames may arrive at a time. Elements that are passed on are sent from the output.
+ * <p>Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all slices in it are offered to the receiving
+ * proxy ahead, so that several frames may arrive at a time. Elements that are passed on are sent from the output.
  *
  * <p>The user gets the memory back when the kernel ends, so it ends only when everything is sent.
  */

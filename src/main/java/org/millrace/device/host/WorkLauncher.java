@@ -19,8 +19,8 @@ import org.millrace.device.work.WorkFifo;
 import org.millrace.device.work.WorkReader;
 
 /**
- * Launches a communicator's plans: places their work, tells the proxies, starts the kernels, and takes the FIFO's room back when they are complete. A communicator's
- * kernels run one after another, whatever streams they are on: connections are used in the order in which operations were issued.
+ * Launches a communicator's plans: places their work, tells the proxies, starts the kernels, and takes the FIFO's room back when they are complete. A
+ * communicator's kernels run one after another, whatever streams they are on: connections are used in the order in which operations were issued.
  */
 public final class WorkLauncher implements AutoCloseable {
 
@@ -153,8 +153,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded: a kernel leaves by itself when it stalls, or when the
-     * communicator is aborted, and so does a caller who waits for room.
+     * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded: a kernel leaves by itself when it
+     * stalls, or when the communicator is aborted, and so does a caller who waits for room.
      */
     public void drain() {
         synchronized (this) {

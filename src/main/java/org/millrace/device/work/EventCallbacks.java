@@ -6,8 +6,8 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 
 /**
- * What a host does when events are reached, in the order in which it was asked for: a later callback waits for the earlier ones, whatever its own event says. Nobody
- * calls them but {@link #poll}. One thread at a time.
+ * What a host does when events are reached, in the order in which it was asked for: a later callback waits for the earlier ones, whatever its own event says.
+ * Nobody calls them but {@link #poll}. One thread at a time.
  */
 public final class EventCallbacks {
 

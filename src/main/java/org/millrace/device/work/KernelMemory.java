@@ -5,8 +5,8 @@ import java.util.List;
 import org.millrace.MillraceException;
 
 /**
- * The memory that a kernel's work means: work says addresses, and what lies there is looked up here, as a device looks pages up. So an arena that is closed too early is an
- * error instead of a crash, and what the garbage collector manages stays while a kernel uses it. The device's thread alone looks up.
+ * The memory that a kernel's work means: work says addresses, and what lies there is looked up here, as a device looks pages up. So an arena that is closed too
+ * early is an error instead of a crash, and what the garbage collector manages stays while a kernel uses it. The device's thread alone looks up.
  */
 public final class KernelMemory {
 

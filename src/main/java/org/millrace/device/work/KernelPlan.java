@@ -7,7 +7,10 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkStorage;
 
-/** What one kernel will do: its arguments, with the batches, and the items that go where the arguments say. Made by {@link PlanBuilder}; never changed after that. */
+/**
+ * What one kernel will do: its arguments, with the batches, and the items that go where the arguments say. Made by {@link PlanBuilder};
+ * never changed after that.
+ */
 public final class KernelPlan implements AutoCloseable {
 
     private static final int NO_MASK = -1;
@@ -24,7 +27,8 @@ public final class KernelPlan implements AutoCloseable {
     private final KernelArguments placed;
     private volatile boolean closed;
 
-    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items, List<Runnable> announcements, KernelMemory memory) {
+    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
+            List<Runnable> announcements, KernelMemory memory) {
         this.who = who;
         this.first = first;
         this.operations = operations;

@@ -12,8 +12,8 @@ import org.millrace.abi.WorkStorage;
 import org.millrace.abi.WorkType;
 
 /**
- * Makes the plan of one kernel out of one or more operations. An operation that {@linkplain #hasRoom does not fit} any more goes into the next plan. One thread at a
- * time; it can be used again for the next plan.
+ * Makes the plan of one kernel out of one or more operations. An operation that {@linkplain #hasRoom does not fit} any more goes into the next plan. One thread
+ * at a time; it can be used again for the next plan.
  */
 public final class PlanBuilder {
 

@@ -8,8 +8,8 @@ import org.millrace.abi.WorkFifoCounters;
 import org.millrace.abi.WorkType;
 
 /**
- * A block's view of its work: goes through the channel's batches and copies their items to memory of its own, as NCCL's kernels load them into shared memory. Blocks of one
- * thread may take turns with it.
+ * A block's view of its work: goes through the channel's batches and copies their items to memory of its own, as NCCL's kernels load them into shared memory.
+ * Blocks of one thread may take turns with it.
  */
 public final class WorkReader {
 

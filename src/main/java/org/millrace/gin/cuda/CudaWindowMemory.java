@@ -154,8 +154,8 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     /**
-     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one at a time, is adding to it. The one buffer for adds is free
-     * when none is under way.
+     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one at a time, is adding to it. The one buffer for
+     * adds is free when none is under way.
      */
     @Override
     public boolean beginAdd(Transfer transfer, long offset, long value) {

@@ -10,17 +10,17 @@ import java.util.Set;
  * One thing that goes wrong once, at a frame of a connection. As text:
  *
  * <ul>
- * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest of the first byte; a frame whose payload has
- * no such bit is passed over for a later one
+ * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest of the first byte; a frame whose
+ * payload has no such bit is passed over for a later one
  * <li>{@code cut:frame=5}: the connection is lost after the fifth frame was sent
- * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is under way. It befalls connections that have such a rail, and these
- * go on over the others
+ * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is under way.
+ * It befalls connections that have such a rail, and these go on over the others
  * <li>{@code delay:frame=2,polls=1000}: the second frame, and with it all that follow, is held back for 1000 calls of progress
  * <li>{@code garbage:frame=1}: the first frame's header words arrive as other numbers
  * </ul>
  *
- * <p>Frames count from 1 on each connection. Without {@code connection=}, the fault befalls the first connection that comes so far; with {@code ,connection=2} only
- * the second that was made. Rails count from 0, as messages name them. Several faults are separated by semicolons.
+ * <p>Frames count from 1 on each connection. Without {@code connection=}, the fault befalls the first connection that comes so far; with {@code ,connection=2}
+ * only the second that was made. Rails count from 0, as messages name them. Several faults are separated by semicolons.
  *
  * @param kind       what goes wrong
  * @param frame      at which frame of the connection, 1 or more

@@ -65,7 +65,9 @@ final class SegmentMemory extends RingMemory {
         MemorySegment.copy(segment, offset, to, toOffset, bytes);
     }
 
-    /** {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent units", and below 64 bytes of accesses of 8. */
+    /**
+     * {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent units", and below 64 bytes of accesses of 8.
+     */
     @Override
     boolean copiesWholeWords() {
         return true;

@@ -12,8 +12,8 @@ import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
 
 /**
- * Memory that two processes of one user share, in a file that only these two ever open: it has a random name and mode 0600, and is deleted as soon as the second
- * process has mapped it. A file whose maker was killed before that is deleted by the next listener that opens in its directory.
+ * Memory that two processes of one user share, in a file that only these two ever open: it has a random name and mode 0600, and is deleted as soon as the
+ * second process has mapped it. A file whose maker was killed before that is deleted by the next listener that opens in its directory.
  */
 public final class SharedMemory implements AutoCloseable {
 
@@ -76,7 +76,8 @@ public final class SharedMemory implements AutoCloseable {
         Path file = directory.resolve(name);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
             if (channel.size() != bytes || !CurrentUser.owns(file)) {
-                throw new ShmUnavailableException("the shared memory " + file + " has " + channel.size() + " bytes instead of " + bytes + ", or is another user's");
+                throw new ShmUnavailableException(
+                        "the shared memory " + file + " has " + channel.size() + " bytes instead of " + bytes + ", or is another user's");
             }
             SharedMemory memory = new SharedMemory(file, channel, bytes);
             RingFile.delete(file);
@@ -111,7 +112,9 @@ public final class SharedMemory implements AutoCloseable {
             if (!Files.isWritable(directory)) {
                 throw new ShmUnavailableException(directory + " is no directory that this user can write to");
             }
-            return "host " + Long.toHexString(ShmAddress.thisHost()) + ", device " + Files.getAttribute(directory, "unix:dev") + ", user " + CurrentUser.PRINCIPAL.getName();
+            return "host " + Long.toHexString(ShmAddress.thisHost())
+                    + ", device " + Files.getAttribute(directory, "unix:dev")
+                    + ", user " + CurrentUser.PRINCIPAL.getName();
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
         }

@@ -13,8 +13,8 @@ import java.nio.ByteBuffer;
  *   +--------+--------+----------------------+----------------------+-----------------+
  * </pre>
  *
- * <p>Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are acknowledged in the order in which they were
- * sent there, so a count names them.
+ * <p>Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are acknowledged in the order in which they
+ * were sent there, so a count names them.
  */
 final class AckFormat {
 

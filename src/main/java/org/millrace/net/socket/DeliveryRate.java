@@ -1,8 +1,8 @@
 package org.millrace.net.socket;
 
 /**
- * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were owed. A stream that owes and is silent grows slower
- * with every look. One thread.
+ * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were owed. A stream that owes and is silent grows
+ * slower with every look. One thread.
  */
 final class DeliveryRate {
 

@@ -103,7 +103,9 @@ record HelloFormat(int version, int threshold, byte[] secret, ConnectionKey key,
 
     /** Whether the numbers make sense. */
     boolean isPlausible() {
-        return isQuery() || streams >= 1 && streams <= Stripes.MAX_STREAMS && stream >= 0 && stream < streams && threshold >= 1 && rails >= 1 && rails <= streams
-                && rail >= 0 && rail < rails && window >= 1 && window <= SocketOptions.MAX_FRAMES_IN_FLIGHT;
+        return isQuery() || streams >= 1 && streams <= Stripes.MAX_STREAMS && stream >= 0 && stream < streams
+                && threshold >= 1
+                && rails >= 1 && rails <= streams && rail >= 0 && rail < rails
+                && window >= 1 && window <= SocketOptions.MAX_FRAMES_IN_FLIGHT;
     }
 }

@@ -4,7 +4,9 @@ import java.nio.ByteBuffer;
 
 import org.millrace.net.FrameHeader;
 
-/** The frames of a receiver of several rails: a ring, oldest first. Pieces come in any order; frames are shown, accepted and completed in theirs. One thread. */
+/**
+ * The frames of a receiver of several rails: a ring, oldest first. Pieces come in any order; frames are shown, accepted and completed in theirs. One thread.
+ */
 final class IncomingFrames {
 
     private final Pieces pieces;

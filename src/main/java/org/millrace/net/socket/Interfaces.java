@@ -19,9 +19,9 @@ import org.millrace.net.ConnectionException;
 /**
  * Which of a machine's addresses to announce to peers, chosen as NCCL does ({@code ncclFindInterfaces} of NCCL 2.28).
  *
- * <p>A choice is a list of names with commas: {@code eth,ib} takes interfaces whose names begin so, {@code =eth0} those with exactly these names, {@code ^docker}
- * those whose names do not begin so, {@code ^=eth0} those with other names. Without a choice the first that exists is taken of: names that begin with ib, any but
- * docker, lo and virbr, then docker, then lo, then virbr. Interfaces that are down are left out, and so is {@code ::1}.
+ * <p>A choice is a list of names with commas: {@code eth,ib} takes interfaces whose names begin so, {@code =eth0} those with exactly these names,
+ * {@code ^docker} those whose names do not begin so, {@code ^=eth0} those with other names. Without a choice the first that exists is taken of: names that
+ * begin with ib, any but docker, lo and virbr, then docker, then lo, then virbr. Interfaces that are down are left out, and so is {@code ::1}.
  */
 public final class Interfaces {
 
@@ -52,8 +52,8 @@ public final class Interfaces {
     }
 
     /**
-     * An address of each interface that a choice takes, up to as many as a connection can have rails. Without a choice it is one: interfaces that nobody chose may lead
-     * nowhere.
+     * An address of each interface that a choice takes, up to as many as a connection can have rails. Without a choice it is one:
+     * interfaces that nobody chose may lead nowhere.
      *
      * @param choice list of names, or empty
      * @param family only addresses of this family; null for any
@@ -142,7 +142,8 @@ public final class Interfaces {
         } catch (SocketException e) {
             throw new ConnectionException("cannot look at the network interface of " + address.getHostAddress(), e);
         }
-        return new RailAddresses.Local(address, address instanceof Inet4Address && address.isLoopbackAddress() ? Byte.SIZE : address.getAddress().length * Byte.SIZE);
+        boolean loopback = address instanceof Inet4Address && address.isLoopbackAddress();
+        return new RailAddresses.Local(address, loopback ? Byte.SIZE : address.getAddress().length * Byte.SIZE);
     }
 
     /** The system's usual order: IPv4, IPv6, IPv6 of the link. */

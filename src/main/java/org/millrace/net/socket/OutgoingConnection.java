@@ -15,8 +15,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 
 /**
- * A connection to a listener in the making: if the listener has several addresses, first the question for them, then all streams of all rails at once. A rail that
- * cannot be made is left out, if there is another.
+ * A connection to a listener in the making: if the listener has several addresses, first the question for them, then all streams of all rails at once. A rail
+ * that cannot be made is left out, if there is another.
  */
 final class OutgoingConnection implements Pending<FrameSender> {
 

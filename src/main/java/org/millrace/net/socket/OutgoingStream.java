@@ -102,7 +102,8 @@ final class OutgoingStream {
 
     private ConnectionException unreachable(IOException cause) {
         return new ConnectionException("cannot connect to " + listener + ": " + cause.getMessage()
-                + "; is its process alive, does it announce an address that this host can reach (NCCL_SOCKET_IFNAME), and does a firewall let it through?", cause);
+                + "; is its process alive, does it announce an address that this host can reach (NCCL_SOCKET_IFNAME), "
+                + "and does a firewall let it through?", cause);
     }
 
     boolean isAccepted() {

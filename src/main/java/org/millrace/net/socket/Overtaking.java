@@ -1,8 +1,8 @@
 package org.millrace.net.socket;
 
 /**
- * Lets a lane that has nothing to do send what another lane is slow with, so that one slow rail never holds a connection back. Each piece that was sent is overtaken
- * once at most, and the receiver throws the later copy away. One thread.
+ * Lets a lane that has nothing to do send what another lane is slow with, so that one slow rail never holds a connection back. Each piece that was sent is
+ * overtaken once at most, and the receiver throws the later copy away. One thread.
  */
 final class Overtaking {
 

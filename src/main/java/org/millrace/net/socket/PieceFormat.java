@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import org.millrace.net.FrameHeader;
 
 /**
- * The bytes that go before each piece of a frame on a connection of several rails, little-endian. Every piece carries the whole header of its frame, so that whichever
- * comes first can introduce it.
+ * The bytes that go before each piece of a frame on a connection of several rails, little-endian. Every piece carries the whole header of its frame, so that
+ * whichever comes first can introduce it.
  *
  * <pre>
  *   0                                     64               72               76              80

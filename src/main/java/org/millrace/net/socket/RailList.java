@@ -54,7 +54,8 @@ final class RailList {
     static List<InetSocketAddress> decode(ByteBuffer bytes) {
         int count = bytes.getInt(0);
         if (count < 1 || count > MAX_RAILS) {
-            throw new ConnectionException("the listener's list of addresses is damaged: it says that it has " + count + ", where 1 to " + MAX_RAILS + " are expected");
+            throw new ConnectionException("the listener's list of addresses is damaged: it says that it has " + count
+                    + ", where 1 to " + MAX_RAILS + " are expected");
         }
         List<InetSocketAddress> addresses = new ArrayList<>();
         for (int at = ENTRIES_OFFSET; addresses.size() < count; at += ENTRY_BYTES) {

@@ -12,8 +12,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place on whichever stream it comes, once; what arrived is
- * acknowledged stream by stream.
+ * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place on whichever stream it comes, once; what
+ * arrived is acknowledged stream by stream.
  */
 final class RailReceiver implements FrameReceiver {
 
@@ -157,8 +157,8 @@ final class RailReceiver implements FrameReceiver {
     private void report() {
         String left = Arrays.stream(lanes).filter(ReceiveLane::isOpen).map(lane -> lane.rail().toString()).distinct().collect(Collectors.joining(", "));
         if (!left.isEmpty()) {
-            LOG.warn("{}: lost {} ({}); the connection goes on over {}", streams, lostRail, lostCause == null ? "the peer's end of it is gone" : lostCause.getMessage(),
-                    left);
+            String why = lostCause == null ? "the peer's end of it is gone" : lostCause.getMessage();
+            LOG.warn("{}: lost {} ({}); the connection goes on over {}", streams, lostRail, why, left);
             lostRail = null;
         }
     }

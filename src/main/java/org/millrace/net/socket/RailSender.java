@@ -15,9 +15,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Railed;
 
 /**
- * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream that will deliver it first by what it delivered
- * lately. A frame is complete when the receiver has acknowledged all its pieces; until then its memory is kept, so that what a lost rail owed is sent again over the
- * others.
+ * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream that will deliver it first by what it
+ * delivered lately. A frame is complete when the receiver has acknowledged all its pieces; until then its memory is kept,
+ * so that what a lost rail owed is sent again over the others.
  */
 final class RailSender implements FrameSender, Railed {
 
@@ -202,7 +202,8 @@ final class RailSender implements FrameSender, Railed {
         if (railsLeft() == 0) {
             throw streams.lost(lost.isCut() ? new IOException("it was cut on purpose", cause) : cause, "on its last rail, " + rail + ", " + howFar());
         }
-        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}", streams, rail, lost.isCut() ? "cut on purpose" : why, owed, remaining());
+        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}",
+                streams, rail, lost.isCut() ? "cut on purpose" : why, owed, remaining());
     }
 
     private String remaining() {

@@ -62,7 +62,8 @@ final class SocketListener implements Listener {
         }
         new SecureRandom().nextBytes(secret);
         address = AddressFormat.encode(addresses.getFirst(), secret, addresses.size());
-        name = "listener " + addresses.stream().map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort()).collect(Collectors.joining(", "));
+        name = "listener " + addresses.stream().map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
+                .collect(Collectors.joining(", "));
         drops = new DropLog(name);
     }
 

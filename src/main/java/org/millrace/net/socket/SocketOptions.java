@@ -6,13 +6,13 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * How a {@link SocketNetwork} connects and moves frames. The two ends of a connection may differ: streams and threshold are the connecting side's, everything else
- * is each side's own.
+ * How a {@link SocketNetwork} connects and moves frames. The two ends of a connection may differ: streams and threshold are the connecting side's,
+ * everything else is each side's own.
  *
- * @param streams            TCP streams of a connection, of each rail if there are several, 1 to 16 in all. One is best on one host and on networks that give one flow the whole bandwidth; clouds that limit
- *                           each flow want 2 to 8
- * @param stripeThreshold    the shortest payload that is divided among the streams, bytes, at least 1. A part costs each end a call: 64 KiB over four streams took
- *                           twice the time of one stream over loopback
+ * @param streams            TCP streams of a connection, of each rail if there are several, 1 to 16 in all. One is best on one host and on networks that give
+ *                           one flow the whole bandwidth; clouds that limit each flow want 2 to 8
+ * @param stripeThreshold    the shortest payload that is divided among the streams, bytes, at least 1. A part costs each end a call: 64 KiB over four streams
+ *                           took twice the time of one stream over loopback
  * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system grow it as needed
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system grow it as needed
  * @param framesInFlight     frames whose payloads are under way on a connection, on either side, 1 to 1024
@@ -20,7 +20,8 @@ import java.util.List;
  * @param handshakeDeadline  within which one who connects to a listener must have said who it is, and its connection must be expected
  * @param interfaces         which network interface listeners announce, written as {@code NCCL_SOCKET_IFNAME} is: see {@link Interfaces}; empty chooses
  * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only such addresses; null for any
- * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces: several are as many rails. Empty to go by interfaces
+ * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces: several are as many rails.
+ *                           Empty to go by interfaces
  */
 public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes, int framesInFlight, Duration connectDeadline,
         Duration handshakeDeadline, String interfaces, ProtocolFamily family, List<InetAddress> addresses) {
@@ -50,7 +51,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     /**
      * What serves most machines.
      *
-     * @return one stream (a threshold of 256 KiB if there are more), buffers as the system grows them, 16 frames in flight, 30 s to connect, 10 s for a handshake, any interface
+     * @return one stream (a threshold of 256 KiB if there are more), buffers as the system grows them, 16 frames in flight, 30 s to connect,
+     *         10 s for a handshake, any interface
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null, List.of());
@@ -123,7 +125,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
      * @return a copy
      */
     public SocketOptions withRails(List<InetAddress> exact) {
-        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline, handshakeDeadline, interfaces, family,
-                exact);
+        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
+                connectDeadline, handshakeDeadline, interfaces, family, exact);
     }
 }

@@ -8,8 +8,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a connection over TCP. Stream 0 is read ahead while headers are awaited, so that {@link #poll} costs one read at most, and none when the read
- * before it emptied the stream: a small frame costs one system call. A stream is only read when something of a known frame is due on it.
+ * The receiving end of a connection over TCP. Stream 0 is read ahead while headers are awaited, so that {@link #poll} costs one read at most, and none when the
+ * read before it emptied the stream: a small frame costs one system call. A stream is only read when something of a known frame is due on it.
  */
 final class SocketReceiver implements FrameReceiver {
 

@@ -9,8 +9,8 @@ import org.millrace.net.FrameHeader;
  * The bytes of stream 0 that are not sent from their own memory: headers and the payload bytes behind them, one frame behind the other, so that one write sends
  * many. Positions count from the beginning of the connection.
  *
- * <p>A header alone would be a packet of its own on a connection that has nothing else to send, which costs more than to copy what fills the packet up. So a small
- * payload is copied whole, and of a large one the beginning.
+ * <p>A header alone would be a packet of its own on a connection that has nothing else to send, which costs more than to copy what fills the packet up. So a
+ * small payload is copied whole, and of a large one the beginning.
  */
 final class StagedOutput {
 

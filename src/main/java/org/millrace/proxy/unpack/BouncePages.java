@@ -6,8 +6,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
 
 /**
- * A connection's pages of the bounce buffer: as many as its eight slots of protocol Simple need. A slot's pages are its own, so that a page is free when the slot
- * is.
+ * A connection's pages of the bounce buffer: as many as its eight slots of protocol Simple need. A slot's pages are its own,
+ * so that a page is free when the slot is.
  */
 public final class BouncePages {
 

@@ -4,8 +4,8 @@ import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.ProxyException;
 
 /**
- * Holds the pieces of one slice against what a kernel may be told: it follows every list blindly. Pieces come in the order of their targets, each begins where the
- * one before ended, and together they are the slice; so none overlaps another, and none is missing.
+ * Holds the pieces of one slice against what a kernel may be told: it follows every list blindly. Pieces come in the order of their targets, each begins where
+ * the one before ended, and together they are the slice; so none overlaps another, and none is missing.
  */
 public final class PieceCheck {
 
@@ -75,7 +75,8 @@ public final class PieceCheck {
         } else {
             why = "it leaves a gap behind byte " + covered;
         }
-        return new ProxyException("piece " + pieces + ", " + bytes + " bytes from " + from + " of the bounce buffer to " + target + " of the slice, is refused: " + why);
+        return new ProxyException("piece " + pieces + ", " + bytes + " bytes from " + from + " of the bounce buffer to " + target + " of the slice, "
+                + "is refused: " + why);
     }
 
     /**

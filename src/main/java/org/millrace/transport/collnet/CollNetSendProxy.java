@@ -14,8 +14,8 @@ import org.millrace.proxy.Steps;
 import org.millrace.proxy.StopListener;
 
 /**
- * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the result; and gives slots back to the device whose requests
- * are done. Protocol Simple, one step after the other, without rounding, as NCCL's COLLNET has it.
+ * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the result; and gives slots back to the device
+ * whose requests are done. Protocol Simple, one step after the other, without rounding, as NCCL's COLLNET has it.
  */
 final class CollNetSendProxy implements ProxyConnection {
 
@@ -34,8 +34,8 @@ final class CollNetSendProxy implements ProxyConnection {
     private long posted;
     private long freed;
 
-    CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from, MemoryRegion to, CollectiveNetwork network, RequestsUnderWay requests,
-            StopListener listener) {
+    CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from, MemoryRegion to,
+            CollectiveNetwork network, RequestsUnderWay requests, StopListener listener) {
         this.name = name;
         this.send = send;
         this.receive = receive;
@@ -64,7 +64,8 @@ final class CollNetSendProxy implements ProxyConnection {
                 && Steps.reached(receive.sendMem().headAcquire() + ConnectionLayout.SLOTS, posted + 1)) {
             long size = send.recvMem().sizePlain(ConnectionLayout.slot(posted));
             if (size < 0 || size > slotBytes || size % op.type().bytes() != 0) {
-                throw new ProxyException(name + ", step " + posted + ": the device says a size of " + size + " bytes; a slot holds whole elements, 0 to " + slotBytes + " bytes");
+                throw new ProxyException(name + ", step " + posted + ": the device says a size of " + size + " bytes; "
+                        + "a slot holds whole elements, 0 to " + slotBytes + " bytes");
             }
             long offset = ConnectionLayout.slot(posted) * slotBytes;
             int request = network.iallreduce(from, offset, to, offset, size / op.type().bytes(), op.type(), op.op());

@@ -5,8 +5,8 @@ import org.millrace.ReduceOp;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A rank's end of a network that reduces: what is used of NCCL's CollNet plugin table. All ranks make the same calls in the same order. One thread at a time; nothing
- * waits, nothing allocates.
+ * A rank's end of a network that reduces: what is used of NCCL's CollNet plugin table. All ranks make the same calls in the same order. One thread at a time;
+ * nothing waits, nothing allocates.
  */
 public interface CollectiveNetwork extends AutoCloseable {
 

@@ -41,7 +41,8 @@ class BufferModesTest {
     }
 
     /** Every rank sends to every other, all at the same time. */
-    private static void allToAll(Pump pump, Arena arena, int ranks, int operation, int count, ChunkShape shape, long chunkBytes, boolean userSends, boolean userReceives) {
+    private static void allToAll(Pump pump, Arena arena, int ranks, int operation, int count, ChunkShape shape, long chunkBytes, boolean userSends,
+            boolean userReceives) {
         MemorySegment[][] output = new MemorySegment[ranks][ranks];
         pump.nextOperation();
         for (int from = 0; from < ranks; from++) {
@@ -51,10 +52,10 @@ class BufferModesTest {
                     output[from][to] = arena.allocate(8L * count, 64);
                     Share share = Share.of(0, 8L * count, 1, chunkBytes);
                     ChunkShape user = ChunkShape.ONE_STEP.inUserMemory(chunkBytes);
-                    pump.add(from, Chain.spread(share, true, false, true), BlockMemory.copied(input[to], input[to]), userSends ? user : shape, List.of(), List.of(to),
-                            userSends ? input[to] : null);
-                    pump.add(to, Chain.spread(share, false, true, false), BlockMemory.copied(output[from][to], output[from][to]), userReceives ? user : shape, List.of(from),
-                            List.of(), userReceives ? output[from][to] : null);
+                    pump.add(from, Chain.spread(share, true, false, true), BlockMemory.copied(input[to], input[to]), userSends ? user : shape, List.of(),
+                            List.of(to), userSends ? input[to] : null);
+                    pump.add(to, Chain.spread(share, false, true, false), BlockMemory.copied(output[from][to], output[from][to]), userReceives ? user : shape,
+                            List.of(from), List.of(), userReceives ? output[from][to] : null);
                 }
             }
         }
@@ -62,7 +63,8 @@ class BufferModesTest {
         for (int from = 0; from < ranks; from++) {
             for (int to = 0; to < ranks; to++) {
                 for (int i = 0; to != from && i < count; i++) {
-                    assertEquals(value(operation, from, to, i), output[from][to].getAtIndex(ValueLayout.JAVA_LONG, i), "operation " + operation + ", " + from + " to " + to + ", element " + i);
+                    assertEquals(value(operation, from, to, i), output[from][to].getAtIndex(ValueLayout.JAVA_LONG, i),
+                            "operation " + operation + ", " + from + " to " + to + ", element " + i);
                 }
             }
         }
@@ -121,7 +123,8 @@ class BufferModesTest {
                 pump.run();
                 for (int rank = 0; rank < ranks; rank++) {
                     for (int i = 0; i < ranks * count; i++) {
-                        assertEquals(value(operation, i / count, 0, i % count), output[rank].getAtIndex(ValueLayout.JAVA_LONG, i), "rank " + rank + ", element " + i);
+                        assertEquals(value(operation, i / count, 0, i % count), output[rank].getAtIndex(ValueLayout.JAVA_LONG, i),
+                                "rank " + rank + ", element " + i);
                     }
                 }
             }

@@ -36,8 +36,10 @@ class DirectConnectionTest {
                 }
                 MemorySegment output = arena.allocate(bytes);
                 Share share = Share.of(0, bytes, 1, shape.chunkBytes(Pump.LAYOUT));
-                HostBlock from = new PrimitiveBlock(Chain.spread(share, true, false, true), BlockMemory.copied(input, input), shape, List.of(), List.of(sending));
-                HostBlock to = new PrimitiveBlock(Chain.spread(share, false, true, false), BlockMemory.copied(output, output), shape, List.of(receiving), List.of());
+                HostBlock from = new PrimitiveBlock(Chain.spread(share, true, false, true), BlockMemory.copied(input, input), shape, List.of(),
+                        List.of(sending));
+                HostBlock to = new PrimitiveBlock(Chain.spread(share, false, true, false), BlockMemory.copied(output, output), shape, List.of(receiving),
+                        List.of());
                 for (int turns = 0; !from.done() || !to.done(); turns++) {
                     HostBlock block = random.nextBoolean() ? from : to;
                     if (!block.done()) {

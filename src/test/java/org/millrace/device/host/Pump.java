@@ -75,8 +75,8 @@ final class Pump {
         line.sending.connect(new SendPort(sends, sending));
         line.receiving.connect(new ReceivePort(receives, receiving));
         proxies.add(SendProxy.sharing(share(sendPool), sends, sending, MemoryFrames.region(sending.buffers()), line.sends, frames.sender(), (c, f) -> { }));
-        proxies.add(ReceiveProxy.sharing(share(receivePool), receives, receiving, MemoryFrames.region(receiving.buffers()), MemoryFrames.staging(arena, LAYOUT), line.receives,
-                frames.receiver(), (c, f) -> { }));
+        proxies.add(ReceiveProxy.sharing(share(receivePool), receives, receiving, MemoryFrames.region(receiving.buffers()), MemoryFrames.staging(arena, LAYOUT),
+                line.receives, frames.receiver(), (c, f) -> { }));
         return line;
     }
 
@@ -118,7 +118,8 @@ final class Pump {
         MemoryRegion region = user == null ? null : MemoryFrames.region(user);
         from.forEach(peer -> line(peer, rank).receives.add(op(algorithm.chunksReceived(), shape, region)));
         to.forEach(peer -> line(rank, peer).sends.add(op(algorithm.chunksSent(), shape, region)));
-        blocks.add(new PrimitiveBlock(algorithm, memory, shape, from.stream().map(peer -> line(peer, rank).receiving).toList(), to.stream().map(peer -> line(rank, peer).sending).toList()));
+        blocks.add(new PrimitiveBlock(algorithm, memory, shape,
+                from.stream().map(peer -> line(peer, rank).receiving).toList(), to.stream().map(peer -> line(rank, peer).sending).toList()));
     }
 
     private ProxyOp op(long chunks, ChunkShape shape, MemoryRegion user) {

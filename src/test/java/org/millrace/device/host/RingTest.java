@@ -120,7 +120,8 @@ class RingTest {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] output = inPlace ? input : each(_ -> arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, new RingAllReduce(share(ranks, shape(ChunkShape.TWO_SLICES)), rank, ranks), sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                pump.add(rank, new RingAllReduce(share(ranks, shape(ChunkShape.TWO_SLICES)), rank, ranks), sums(input[rank], output[rank]),
+                        shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -140,8 +141,8 @@ class RingTest {
             for (int rank = 0; rank < ranks; rank++) {
                 MemorySegment mine = filled(rank, count);
                 MemorySegment own = output[rank].asSlice(8L * count * rank, 8L * count);
-                pump.add(rank, new RingAllGather(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count, inPlace), sums(inPlace ? own.copyFrom(mine) : mine, output[rank]),
-                        shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                pump.add(rank, new RingAllGather(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count, inPlace),
+                        sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -160,7 +161,8 @@ class RingTest {
             MemorySegment[] input = each(rank -> filled(rank, (long) count * ranks));
             MemorySegment[] output = each(rank -> inPlace ? input[rank].asSlice(8L * count * rank, 8L * count) : arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, new RingReduceScatter(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count), sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                pump.add(rank, new RingReduceScatter(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count), sums(input[rank], output[rank]),
+                        shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -183,15 +185,15 @@ class RingTest {
             for (int rank = 0; rank < ranks; rank++) {
                 boolean sends = (rank + 1) % ranks != root;
                 boolean first = rank == root;
-                pump.add(rank, Chain.spread(share, first, !first, sends), sums(spread[rank], spread[rank]), shape(ChunkShape.ONE_STEP), first ? List.of() : previous(rank),
-                        sends ? next(rank) : List.of());
+                pump.add(rank, Chain.spread(share, first, !first, sends), sums(spread[rank], spread[rank]), shape(ChunkShape.ONE_STEP),
+                        first ? List.of() : previous(rank), sends ? next(rank) : List.of());
             }
             pump.nextOperation();
             for (int rank = 0; rank < ranks; rank++) {
                 boolean receives = rank != (root + 1) % ranks;
                 boolean last = rank == root;
-                pump.add(rank, Chain.combine(share, receives, last, !last), sums(input[rank], sum), shape(ChunkShape.ONE_STEP), receives ? previous(rank) : List.of(),
-                        last ? List.of() : next(rank));
+                pump.add(rank, Chain.combine(share, receives, last, !last), sums(input[rank], sum), shape(ChunkShape.ONE_STEP),
+                        receives ? previous(rank) : List.of(), last ? List.of() : next(rank));
             }
             pump.run();
             for (int i = 0; i < count; i++) {

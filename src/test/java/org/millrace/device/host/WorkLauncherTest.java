@@ -101,7 +101,8 @@ class WorkLauncherTest {
         };
     }
 
-    private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word, long before, boolean replayed, Runnable announce) {
+    private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word, long before, boolean replayed,
+            Runnable announce) {
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8]));
         work.receiveBuffer(word.address());
         work.countLow(before);

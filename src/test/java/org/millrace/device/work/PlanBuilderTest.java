@@ -32,7 +32,8 @@ class PlanBuilderTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"ARGUMENTS, 4096, 3, 0", "FIFO, 4096, 100, 0", "FIFO, 4096, 100, -4096", "FIFO, 4096, 100, 2147483632", "FIFO, 1024, 20, -16", "PERSISTENT, 1024, 40, 0"})
+    @CsvSource({"ARGUMENTS, 4096, 3, 0", "FIFO, 4096, 100, 0", "FIFO, 4096, 100, -4096", "FIFO, 4096, 100, 2147483632", "FIFO, 1024, 20, -16",
+            "PERSISTENT, 1024, 40, 0"})
     void everyChannelFindsItsItems(WorkStorage storage, int argumentBytes, int operations, int first) {
         for (long seed = 1; seed <= 20; seed++) {
             Random random = new Random(seed);

@@ -133,8 +133,8 @@ class FaultyNetworkTest {
             assertEquals(-1, wrongBit(ends, 3));
             ends.sender().offer(header(4), out, 0);
             ConnectionException here = Connected.failureOf(ends.sender()::progress);
-            assertTrue(here.getMessage().contains("socket connection") && here.getMessage().contains("connection lost (it was cut on purpose) on its last rail, rail 0"),
-                    here.getMessage());
+            assertTrue(here.getMessage().contains("socket connection")
+                    && here.getMessage().contains("connection lost (it was cut on purpose) on its last rail, rail 0"), here.getMessage());
             assertEquals(2, faulty.faultsInjected());
         }
     }

@@ -76,7 +76,8 @@ class HostilePiecesTest {
 
     private void assertRefused(String problem) {
         ConnectionException end = Connected.failureOf(() -> assertNull(receiver.poll()));
-        assertTrue(end.getMessage().contains("connection under test: received bytes that are no frame") && end.getMessage().contains(problem), end.getMessage());
+        assertTrue(end.getMessage().contains("connection under test: received bytes that are no frame") && end.getMessage().contains(problem),
+                end.getMessage());
         assertEquals(end, Connected.failureOf(receiver::progress));
         assertFalse(ours[0].isOpen() || ours[1].isOpen());
         for (long i = 0; i < memory.segment().byteSize(); i++) {
@@ -85,8 +86,10 @@ class HostilePiecesTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"10000|0|-4096|4096|at -4096", "10000|0|12288|4096|at 12288", "10000|0|4095|4096|at 4095", "10000|0|4096|4095|of 4095 bytes",
-            "10000|0|8192|4096|of 4096 bytes at 8192", "4096|0|4096|0|at 4096", "0|0|0|1|of 1 bytes", "10000|0|0|-1|of -1 bytes", "10000|4|0|4096|of frame 4, but those under way are 0 to 3",
+    @CsvSource(delimiter = '|', value = {
+            "10000|0|-4096|4096|at -4096", "10000|0|12288|4096|at 12288", "10000|0|4095|4096|at 4095", "10000|0|4096|4095|of 4095 bytes",
+            "10000|0|8192|4096|of 4096 bytes at 8192", "4096|0|4096|0|at 4096", "0|0|0|1|of 1 bytes", "10000|0|0|-1|of -1 bytes",
+            "10000|4|0|4096|of frame 4, but those under way are 0 to 3",
             "10000|-1|0|4096|of frame -1", "10000|9223372036854775807|0|4096|of frame 9223372036854775807", "10000|0|2147479552|4096|at 2147479552"})
     void aPieceThatCannotBeIsRefused(int payload, long frame, int offset, int length, String problem) throws IOException {
         send(1, piece(payload, frame, offset, length));
@@ -101,7 +104,8 @@ class HostilePiecesTest {
         }
         send(1, piece(9_999, 0, PIECE, PIECE));
         ConnectionException end = Connected.failureOf(receiver::progress);
-        assertTrue(end.getMessage().contains("9999 bytes, an earlier one of frame 0 said 10000") && end.getMessage().contains("rail 1 (second)"), end.getMessage());
+        assertTrue(end.getMessage().contains("9999 bytes, an earlier one of frame 0 said 10000") && end.getMessage().contains("rail 1 (second)"),
+                end.getMessage());
     }
 
     @Test

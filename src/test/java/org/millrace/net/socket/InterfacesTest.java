@@ -18,8 +18,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class InterfacesTest {
 
-    private static final List<Candidate> MACHINE = List.of(candidate("lo", "127.0.0.1"), candidate("docker0", "172.17.0.1"), candidate("eth0", "10.0.0.1", "fd00::1"),
-            candidate("eth01", "10.0.1.1"), candidate("virbr0", "192.168.122.1"));
+    private static final List<Candidate> MACHINE = List.of(candidate("lo", "127.0.0.1"), candidate("docker0", "172.17.0.1"),
+            candidate("eth0", "10.0.0.1", "fd00::1"), candidate("eth01", "10.0.1.1"), candidate("virbr0", "192.168.122.1"));
 
     private static Candidate candidate(String name, String... addresses) {
         return new Candidate(name, java.util.Arrays.stream(addresses).map(InterfacesTest::address).toList());

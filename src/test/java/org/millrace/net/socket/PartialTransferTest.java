@@ -17,8 +17,8 @@ class PartialTransferTest {
 
     /** The kernel waits for acknowledgements when buffers are smaller than its packets (64 KiB over loopback): the smallest take few frames. */
     @ParameterizedTest
-    @CsvSource({"1, 4096, 4096, 60, 1", "3, 4096, 4096, 60, 2", "1, 4096, 0, 60, 3", "1, 0, 4096, 60, 4", "2, 50000, 30000, 200, 5", "1, 200000, 100000, 1000, 6",
-            "4, 200000, 100000, 1000, 7"})
+    @CsvSource({"1, 4096, 4096, 60, 1", "3, 4096, 4096, 60, 2", "1, 4096, 0, 60, 3", "1, 0, 4096, 60, 4",
+            "2, 50000, 30000, 200, 5", "1, 200000, 100000, 1000, 6", "4, 200000, 100000, 1000, 7"})
     void framesArriveWhole(int streams, int sendBuffer, int receiveBuffer, int frames, long seed) {
         try (Arena arena = Arena.ofShared();
                 SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withStreams(streams, 30_000).withBuffers(sendBuffer, receiveBuffer));

@@ -72,7 +72,9 @@ class RailHandshakeTest {
     /** Another program stands in for the listener when it is asked for its addresses, and names two where nobody listens. */
     @Test
     void railsThatLeadNowhereAreLeftOut() throws IOException {
-        try (ServerSocket teller = new ServerSocket(0, 10, InetAddress.getLoopbackAddress()); SocketNetwork from = network(3, 2); SocketNetwork to = network(1, 1);
+        try (ServerSocket teller = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
+                SocketNetwork from = network(3, 2);
+                SocketNetwork to = network(1, 1);
                 Listener listener = to.listen()) {
             int dead;
             try (ServerSocket closedAtOnce = new ServerSocket(0, 1, InetAddress.ofLiteral("127.0.0.2"))) {

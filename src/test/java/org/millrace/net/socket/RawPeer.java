@@ -29,7 +29,8 @@ final class RawPeer implements AutoCloseable {
         for (int stream = 0; stream < streamCount; stream++) {
             streams[stream] = new Socket(address.getAddress(), address.getPort());
             streams[stream].setTcpNoDelay(true);
-            send(stream, new HelloFormat(HelloFormat.VERSION, threshold, AddressFormat.secret(listener.address()), key, 1, stream, streamCount, 0, 1, 16).encode().array());
+            send(stream, new HelloFormat(HelloFormat.VERSION, threshold, AddressFormat.secret(listener.address()), key, 1, stream, streamCount, 0, 1, 16)
+                    .encode().array());
         }
         FrameReceiver made = null;
         while (made == null) {

@@ -9,8 +9,9 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
 /**
- * Both ends of a connection over several rails of one stream each, and between them a relay that carries as many bytes of each as a test says, and cuts where it says.
- * All in the test's thread, so that a run depends on nothing but its seed; the kernel holds little, as its buffers are small. The sender's clock is what the test says.
+ * Both ends of a connection over several rails of one stream each, and between them a relay that carries as many bytes of each as a test says, and cuts where
+ * it says. All in the test's thread, so that a run depends on nothing but its seed; the kernel holds little, as its buffers are small.
+ * The sender's clock is what the test says.
  */
 final class RelayedRails implements AutoCloseable {
 

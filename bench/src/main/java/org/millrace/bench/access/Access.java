@@ -24,9 +24,11 @@ public enum Access {
     /** GetAndAdd. */
     GET_AND_ADD("Read-modify-writes", "getAndAdd", count -> SegmentAccess.getAndAdd(count), count -> ArrayAccess.getAndAdd(count)),
     /** Get, compareAndSet that succeeds. */
-    COMPARE_AND_SET("Read-modify-writes", "get, compareAndSet that succeeds", count -> SegmentAccess.compareAndSet(count), count -> ArrayAccess.compareAndSet(count)),
+    COMPARE_AND_SET("Read-modify-writes", "get, compareAndSet that succeeds",
+            count -> SegmentAccess.compareAndSet(count), count -> ArrayAccess.compareAndSet(count)),
     /** CompareAndSet that fails. */
-    FAILED_COMPARE_AND_SET("Read-modify-writes", "compareAndSet that fails", count -> SegmentAccess.failedCompareAndSet(count), count -> ArrayAccess.failedCompareAndSet(count)),
+    FAILED_COMPARE_AND_SET("Read-modify-writes", "compareAndSet that fails",
+            count -> SegmentAccess.failedCompareAndSet(count), count -> ArrayAccess.failedCompareAndSet(count)),
     /** Set opaque, loadLoadFence. */
     LOAD_LOAD_FENCE("Fences", "set opaque, loadLoadFence", count -> SegmentAccess.loadLoadFence(count), count -> ArrayAccess.loadLoadFence(count)),
     /** Set opaque, acquireFence. */
@@ -40,23 +42,30 @@ public enum Access {
     /** Data, then set release. */
     DATA_RELEASE("Protocols", "data, then set release", count -> SegmentAccess.dataRelease(count), count -> ArrayAccess.dataRelease(count)),
     /** Data, storeStoreFence, set opaque. */
-    DATA_STORE_FENCE("Protocols", "data, storeStoreFence, set opaque", count -> SegmentAccess.dataStoreFence(count), count -> ArrayAccess.dataStoreFence(count)),
+    DATA_STORE_FENCE("Protocols", "data, storeStoreFence, set opaque",
+            count -> SegmentAccess.dataStoreFence(count), count -> ArrayAccess.dataStoreFence(count)),
     /** Data, fullFence, set opaque. */
     DATA_FULL_FENCE("Protocols", "data, fullFence, set opaque", count -> SegmentAccess.dataFullFence(count), count -> ArrayAccess.dataFullFence(count)),
     /** Data, then set volatile. */
     DATA_VOLATILE("Protocols", "data, then set volatile", count -> SegmentAccess.dataVolatile(count), count -> ArrayAccess.dataVolatile(count)),
     /** Set opaque, fullFence, get acquire of another word. */
-    STORE_FENCE_LOAD("Protocols", "set opaque, fullFence, get acquire of another word", count -> SegmentAccess.storeFenceLoad(count), count -> ArrayAccess.storeFenceLoad(count)),
+    STORE_FENCE_LOAD("Protocols", "set opaque, fullFence, get acquire of another word",
+            count -> SegmentAccess.storeFenceLoad(count), count -> ArrayAccess.storeFenceLoad(count)),
     /** Set opaque, fullFence, get opaque of another word. */
-    STORE_FENCE_OPAQUE_LOAD("Protocols", "set opaque, fullFence, get opaque of another word", count -> SegmentAccess.storeFenceOpaqueLoad(count), count -> ArrayAccess.storeFenceOpaqueLoad(count)),
+    STORE_FENCE_OPAQUE_LOAD("Protocols", "set opaque, fullFence, get opaque of another word",
+            count -> SegmentAccess.storeFenceOpaqueLoad(count), count -> ArrayAccess.storeFenceOpaqueLoad(count)),
     /** Set volatile, get volatile of another word. */
-    VOLATILE_STORE_LOAD("Protocols", "set volatile, get volatile of another word", count -> SegmentAccess.volatileStoreLoad(count), count -> ArrayAccess.volatileStoreLoad(count)),
+    VOLATILE_STORE_LOAD("Protocols", "set volatile, get volatile of another word",
+            count -> SegmentAccess.volatileStoreLoad(count), count -> ArrayAccess.volatileStoreLoad(count)),
     /** Data, set release, get acquire. */
-    DATA_RELEASE_POLL("Post and poll", "data, set release, get acquire", count -> SegmentAccess.dataReleasePoll(count), count -> ArrayAccess.dataReleasePoll(count)),
+    DATA_RELEASE_POLL("Post and poll", "data, set release, get acquire",
+            count -> SegmentAccess.dataReleasePoll(count), count -> ArrayAccess.dataReleasePoll(count)),
     /** Data, fullFence, set opaque, get acquire. */
-    DATA_FULL_FENCE_POLL("Post and poll", "data, fullFence, set opaque, get acquire", count -> SegmentAccess.dataFullFencePoll(count), count -> ArrayAccess.dataFullFencePoll(count)),
+    DATA_FULL_FENCE_POLL("Post and poll", "data, fullFence, set opaque, get acquire",
+            count -> SegmentAccess.dataFullFencePoll(count), count -> ArrayAccess.dataFullFencePoll(count)),
     /** Data, set volatile, get acquire. */
-    DATA_VOLATILE_POLL("Post and poll", "data, set volatile, get acquire", count -> SegmentAccess.dataVolatilePoll(count), count -> ArrayAccess.dataVolatilePoll(count));
+    DATA_VOLATILE_POLL("Post and poll", "data, set volatile, get acquire",
+            count -> SegmentAccess.dataVolatilePoll(count), count -> ArrayAccess.dataVolatilePoll(count));
 
     private final String group;
     private final String title;

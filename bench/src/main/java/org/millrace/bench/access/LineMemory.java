@@ -3,8 +3,8 @@ package org.millrace.bench.access;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The memory that this JVM's accesses go to. One JVM measures one kind, and the segment is a constant for its compiler: so nothing of a segment is left in the loops but what the
- * language demands.
+ * The memory that this JVM's accesses go to. One JVM measures one kind, and the segment is a constant for its compiler: so nothing of a segment is left in the
+ * loops but what the language demands.
  */
 public final class LineMemory {
 

@@ -12,7 +12,10 @@ import java.lang.invoke.MethodType;
 import java.lang.invoke.VarHandle;
 import org.millrace.bench.comparator.CLibrary;
 
-/** Calls of {@code crossing_callee}, which adds 1. The handles are static final, as they must be to be compiled; so the library is named before this class is used. */
+/**
+ * Calls of {@code crossing_callee}, which adds 1. The handles are static final, as they must be to be compiled;
+ * so the library is named before this class is used.
+ */
 public final class Calls {
 
     private static CLibrary library;

@@ -60,8 +60,8 @@ public final class FlagMemory {
         CudaModule module = CudaModule.load(device.runtime(), image());
         post = module.kernel("post_steps");
         poll = module.kernel("poll_word");
-        postArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_INT, ValueLayout.ADDRESS);
+        postArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS,
+                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.ADDRESS);
         pollArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
     }
 
@@ -105,8 +105,10 @@ public final class FlagMemory {
         return count -> {
             long first = sendMem.headAcquire();
             LONG.setRelease(result.host(), 0L, -1L);
-            postArguments.pointer(0, control.device().asSlice(SendMem.BYTES + RecvMem.TAIL_OFFSET)).pointer(1, control.device().asSlice(SendMem.HEAD_OFFSET)).set(2, first).set(3, count)
-                    .set(4, PATIENCE).set(5, how).pointer(6, result.device());
+            postArguments
+                    .pointer(0, control.device().asSlice(SendMem.BYTES + RecvMem.TAIL_OFFSET))
+                    .pointer(1, control.device().asSlice(SendMem.HEAD_OFFSET))
+                    .set(2, first).set(3, count).set(4, PATIENCE).set(5, how).pointer(6, result.device());
             post.launch(ONE_THREAD, postArguments, stream);
             return answer.run(count) == Loop.LOST || awaitDone() != count ? Loop.LOST : count;
         };

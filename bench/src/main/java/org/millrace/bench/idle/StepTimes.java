@@ -6,8 +6,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Steps that come at set times: a tail, and for each step the time at which it should have come. A step that is late, because its maker or its taker was, counts from when it
- * should have come: so no delay hides those behind it.
+ * Steps that come at set times: a tail, and for each step the time at which it should have come. A step that is late, because its maker or its taker was,
+ * counts from when it should have come: so no delay hides those behind it.
  *
  * <pre>
  *   0        4096

@@ -49,7 +49,7 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
      */
     public static Effort parse(String text) {
         String[] parts = text.split(",");
-        return new Effort(Long.parseLong(parts[0]), Long.parseLong(parts[1]), Integer.parseInt(parts[2]), Integer.parseInt(parts[3]), Integer.parseInt(parts[4]),
-                Integer.parseInt(parts[5]), Boolean.parseBoolean(parts[6]));
+        return new Effort(Long.parseLong(parts[0]), Long.parseLong(parts[1]),
+                Integer.parseInt(parts[2]), Integer.parseInt(parts[3]), Integer.parseInt(parts[4]), Integer.parseInt(parts[5]), Boolean.parseBoolean(parts[6]));
     }
 }

@@ -1,8 +1,8 @@
 package org.millrace.bench.measure;
 
 /**
- * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, a batch of C, the next round the other way round. What changes on the machine
- * meanwhile (its clock, its neighbours, where its cores lie) meets both.
+ * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, a batch of C, the next round the other way round. What
+ * changes on the machine meanwhile (its clock, its neighbours, where its cores lie) meets both.
  */
 public final class Interleaver {
 

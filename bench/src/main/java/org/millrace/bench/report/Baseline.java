@@ -67,7 +67,8 @@ public final class Baseline {
             Map<String, Figure> figures = new LinkedHashMap<>();
             ((Map<?, ?>) all.get("lines")).forEach((key, value) -> {
                 Map<?, ?> figure = (Map<?, ?>) value;
-                figures.put((String) key, new Figure((String) figure.get("what"), (Double) figure.get("value"), (Double) figure.get("low"), (Double) figure.get("high")));
+                figures.put((String) key, new Figure(
+                        (String) figure.get("what"), (Double) figure.get("value"), (Double) figure.get("low"), (Double) figure.get("high")));
             });
             return new Baseline(figures);
         } catch (IllegalArgumentException | ClassCastException | NullPointerException e) {
@@ -107,7 +108,8 @@ public final class Baseline {
     }
 
     /**
-     * What moved beyond the noise: the intervals of before and now do not meet, and the figure changed by more than five percent. Lines that only one of the two has are left out.
+     * What moved beyond the noise: the intervals of before and now do not meet, and the figure changed by more than five percent.
+     * Lines that only one of the two has are left out.
      *
      * @param now what was measured now
      * @return the lines that moved, in this run's order
@@ -116,7 +118,8 @@ public final class Baseline {
         List<Movement> movements = new ArrayList<>();
         of(now).figures.forEach((key, after) -> {
             Figure before = figures.get(key);
-            if (before != null && before.what.equals(after.what) && (after.low > before.high || after.high < before.low) && Math.abs(after.value / before.value - 1) > TOLERANCE) {
+            if (before != null && before.what.equals(after.what) && (after.low > before.high || after.high < before.low)
+                    && Math.abs(after.value / before.value - 1) > TOLERANCE) {
                 movements.add(new Movement(key, after.what, before.value, after.value));
             }
         });

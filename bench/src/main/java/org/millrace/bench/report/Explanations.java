@@ -11,27 +11,41 @@ public final class Explanations {
 
     private static final List<Explanation> ALL = List.of(
             explain("crossings:accesses/(local|instance)\\..*|crossings:accesses/descriptors\\..*",
-                    "A segment that is no constant is checked at every access: C2's code compares its class, for a store its read-only flag, its length with the offset, the address's "
-                            + "alignment, the session's owner and the session's state, about a dozen loads and compares around one mov that is the same as C's. After an access that orders, nothing "
-                            + "that was loaded before it may be reused, so that none of this leaves the loop; what is left of it in a real method is what the rest does not hide. A segment of the "
-                            + "global arena in a static final field keeps none of it."),
-            explain("crossings:accesses/buffer\\..*", "A direct buffer keeps its address, its limit and its session in fields that are read again after every access that orders."),
+                    "A segment that is no constant is checked at every access: C2's code compares its class, for a store its read-only flag, its length with "
+                            + "the offset, the address's alignment, the session's owner and the session's state, about a dozen loads and compares around one "
+                            + "mov that is the same as C's. After an access that orders, nothing that was loaded before it may be reused, so that none of this "
+                            + "leaves the loop; what is left of it in a real method is what the rest does not hide. A segment of the global arena in a static "
+                            + "final field keeps none of it."),
+            explain("crossings:accesses/buffer\\..*",
+                    "A direct buffer keeps its address, its limit and its session in fields that are read again after every access that orders."),
             explain("crossings:accesses/atomics\\..*", "The array is found through a field and its length is compared at every access."),
-            explain("crossings:accesses/chronicle\\..*", "The store's address is a field that is read again after every access that orders, and Chronicle checks that the store is not released."),
-            explain("rings:.*constant", "The waiting loops are the same: load, compare, branch, pause (C2 unrolls four of them). Where the two cores share execution units, as the small round trip here "
-                    + "says, what one thread does while it waits slows the other, and a few instructions more around the loop are seen."),
+            explain("crossings:accesses/chronicle\\..*",
+                    "The store's address is a field that is read again after every access that orders, and Chronicle checks that the store is not released."),
+            explain("rings:.*constant",
+                    "The waiting loops are the same: load, compare, branch, pause (C2 unrolls four of them). Where the two cores share execution units, as the "
+                            + "small round trip here says, what one thread does while it waits slows the other, and a few instructions more around the loop "
+                            + "are seen."),
             explain("rings:.*work", "As under Crossings: the items and counters are in segments that are no constants."),
-            explain("rings:.*ll128.*", "The line's 120 bytes are moved by MemorySegment.copy, which checks both segments and calls a stub, some 15 ns for each line and side; gcc makes four vector moves "
-                    + "of a memcpy whose length it knows. The flag is the same release store, and the line that travels between the cores takes the same time for both."),
-            explain("rings:.*\\.ll\\..*", "Each of the 120 halves of a step is stored by an access of its own, which checks session and bounds of a segment that is no constant (see Crossings): some "
-                    + "1.5 ns where gcc has one instruction, half a vector. The taker's look at the whole slot is vectorized in both."),
-            explain("rings:.*", "The proxies' descriptors are objects, one for each connection: their segments are no constants, and each access of head, tail, size or a flag pays for its checks "
-                    + "(see Crossings). With small payloads nothing else is there to hide them; the line that travels between the two cores takes the same time for both."),
-            explain("frames:.*", "A frame is more than its bytes here: header with sequence number, checks of what the peer wrote, bookkeeping of frames in flight."),
-            explain("crossings:accesses/array\\..*|crossings:accesses/static\\..*", "The same instruction; C2 and gcc differ in how the loop around it is unrolled."),
+            explain("rings:.*ll128.*",
+                    "The line's 120 bytes are moved by MemorySegment.copy, which checks both segments and calls a stub, some 15 ns for each line and side; gcc "
+                            + "makes four vector moves of a memcpy whose length it knows. The flag is the same release store, and the line that travels "
+                            + "between the cores takes the same time for both."),
+            explain("rings:.*\\.ll\\..*",
+                    "Each of the 120 halves of a step is stored by an access of its own, which checks session and bounds of a segment that is no constant (see "
+                            + "Crossings): some 1.5 ns where gcc has one instruction, half a vector. "
+                            + "The taker's look at the whole slot is vectorized in both."),
+            explain("rings:.*",
+                    "The proxies' descriptors are objects, one for each connection: their segments are no constants, and each access of head, tail, size or a "
+                            + "flag pays for its checks (see Crossings). With small payloads nothing else is there to hide them; the line that travels between "
+                            + "the two cores takes the same time for both."),
+            explain("frames:.*",
+                    "A frame is more than its bytes here: header with sequence number, checks of what the peer wrote, bookkeeping of frames in flight."),
+            explain("crossings:accesses/array\\..*|crossings:accesses/static\\..*",
+                    "The same instruction; C2 and gcc differ in how the loop around it is unrolled."),
             explain("(fences|gpu):.*data_full_fence_poll|(fences|gpu):.*store_fence_load",
                     "HotSpot's full fence is 'lock addl $0, -64(%rsp)', gcc's 'lock orq $0, (%rsp)': the same operation on different words of the stack."),
-            explain("(fences|gpu):.*(set_plain|data_.*|_fence)", "The same stores; C2 unrolls the loop and computes the addresses of several turns first, gcc does not unroll."));
+            explain("(fences|gpu):.*(set_plain|data_.*|_fence)",
+                    "The same stores; C2 unrolls the loop and computes the addresses of several turns first, gcc does not unroll."));
 
     private Explanations() {
     }

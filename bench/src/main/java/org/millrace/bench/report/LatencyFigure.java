@@ -14,16 +14,20 @@ final class LatencyFigure {
     }
 
     static String of(List<Latency> sides) {
-        LogScale scale = new LogScale(sides.stream().mapToLong(side -> side.at(0.01)).min().orElse(1), sides.stream().mapToLong(side -> side.at(99.99)).max().orElse(1));
-        StringBuilder html = new StringBuilder("<figure><figcaption>Below which latency which part of all stayed</figcaption>\n<svg role=\"img\" aria-label=\"latency by percentile\">");
+        LogScale scale = new LogScale(
+                sides.stream().mapToLong(side -> side.at(0.01)).min().orElse(1), sides.stream().mapToLong(side -> side.at(99.99)).max().orElse(1));
+        StringBuilder html = new StringBuilder("<figure><figcaption>Below which latency which part of all stayed</figcaption>\n"
+                + "<svg role=\"img\" aria-label=\"latency by percentile\">");
         for (double tick : scale.ticks()) {
             double place = height(scale, tick);
-            html.append(Html.format("<line x1=\"60\" x2=\"100%%\" y1=\"%.1f%%\" y2=\"%.1f%%\" stroke=\"var(--line)\"/><text x=\"54\" y=\"%.1f%%\" dy=\"4\" text-anchor=\"end\">%s</text>", place,
-                    place, place, Html.text(LogScale.name(tick))));
+            html.append(Html.format("<line x1=\"60\" x2=\"100%%\" y1=\"%.1f%%\" y2=\"%.1f%%\" stroke=\"var(--line)\"/>"
+                    + "<text x=\"54\" y=\"%.1f%%\" dy=\"4\" text-anchor=\"end\">%s</text>", place, place, place, Html.text(LogScale.name(tick))));
         }
-        html.append("<svg x=\"60\" y=\"0\" width=\"calc(100% - 60px)\" height=\"90%\" style=\"width:calc(100% - 60px);height:90%\" viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">");
+        html.append("<svg x=\"60\" y=\"0\" width=\"calc(100% - 60px)\" height=\"90%\" style=\"width:calc(100% - 60px);height:90%\" "
+                + "viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">");
         for (Latency side : sides) {
-            html.append(Html.format("<polyline fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"2\" vector-effect=\"non-scaling-stroke\" points=\"", side.side()));
+            html.append(Html.format("<polyline fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"2\" vector-effect=\"non-scaling-stroke\" points=\"",
+                    side.side()));
             for (int step = 0; step <= STEPS; step++) {
                 double nines = NINES * step / STEPS;
                 html.append(Html.format("%.2f,%.2f ", 100 * nines / NINES, 100 - scale.place(side.at(100 - 100 * Math.pow(10, -nines)))));

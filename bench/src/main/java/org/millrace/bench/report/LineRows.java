@@ -16,14 +16,17 @@ final class LineRows {
     private final LogScale scale;
 
     private LineRows(List<Line> lines) {
-        double[] all = lines.stream().flatMapToDouble(line -> Arrays.stream(Statistics.join(quartiles(line.java()), line.hasC() ? quartiles(line.c()) : new double[0]))).toArray();
+        double[] all = lines.stream()
+                .flatMapToDouble(line -> Arrays.stream(Statistics.join(quartiles(line.java()), line.hasC() ? quartiles(line.c()) : new double[0])))
+                .toArray();
         scale = new LogScale(Statistics.quantile(all, 0), Statistics.quantile(all, 1));
     }
 
     static String of(List<Line> lines) {
         LineRows rows = new LineRows(lines);
         rows.html.append("<div class=\"grid\">\n<div class=\"row head\"><span>one operation</span><span class=\"plot axis\">").append(rows.axis())
-                .append("</span><span class=\"number java\">Java, ns</span><span class=\"number c\">C, ns</span><span class=\"number\">Java / C</span></div>\n");
+                .append("</span><span class=\"number java\">Java, ns</span><span class=\"number c\">C, ns</span>"
+                        + "<span class=\"number\">Java / C</span></div>\n");
         String group = "";
         for (Line line : lines) {
             if (!line.group().equals(group)) {
@@ -36,7 +39,8 @@ final class LineRows {
     }
 
     private void row(Line line) {
-        html.append("<div class=\"row\"><span class=\"title\">").append(Html.text(line.title())).append(asides(line)).append("</span><span class=\"plot\">").append(plot(line)).append("</span>");
+        html.append("<div class=\"row\"><span class=\"title\">").append(Html.text(line.title())).append(asides(line)).append("</span>");
+        html.append("<span class=\"plot\">").append(plot(line)).append("</span>");
         html.append("<span class=\"number\"><span class=\"label java\">Java </span>").append(time(line, line.java())).append("</span>");
         html.append("<span class=\"number\"><span class=\"label c\">C </span>").append(line.hasC() ? time(line, line.c()) : "–").append("</span>");
         html.append("<span class=\"number\">").append(ratio(line)).append("</span></div>\n");
@@ -45,7 +49,8 @@ final class LineRows {
     private static String asides(Line line) {
         Modes modes = line.modes();
         return modes == null ? ""
-                : Html.format(" <span class=\"soft\">(two placements: %s and %s, %.0f %% of the second)</span>", TextTable.nanos(modes.low()), TextTable.nanos(modes.high()), modes.share() * 100);
+                : Html.format(" <span class=\"soft\">(two placements: %s and %s, %.0f %% of the second)</span>",
+                        TextTable.nanos(modes.low()), TextTable.nanos(modes.high()), modes.share() * 100);
     }
 
     private static String time(Line line, double[] samples) {
@@ -60,7 +65,8 @@ final class LineRows {
             return "–";
         }
         String look = !line.sameWay() ? "soft" : line.misses() ? "bad" : ratio.value() <= Line.GOAL ? "good" : "unsure";
-        return Html.format("<span class=\"label\">ratio </span><span class=\"%s\">%.2f</span> <span class=\"interval\">%.2f–%.2f</span>", look, ratio.value(), ratio.low(), ratio.high());
+        return Html.format("<span class=\"label\">ratio </span><span class=\"%s\">%.2f</span> <span class=\"interval\">%.2f–%.2f</span>",
+                look, ratio.value(), ratio.low(), ratio.high());
     }
 
     private String axis() {
@@ -92,8 +98,8 @@ final class LineRows {
     /** From the first to the third quartile, a dot at the median. */
     private void mark(StringBuilder svg, double[] samples, String side, String height) {
         double[] quartiles = quartiles(samples);
-        svg.append(Html.format("<line x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%s\" y2=\"%s\" stroke=\"var(--%s)\" stroke-width=\"3\" opacity=\".45\"/>", scale.place(quartiles[0]),
-                scale.place(quartiles[2]), height, height, side));
+        svg.append(Html.format("<line x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%s\" y2=\"%s\" stroke=\"var(--%s)\" stroke-width=\"3\" opacity=\".45\"/>",
+                scale.place(quartiles[0]), scale.place(quartiles[2]), height, height, side));
         svg.append(Html.format("<circle cx=\"%.2f%%\" cy=\"%s\" r=\"4\" fill=\"var(--%s)\"/>", scale.place(quartiles[1]), height, side));
     }
 

@@ -8,8 +8,8 @@ import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
 
 /**
- * Results as tables of Markdown, and pages whose tables are renewed: what stands between {@code <!-- table SUITE:VARIANT -->} and {@code <!-- end -->} is replaced by that
- * variant's table, and between {@code <!-- machine SUITE -->} and its end the machine that the suite was measured on.
+ * Results as tables of Markdown, and pages whose tables are renewed: what stands between {@code <!-- table SUITE:VARIANT -->} and {@code <!-- end -->} is
+ * replaced by that variant's table, and between {@code <!-- machine SUITE -->} and its end the machine that the suite was measured on.
  */
 public final class MarkdownTables {
 
@@ -45,13 +45,14 @@ public final class MarkdownTables {
             if (table ? !variants.contains(name) : variants.stream().noneMatch(variant -> variant.startsWith(name + ":"))) {
                 return Matcher.quoteReplacement(place.group());
             }
-            return Matcher.quoteReplacement((table ? "<!-- table " : "<!-- machine ") + name + " -->\n" + (table ? table(results, name) : machine(results)) + "<!-- end -->");
+            String begin = (table ? "<!-- table " : "<!-- machine ") + name + " -->\n";
+            return Matcher.quoteReplacement(begin + (table ? table(results, name) : machine(results)) + "<!-- end -->");
         });
     }
 
     private static String machine(Results results) {
-        return "Measured %s on %s; %s; %s; load before %s.\n".formatted(value(results, "date"), value(results, "processor"), value(results, "JDK"), value(results, "C"),
-                value(results, "load before"));
+        return "Measured %s on %s; %s; %s; load before %s.\n".formatted(
+                value(results, "date"), value(results, "processor"), value(results, "JDK"), value(results, "C"), value(results, "load before"));
     }
 
     private static String value(Results results, String name) {
@@ -77,8 +78,10 @@ public final class MarkdownTables {
         }
         String group = "";
         for (Line line : lines) {
-            table.append("| ").append(line.group().equals(group) ? "" : line.group()).append(" | ").append(line.title()).append(" | ").append(TextTable.nanos(Statistics.median(line.java())))
-                    .append(" | ").append(line.hasC() ? TextTable.nanos(Statistics.median(line.c())) : "").append(" | ").append(ratio(line)).append(" |\n");
+            table.append("| ").append(line.group().equals(group) ? "" : line.group()).append(" | ").append(line.title())
+                    .append(" | ").append(TextTable.nanos(Statistics.median(line.java())))
+                    .append(" | ").append(line.hasC() ? TextTable.nanos(Statistics.median(line.c())) : "")
+                    .append(" | ").append(ratio(line)).append(" |\n");
             group = line.group();
         }
         List<Latency> latencies = results.latencies().stream().filter(latency -> (latency.suite() + ":" + latency.variant()).equals(variant)).toList();
@@ -86,7 +89,8 @@ public final class MarkdownTables {
             table.append("\n| latency, ns | | 50 % | 99 % | 99.9 % | CPU burnt |\n| --- | --- | --- | --- | --- | --- |\n");
         }
         for (Latency latency : latencies) {
-            table.append(Html.format("| %s | %s | %,d | %,d | %,d | %s |%n", latency.title(), latency.side().equals("c") ? "C" : "Java", latency.at(50), latency.at(99), latency.at(99.9),
+            table.append(Html.format("| %s | %s | %,d | %,d | %,d | %s |%n",
+                    latency.title(), latency.side().equals("c") ? "C" : "Java", latency.at(50), latency.at(99), latency.at(99.9),
                     Double.isNaN(latency.cpuShare()) ? "" : Html.format("%.0f %%", latency.cpuShare() * 100)));
         }
         return table.append('\n').toString();

@@ -17,7 +17,10 @@ import org.millrace.bench.measure.Samples;
 import org.millrace.bench.measure.Statistics;
 import org.millrace.cli.Json;
 
-/** Results as JSON. Samples and histograms (HdrHistogram's compressed encoding in base 64) are what is read again; medians, ratios and percentiles stand there for other programs. */
+/**
+ * Results as JSON. Samples and histograms (HdrHistogram's compressed encoding in base 64) are what is read again;
+ * medians, ratios and percentiles stand there for other programs.
+ */
 public final class ResultFile {
 
     private static final String FORMAT = "millrace-bench-1";
@@ -111,7 +114,8 @@ public final class ResultFile {
     }
 
     private static Line line(Map<?, ?> map) {
-        List<Samples> forks = ((List<?>) map.get("forks")).stream().map(each -> (Map<?, ?>) each).map(fork -> new Samples(array(fork.get("java")), array(fork.get("c")))).toList();
+        List<Samples> forks = ((List<?>) map.get("forks")).stream().map(each -> (Map<?, ?>) each)
+                .map(fork -> new Samples(array(fork.get("java")), array(fork.get("c")))).toList();
         return new Line(text(map, "suite"), text(map, "variant"), text(map, "id"), text(map, "group"), text(map, "title"), (Boolean) map.get("sameWay"),
                 ((Double) map.get("bytes")).longValue(), forks);
     }

@@ -25,7 +25,8 @@ public final class TextTable {
                 group = line.group();
                 out.printf("  %-52s %10s %10s   %s%n", group, "Java ns", "C ns", "ratio");
             }
-            out.printf("    %-50s %10s %10s   %s%n", line.title(), nanos(Statistics.median(line.java())), line.hasC() ? nanos(Statistics.median(line.c())) : "-", ratio(line));
+            out.printf("    %-50s %10s %10s   %s%n",
+                    line.title(), nanos(Statistics.median(line.java())), line.hasC() ? nanos(Statistics.median(line.c())) : "-", ratio(line));
         }
     }
 
@@ -60,7 +61,8 @@ public final class TextTable {
         if (ratio == null) {
             return "";
         }
-        return String.format(Locale.ROOT, "%.2f  [%.2f, %.2f]%s%s", ratio.value(), ratio.low(), ratio.high(), line.sameWay() ? line.misses() ? "  above the goal" : "" : "  (C: the bare work)",
-                line.modes() == null ? "" : "  two placements");
+        String goal = !line.sameWay() ? "  (C: the bare work)" : line.misses() ? "  above the goal" : "";
+        String placements = line.modes() == null ? "" : "  two placements";
+        return String.format(Locale.ROOT, "%.2f  [%.2f, %.2f]%s%s", ratio.value(), ratio.low(), ratio.high(), goal, placements);
     }
 }

@@ -26,7 +26,8 @@ final class LLLoops {
             MemorySegment payload = this.payload;
             long line = RingMemory.LAYOUT.slotOffset(Protocol.LL, step);
             for (long at = 0; at < bytes; at += LLLine.DATA_BYTES, line += LLLine.BYTES) {
-                LLLine.storeOpaque(memory, line, LLLine.half(payload.get(ValueLayout.JAVA_INT, at), flag), LLLine.half(payload.get(ValueLayout.JAVA_INT, at + Integer.BYTES), flag));
+                LLLine.storeOpaque(memory, line,
+                        LLLine.half(payload.get(ValueLayout.JAVA_INT, at), flag), LLLine.half(payload.get(ValueLayout.JAVA_INT, at + Integer.BYTES), flag));
             }
         }
     }

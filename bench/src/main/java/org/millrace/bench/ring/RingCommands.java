@@ -16,8 +16,8 @@ import org.millrace.abi.ConnectionLayout;
  *   by the process that measures     by the other
  * </pre>
  *
- * <p>{@code commanded} counts commands and is released after role and count, which its acquire on the other side makes visible; {@code done} counts them off and is released
- * after the result.
+ * <p>{@code commanded} counts commands and is released after role and count, which its acquire on the other side makes visible; {@code done} counts them off
+ * and is released after the result.
  */
 final class RingCommands {
 

@@ -11,8 +11,8 @@ import org.millrace.bench.measure.Loop;
 import org.millrace.device.work.WorkFifo;
 
 /**
- * Work items through a FIFO, one at a time: the host puts one in, the device copies it out and says so. {@code work.c} has the same loops. NCCL's device says so by completing a
- * kernel; a word stands for that here.
+ * Work items through a FIFO, one at a time: the host puts one in, the device copies it out and says so. {@code work.c} has the same loops. NCCL's device says
+ * so by completing a kernel; a word stands for that here.
  *
  * <pre>
  *   0            4096                     4480

@@ -39,7 +39,8 @@ final class Child {
         results.notes().addAll(bench.notes());
         bench.lines().forEach(measured -> results.add(new Line(suite, variant, measured.pair().id(), measured.pair().group(), measured.pair().title(),
                 measured.pair().sameWay(), measured.pair().bytes(), List.of(measured.samples()))));
-        bench.distributions().forEach(each -> results.add(new Latency(suite, variant, each.id(), each.title(), each.side(), each.histogram(), each.cpuShare())));
+        bench.distributions().forEach(each -> results.add(
+                new Latency(suite, variant, each.id(), each.title(), each.side(), each.histogram(), each.cpuShare())));
         ResultFile.write(results, Path.of(arguments.get(3)));
         return 0;
     }

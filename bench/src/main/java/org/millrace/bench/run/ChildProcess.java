@@ -17,8 +17,8 @@ final class ChildProcess {
      * What every measuring JVM is told; part of the report. Compilations are waited for (-Xbatch), and C1 is left out (-XX:-TieredCompilation): no sample is of
      * code that C2 has not seen yet.
      */
-    static final List<String> FLAGS = List.of("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-Xbatch", "-XX:-TieredCompilation", "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow",
-            "-XX:+IgnoreUnrecognizedVMOptions");
+    static final List<String> FLAGS = List.of("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-Xbatch", "-XX:-TieredCompilation",
+            "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow", "-XX:+IgnoreUnrecognizedVMOptions");
     /** Property that tells every JVM of a run where the comparators are. */
     static final String LIBRARY = "millrace.bench.library";
     private static final int FIRST_WITH_UNSAFE_OPTION = 23;
@@ -52,8 +52,8 @@ final class ChildProcess {
             }
             String said = Files.readString(output);
             Results failed = new Results();
-            failed.notes().add(suite + ":" + variant + (ended ? " ended with status " + process.exitValue() : " was not ready after " + deadlineSeconds + " s") + ": "
-                    + said.substring(Math.max(0, said.length() - OUTPUT_CHARACTERS)).strip());
+            String how = ended ? " ended with status " + process.exitValue() : " was not ready after " + deadlineSeconds + " s";
+            failed.notes().add(suite + ":" + variant + how + ": " + said.substring(Math.max(0, said.length() - OUTPUT_CHARACTERS)).strip());
             return failed;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -37,7 +37,8 @@ final class DisassembleCommand {
             String printed = javaCode(arguments, library, scratch);
             int begin = printed.lastIndexOf("[MachCode]");
             if (begin < 0) {
-                System.err.println("C2 did not compile " + arguments.get(3) + " while " + arguments.get(0) + ":" + arguments.get(1) + "/" + arguments.get(2) + " ran");
+                System.err.println("C2 did not compile " + arguments.get(3)
+                        + " while " + arguments.get(0) + ":" + arguments.get(1) + "/" + arguments.get(2) + " ran");
                 return 1;
             }
             Path code = scratch.resolve("code.bin");
@@ -60,7 +61,8 @@ final class DisassembleCommand {
 
     private static String javaCode(List<String> arguments, Path library, Path scratch) throws IOException {
         List<String> command = new ArrayList<>(ChildProcess.java(library == null ? Child.NONE : library.toString()));
-        command.addAll(1, List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:-TieredCompilation", "-XX:CompileCommand=quiet", "-XX:CompileCommand=print," + arguments.get(3)));
+        command.addAll(1, List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:-TieredCompilation",
+                "-XX:CompileCommand=quiet", "-XX:CompileCommand=print," + arguments.get(3)));
         command.addAll(List.of("child", arguments.get(0), arguments.get(1), EFFORT.text(), scratch.resolve("result.json").toString(), arguments.get(2)));
         return output(command);
     }

@@ -55,7 +55,8 @@ final class Environment {
 
     /** Good for a file's name: processor, number of cores, generation of the JDK. */
     static String kind() {
-        return (processor() + "-" + Runtime.getRuntime().availableProcessors() + "cpu-jdk" + Runtime.version().feature()).toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
+        return (processor() + "-" + Runtime.getRuntime().availableProcessors() + "cpu-jdk" + Runtime.version().feature())
+                .toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
     }
 
     private static String processor() {

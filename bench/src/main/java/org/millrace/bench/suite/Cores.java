@@ -26,7 +26,8 @@ public final class Cores {
     private Cores(List<Integer> allowed) {
         this.allowed = allowed;
         this.first = allowed.isEmpty() ? -1 : allowed.getFirst();
-        this.second = allowed.stream().filter(core -> core != first && !siblings(first).contains(core)).findFirst().orElse(allowed.size() > 1 ? allowed.get(1) : -1);
+        this.second = allowed.stream().filter(core -> core != first && !siblings(first).contains(core)).findFirst()
+                .orElse(allowed.size() > 1 ? allowed.get(1) : -1);
     }
 
     /**

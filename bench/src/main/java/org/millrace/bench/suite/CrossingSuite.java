@@ -17,8 +17,10 @@ public final class CrossingSuite implements Suite {
 
     private static final String CALLS = "calls";
     private static final String ACCESSES = "accesses";
-    private static final Map<String, String> TITLES = Map.of("get_acquire", "get acquire", "set_release", "set release", "get_and_add", "getAndAdd", "set_volatile", "set volatile",
-            "head_release", "SendMem.headRelease", "tail_acquire", "RecvMem.tailAcquire", "size_acquire", "RecvMem.sizeAcquire", "size_plain", "RecvMem.sizePlain (store)");
+    private static final Map<String, String> TITLES = Map.of(
+            "get_acquire", "get acquire", "set_release", "set release", "get_and_add", "getAndAdd", "set_volatile", "set volatile",
+            "head_release", "SendMem.headRelease", "tail_acquire", "RecvMem.tailAcquire",
+            "size_acquire", "RecvMem.sizeAcquire", "size_plain", "RecvMem.sizePlain (store)");
 
     @Override
     public String name() {
@@ -32,8 +34,9 @@ public final class CrossingSuite implements Suite {
 
     @Override
     public String description() {
-        return "Calls: a function that adds 1 is called from Java, and a Java method that does is called from C; C calls the same function through a pointer that it reads anew for each call. "
-                + "The goal does not hold for them: Java has to change the thread's state. Accesses: the same word, reached in the ways that Java has, beside C's access.";
+        return "Calls: a function that adds 1 is called from Java, and a Java method that does is called from C; C calls the same function through a pointer "
+                + "that it reads anew for each call. The goal does not hold for them: Java has to change the thread's state. Accesses: the same word, reached "
+                + "in the ways that Java has, beside C's access.";
     }
 
     @Override
@@ -82,6 +85,7 @@ public final class CrossingSuite implements Suite {
     }
 
     private static void add(String way, String group, Map<String, Loop> loops, MemorySegment line, Bench bench) {
-        loops.forEach((access, loop) -> bench.measure(Pair.same(way + "." + access, group, TITLES.get(access), loop, bench.c().loop("access_" + access, line, MemorySegment.NULL))));
+        loops.forEach((access, loop) -> bench.measure(Pair.same(way + "." + access, group, TITLES.get(access), loop,
+                bench.c().loop("access_" + access, line, MemorySegment.NULL))));
     }
 }

@@ -21,8 +21,8 @@ public final class FenceSuite implements Suite {
     private static final String HEAP = "heap";
     private static final String NATIVE = "native";
     private static final String MAPPED = "mapped";
-    static final List<Access> CONTENDED = List.of(Access.GET_ACQUIRE, Access.SET_RELEASE, Access.GET_AND_ADD, Access.DATA_RELEASE_POLL, Access.DATA_VOLATILE_POLL,
-            Access.DATA_FULL_FENCE_POLL, Access.STORE_FENCE_LOAD);
+    static final List<Access> CONTENDED = List.of(Access.GET_ACQUIRE, Access.SET_RELEASE, Access.GET_AND_ADD, Access.DATA_RELEASE_POLL,
+            Access.DATA_VOLATILE_POLL, Access.DATA_FULL_FENCE_POLL, Access.STORE_FENCE_LOAD);
 
     /** Where the other thread looks. */
     private enum Distance {
@@ -49,9 +49,9 @@ public final class FenceSuite implements Suite {
 
     @Override
     public String description() {
-        return "One operation is one access, or one of the pairs named. The eight words of a cache line take turns. The segment is a static final field, so that what is left is the access: "
-                + "what a segment in an instance field adds stands under Crossings. 'Polled' and 'written': a thread of C on another core reads, or writes, a word of that line all the time; "
-                + "it is the same thread for Java and for C.";
+        return "One operation is one access, or one of the pairs named. The eight words of a cache line take turns. The segment is a static final field, so "
+                + "that what is left is the access: what a segment in an instance field adds stands under Crossings. 'Polled' and 'written': a thread of C on "
+                + "another core reads, or writes, a word of that line all the time; it is the same thread for Java and for C.";
     }
 
     @Override
@@ -93,7 +93,8 @@ public final class FenceSuite implements Suite {
                     stop.set(ValueLayout.JAVA_LONG, 0, 0);
                     partner.start(contender, 1);
                     for (Access access : CONTENDED) {
-                        bench.measure(Pair.same(doing + "." + distance.bytes + "." + access.id(), distance.title.substring(0, 1).toUpperCase() + distance.title.substring(1) + " " + doing,
+                        String group = distance.title.substring(0, 1).toUpperCase() + distance.title.substring(1) + " " + doing;
+                        bench.measure(Pair.same(doing + "." + distance.bytes + "." + access.id(), group,
                                 access.title(), access.onSegment(), bench.c().loop(access.symbol(), line, MemorySegment.NULL)));
                     }
                     ValueLayout.JAVA_LONG.varHandle().setRelease(stop, 0L, 1L);

@@ -40,8 +40,9 @@ public final class FrameSuite implements Suite {
 
     @Override
     public String description() {
-        return "A frame there and one back, two spinning threads, Millrace's networks. Shared memory: rings read and written with memory segments, and with Chronicle Bytes. C moves the same bytes, "
-                + "64 bytes of header and the payload, over a TCP connection or through rings of the same length, without checks, frames in flight and ends of connections.";
+        return "A frame there and one back, two spinning threads, Millrace's networks. Shared memory: rings read and written with memory segments, and with "
+                + "Chronicle Bytes. C moves the same bytes, 64 bytes of header and the payload, over a TCP connection or through rings of the same length, "
+                + "without checks, frames in flight and ends of connections.";
     }
 
     @Override
@@ -64,10 +65,11 @@ public final class FrameSuite implements Suite {
                 throw new IllegalStateException("C cannot connect over the loopback");
             }
             for (int bytes : bench.effort().full() ? ALL_SIZES : SIZES) {
-                Loop java = partner.with(new FrameLoop(network, there.sender(), back.receiver(), bytes, true), new FrameLoop(network, back.sender(), there.receiver(), bytes, false));
+                Loop java = partner.with(new FrameLoop(network, there.sender(), back.receiver(), bytes, true),
+                        new FrameLoop(network, back.sender(), there.receiver(), bytes, false));
                 Loop c = partner.with(side(kind, "ping", rings, sockets, bytes, bench), side(kind, "echo", rings, sockets, bytes, bench));
-                bench.measure(Pair.bare("roundtrip." + bytes, "Round trip", bytes == 0 ? "no payload" : bytes < 1 << 20 ? bytes / 1024.0 + " KiB" : (bytes >> 20) + " MiB", java, c)
-                        .withBytes(2L * bytes));
+                String title = bytes == 0 ? "no payload" : bytes < 1 << 20 ? bytes / 1024.0 + " KiB" : (bytes >> 20) + " MiB";
+                bench.measure(Pair.bare("roundtrip." + bytes, "Round trip", title, java, c).withBytes(2L * bytes));
             }
         } catch (LinkageError | ShmUnavailableException e) {
             bench.note("frames over " + variant + " were left out, this runtime lacks what they need: " + e);
@@ -84,8 +86,8 @@ public final class FrameSuite implements Suite {
 
     private static Loop side(String kind, String role, MemorySegment rings, MemorySegment sockets, int bytes, Bench bench) {
         MemorySegment payload = Arena.global().allocate(Math.max(bytes, 64), 4096);
-        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, bytes, payload.address(), sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS),
-                sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS + 1));
+        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, bytes, payload.address(),
+                sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS), sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS + 1));
         return bench.c().loop("frames_" + kind + "_" + role, rings, arguments);
     }
 }

@@ -28,8 +28,9 @@ public final class GpuSuite implements Suite {
     private static final List<String> PLACES = List.of("Same line polled by the GPU", "Next line polled by the GPU", "A line two away polled by the GPU");
     private static final int LAUNCHES = 20;
     /**
-     * A locked access to memory that is not cached locks the bus for all cores, for which a kernel may hold the thread up: such accesses are left out on write-combined memory. gcc's volatile
-     * stores are among them (xchg on the word itself); HotSpot's are a plain store, and a locked instruction on the stack.
+     * A locked access to memory that is not cached locks the bus for all cores, for which a kernel may hold the thread up: such accesses are left out on
+     * write-combined memory. gcc's volatile stores are among them (xchg on the word itself); HotSpot's are a plain store,
+     * and a locked instruction on the stack.
      */
     private static final List<Access> LOCKED = List.of(Access.GET_AND_ADD, Access.COMPARE_AND_SET, Access.FAILED_COMPARE_AND_SET);
     private static final List<Access> LOCKED_IN_C = List.of(Access.SET_VOLATILE, Access.DATA_VOLATILE, Access.VOLATILE_STORE_LOAD, Access.DATA_VOLATILE_POLL);
@@ -46,9 +47,10 @@ public final class GpuSuite implements Suite {
 
     @Override
     public String description() {
-        return "Accesses as under Fences, to memory of cudaHostAlloc, cached and write-combined, alone and while a kernel reads a word of that line all the time. Flags: a kernel stores tail and waits "
-                + "for head, the host answers; 'with fence' stores tail behind __threadfence_system, as a kernel does whose data must be seen first. A batch's time includes one launch. "
-                + "One way: from before the kernel's store of tail until the host saw it, with the GPU's clock set to the host's by the quickest round trips.";
+        return "Accesses as under Fences, to memory of cudaHostAlloc, cached and write-combined, alone and while a kernel reads a word of that line all the "
+                + "time. Flags: a kernel stores tail and waits for head, the host answers; 'with fence' stores tail behind __threadfence_system, as a kernel "
+                + "does whose data must be seen first. A batch's time includes one launch. One way: from before the kernel's store of tail until the host saw "
+                + "it, with the GPU's clock set to the host's by the quickest round trips.";
     }
 
     @Override
@@ -68,7 +70,8 @@ public final class GpuSuite implements Suite {
         try (CurrentDevice _ = device.makeCurrent()) {
             switch (variant) {
                 case PINNED -> accesses(bench, PinnedMemory.allocate(device, 4096, Arena.global(), Flag.MAPPED, Flag.PORTABLE));
-                case WRITE_COMBINED -> writeCombined(bench, PinnedMemory.allocate(device, 4096, Arena.global(), Flag.MAPPED, Flag.PORTABLE, Flag.WRITE_COMBINED));
+                case WRITE_COMBINED -> writeCombined(bench,
+                        PinnedMemory.allocate(device, 4096, Arena.global(), Flag.MAPPED, Flag.PORTABLE, Flag.WRITE_COMBINED));
                 case POLLED -> polled(bench, device);
                 case FLAGS -> flags(bench, new FlagMemory(device));
                 default -> throw new IllegalArgumentException("there is no variant " + variant);
@@ -146,6 +149,7 @@ public final class GpuSuite implements Suite {
         String id = fence ? ".fence" : "";
         String with = fence ? ", with __threadfence_system" : ", without a fence";
         bench.add(new Bench.Distribution("latency.roundtrip" + id, "Round trip of a flag, seen by the GPU" + with, side, times.roundTrips(), Double.NaN));
-        bench.add(new Bench.Distribution("latency.oneway" + id, "From the GPU's store of tail until the host sees it" + with, side, times.oneWay(), Double.NaN));
+        bench.add(new Bench.Distribution("latency.oneway" + id,
+                "From the GPU's store of tail until the host sees it" + with, side, times.oneWay(), Double.NaN));
     }
 }

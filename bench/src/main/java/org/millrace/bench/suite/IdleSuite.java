@@ -16,8 +16,11 @@ import org.millrace.bench.measure.Loop;
 public final class IdleSuite implements Suite {
 
     private static final int ALWAYS = 1 << 30;
-    private static final List<Waiting> WAYS = List.of(new Waiting("spin", "spin", ALWAYS, 0, 1, 1), new Waiting("yield", "100 spins, then yield", 100, ALWAYS, 1, 1),
-            new Waiting("backoff", "100 spins, 100 yields, then park 1 µs to 1 ms", 100, 100, 1_000, 1_000_000), new Waiting("park", "park 50 µs", 0, 0, 50_000, 50_000));
+    private static final List<Waiting> WAYS = List.of(
+            new Waiting("spin", "spin", ALWAYS, 0, 1, 1),
+            new Waiting("yield", "100 spins, then yield", 100, ALWAYS, 1, 1),
+            new Waiting("backoff", "100 spins, 100 yields, then park 1 µs to 1 ms", 100, 100, 1_000, 1_000_000),
+            new Waiting("park", "park 50 µs", 0, 0, 50_000, 50_000));
     private static final int ROUNDS = 3;
     private static final int WARM_UP_STEPS = 2_000;
     private static final long WARM_UP_INTERVAL = 2_000;
@@ -51,8 +54,9 @@ public final class IdleSuite implements Suite {
 
     @Override
     public String description() {
-        return "One thread posts steps at set times, the other waits for them with one of Millrace's idle strategies, or with the same strategy in C. Latency counts from the time at which the "
-                + "step should have come, so that a delay does not hide what came meanwhile. CPU is what the waiting thread burnt of a core.";
+        return "One thread posts steps at set times, the other waits for them with one of Millrace's idle strategies, or with the same strategy in C. Latency "
+                + "counts from the time at which the step should have come, so that a delay does not hide what came meanwhile. CPU is what the waiting thread "
+                + "burnt of a core.";
     }
 
     @Override
@@ -80,7 +84,8 @@ public final class IdleSuite implements Suite {
         StepTimes steps = new StepTimes();
         long[] javaTimes = new long[Math.max(pace.steps, WARM_UP_STEPS)];
         MemorySegment cTimes = Arena.global().allocate(ValueLayout.JAVA_LONG, pace.steps);
-        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, way.spins(), way.yields(), way.minParkNanos(), way.maxParkNanos(), cTimes.address());
+        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG,
+                way.spins(), way.yields(), way.minParkNanos(), way.maxParkNanos(), cTimes.address());
         Side java = new Side(new IdleLoop(steps, way, javaTimes));
         Side c = bench.c().isPresent() ? new Side(bench.c().loop("idle_wait", steps.memory(), arguments)) : null;
         java.run(steps, WARM_UP_STEPS, WARM_UP_INTERVAL, partner); // for the compiler

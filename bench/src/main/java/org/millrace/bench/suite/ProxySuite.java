@@ -29,8 +29,9 @@ public final class ProxySuite implements Suite {
 
     @Override
     public String description() {
-        return "Pass: ProxyAgent.doWork() over connections, half of them sending, that have an operation and wait for its next step; C looks at one tail for each. Step: a slice of two steps end to "
-                + "end on one thread, posted, sent, received, consumed, its slots free again, over frames in memory; C makes the accesses to the shared memory and the copy, and nothing else.";
+        return "Pass: ProxyAgent.doWork() over connections, half of them sending, that have an operation and wait for its next step; C looks at one tail for "
+                + "each. Step: a slice of two steps end to end on one thread, posted, sent, received, consumed, its slots free again, over frames in memory; C "
+                + "makes the accesses to the shared memory and the copy, and nothing else.";
     }
 
     @Override
@@ -52,7 +53,8 @@ public final class ProxySuite implements Suite {
             MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, bytes, Arena.global().allocate(Math.max(bytes, 64), PAGE).address(),
                     Arena.global().allocate(Math.max(bytes, 64), PAGE).address());
             Loop c = bench.c().loop("proxy_step", Arena.global().allocate(4L * PAGE, PAGE), arguments);
-            bench.measure(Pair.bare("step." + bytes, "A slice end to end", bytes == 0 ? "no payload" : bytes / 1024 + " KiB", ProxyBench.step(bytes), c).withBytes(bytes));
+            String title = bytes == 0 ? "no payload" : bytes / 1024 + " KiB";
+            bench.measure(Pair.bare("step." + bytes, "A slice end to end", title, ProxyBench.step(bytes), c).withBytes(bytes));
         }
     }
 }

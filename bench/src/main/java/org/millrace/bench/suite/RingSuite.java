@@ -38,8 +38,9 @@ public final class RingSuite implements Suite {
 
     @Override
     public String description() {
-        return "One side posts a step as a device does, the other takes it and frees its slot as a proxy does; both spin. Round trip: one step there and its credit back, nothing else under "
-                + "way. Stream: as many steps under way as there are slots. Java's sides use the descriptors of org.millrace.abi as the proxies do, with segments in instance fields.";
+        return "One side posts a step as a device does, the other takes it and frees its slot as a proxy does; both spin. Round trip: one step there and its "
+                + "credit back, nothing else under way. Stream: as many steps under way as there are slots. Java's sides use the descriptors of "
+                + "org.millrace.abi as the proxies do, with segments in instance fields.";
     }
 
     @Override
@@ -54,9 +55,10 @@ public final class RingSuite implements Suite {
             return;
         }
         if (variant.equals(PROCESSES)) {
-            Path directory = Path.of("/dev/shm");
+            Path shared = Path.of("/dev/shm");
+            Path directory = Files.isWritable(shared) ? shared : Path.of(System.getProperty("java.io.tmpdir"));
             bench.cores().unpin(); // the process that is started would inherit the one core
-            try (OtherProcess other = OtherProcess.start(bench.java(), Files.isWritable(directory) ? directory : Path.of(System.getProperty("java.io.tmpdir")))) {
+            try (OtherProcess other = OtherProcess.start(bench.java(), directory)) {
                 bench.cores().pinToFirst();
                 measure(other.ring(), other, bench);
             }
@@ -69,12 +71,13 @@ public final class RingSuite implements Suite {
         try (Partner partner = new Partner(bench.cores())) {
             List<Loop> constant = RingProtocol.constant(ring);
             RingRole inC = new RingRole(RingProtocol.SIMPLE, 0, true);
-            bench.measure(Pair.same("roundtrip.constant", "Round trip, segments static final", "SIMPLE, no data", partner.with(constant.getFirst(), constant.getLast()),
+            bench.measure(Pair.same("roundtrip.constant", "Round trip, segments static final", "SIMPLE, no data",
+                    partner.with(constant.getFirst(), constant.getLast()),
                     partner.with(inC.device(ring, 1, bench.c()), inC.loop(ring, bench.c()))));
             WorkLoops java = new WorkLoops();
             WorkLoops c = new WorkLoops();
-            bench.measure(Pair.same("work", "Work FIFO", "one item of " + WorkLoops.ITEM_BYTES + " bytes, put in, read and given back", partner.with(java.host(), java.device()),
-                    partner.with(c.ofC("work_put", bench.c()), c.ofC("work_take", bench.c()))));
+            bench.measure(Pair.same("work", "Work FIFO", "one item of " + WorkLoops.ITEM_BYTES + " bytes, put in, read and given back",
+                    partner.with(java.host(), java.device()), partner.with(c.ofC("work_put", bench.c()), c.ofC("work_take", bench.c()))));
         }
     }
 

@@ -6,7 +6,8 @@ import java.util.List;
 public final class Suites {
 
     /** In the order of the report. */
-    public static final List<Suite> ALL = List.of(new FenceSuite(), new CrossingSuite(), new RingSuite(), new IdleSuite(), new ProxySuite(), new FrameSuite(), new GpuSuite());
+    public static final List<Suite> ALL = List.of(new FenceSuite(), new CrossingSuite(), new RingSuite(), new IdleSuite(), new ProxySuite(),
+            new FrameSuite(), new GpuSuite());
 
     private Suites() {
     }

@@ -27,16 +27,19 @@ class BaselineTest {
         Results alike = Sample.results(1, 1);
         Baseline baseline = stored(alike);
         List<Movement> clock = baseline.movements(Sample.results(2, 2));
-        assertEquals(List.of("fences:native/alone"), clock.stream().map(Movement::key).toList(), "only the line without C has nothing to be compared with but the clock");
+        assertEquals(List.of("fences:native/alone"), clock.stream().map(Movement::key).toList(),
+                "only the line without C has nothing to be compared with but the clock");
         List<Movement> java = baseline.movements(Sample.results(2, 1));
-        assertTrue(java.stream().anyMatch(movement -> movement.key().equals("fences:native/get_acquire") && movement.after() / movement.before() > 1.9), java.toString());
+        assertTrue(java.stream().anyMatch(movement -> movement.key().equals("fences:native/get_acquire") && movement.after() / movement.before() > 1.9),
+                java.toString());
         assertTrue(java.getFirst().toString().contains("slower"));
         assertTrue(baseline.movements(Sample.results(0.5, 1)).getFirst().toString().contains("faster"), "a change for the better is told too");
     }
 
     @Test
     void whatOverlapsOrIsSmallDidNotMove() throws IOException {
-        assertEquals(List.of(), stored(Sample.results(1, 1)).movements(Sample.results(1.03, 1)).stream().filter(movement -> movement.what().startsWith("ratio")).toList());
+        List<Movement> movements = stored(Sample.results(1, 1)).movements(Sample.results(1.03, 1));
+        assertEquals(List.of(), movements.stream().filter(movement -> movement.what().startsWith("ratio")).toList());
     }
 
     @Test

@@ -69,7 +69,8 @@ final class CudaGinRank {
         NcclDeviceCommunicator device = member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes)).run();
-        notes.accept(GinNotes.of(member.served(), System.getenv("NCCL_SET_THREAD_NAME"), ThreadNames.count(GinNotes.NCCL_THREAD), ThreadNames.count(GinNotes.OUR_THREAD)));
+        notes.accept(GinNotes.of(member.served(), System.getenv("NCCL_SET_THREAD_NAME"), ThreadNames.count(GinNotes.NCCL_THREAD),
+                ThreadNames.count(GinNotes.OUR_THREAD)));
         kernels.close();
         stream.close();
     }

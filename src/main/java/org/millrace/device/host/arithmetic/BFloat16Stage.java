@@ -7,9 +7,9 @@ import org.millrace.element.BFloat16;
 /**
  * A thread's arrays in which a block of bfloat16 is computed as binary32.
  *
- * <p>HotSpot (to JDK 25 at least) has no vector form for widening 16-bit integers, nor for reinterpreting an integer as a float. So elements are loaded in pairs, as
- * 32-bit integers; the upper ones of all pairs become the first half of the array, the lower ones the second; and the integers are stored to
- * the memory of an array of floats. All of that is vectorized, and three times as fast as converting one element at a time.
+ * <p>HotSpot (to JDK 25 at least) has no vector form for widening 16-bit integers, nor for reinterpreting an integer as a float. So elements are loaded in
+ * pairs, as 32-bit integers; the upper ones of all pairs become the first half of the array, the lower ones the second; and the integers are stored to the
+ * memory of an array of floats. All of that is vectorized, and three times as fast as converting one element at a time.
  */
 final class BFloat16Stage {
 

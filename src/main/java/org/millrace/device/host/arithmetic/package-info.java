@@ -16,8 +16,8 @@
  * </table>
  *
  * <p>The scalar of a float average is 1 / ranks, computed in binary64, rounded to binary32 and from there to the element type (NCCL 2.28.9,
- * {@code src/enqueue.cc}, {@code hostToDevRedOp}). Each rank has its own scalar in PreMulSum. A group of one rank only multiplies ({@code src/device/onerank.cu};
- * NCCL refuses that for 8-bit floats, Millrace does not).
+ * {@code src/enqueue.cc}, {@code hostToDevRedOp}). Each rank has its own scalar in PreMulSum. A group of one rank only multiplies
+ * ({@code src/device/onerank.cu}; NCCL refuses that for 8-bit floats, Millrace does not).
  *
  * <h2>What is rounded when</h2>
  * After every hop the result is an element again. Rounding is to nearest, ties to even; subnormal numbers are kept. ({@code src/device/reduce_kernel.h},

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * One warp's copy of one piece: 16 bytes at a time, in loads as wide as the offsets of both sides allow, then what is left of 16 bytes one by one. Loads are aligned,
- * as a GPU demands it: {@link IllegalArgumentException} if buffer and slot are not aligned to 16 bytes.
+ * One warp's copy of one piece: 16 bytes at a time, in loads as wide as the offsets of both sides allow, then what is left of 16 bytes one by one. Loads are
+ * aligned, as a GPU demands it: {@link IllegalArgumentException} if buffer and slot are not aligned to 16 bytes.
  */
 final class PieceCopy {
 

@@ -5,7 +5,8 @@ import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
 
 /**
- * Gathers the slices of one connection, as the warps of one block do. Warps take turns of a few pieces each; here they follow one another. Used by the block alone.
+ * Gathers the slices of one connection, as the warps of one block do. Warps take turns of a few pieces each; here they follow one another.
+ * Used by the block alone.
  */
 public final class SliceGather {
 

@@ -13,7 +13,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
 import org.millrace.element.Elements;
 
-/** Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some partners, edges and random pairs of the others. */
+/**
+ * Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some partners,
+ * edges and random pairs of the others.
+ */
 class ElementLoopTest {
 
     private static final long SEED = 20_260_214;
@@ -99,7 +102,8 @@ class ElementLoopTest {
 
     private static long[] partners(DataType type, SplittableRandom random) {
         long infinity = Elements.bits(type, Double.POSITIVE_INFINITY);
-        return new long[] {0, 0x8000, 1, infinity, infinity + 1, infinity - 1, Elements.bits(type, -1.5), near(type, random.nextLong()), near(type, random.nextLong())};
+        return new long[] {0, 0x8000, 1, infinity, infinity + 1, infinity - 1, Elements.bits(type, -1.5),
+                near(type, random.nextLong()), near(type, random.nextLong())};
     }
 
     /** Zeros, subnormals, ones, largest numbers, infinities and NaNs of floats, as bits; integers take the same. */

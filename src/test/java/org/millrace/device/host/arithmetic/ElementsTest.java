@@ -46,7 +46,8 @@ class ElementsTest {
             double value = i % 2 == 0 ? Math.scalb(random.nextDouble(1, 2), random.nextInt(-30, 20))
                 : Math.nextAfter(number + Elements.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
             if (Double.isFinite(value) && value != 0 && Math.abs(value) < format.toDouble(format.largest())) {
-                assertEquals(format.toDouble(once.round(Reference.Dyadic.of(value))), Elements.value(type, Elements.bits(type, value)), value + " seed " + SEED);
+                assertEquals(format.toDouble(once.round(Reference.Dyadic.of(value))), Elements.value(type, Elements.bits(type, value)),
+                        value + " seed " + SEED);
             }
         }
     }

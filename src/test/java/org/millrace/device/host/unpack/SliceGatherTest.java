@@ -98,7 +98,8 @@ class SliceGatherTest {
                     meta.countRelease(index, 1);
                     slots.fill((byte) 0);
                     gather.next(slots, SLOT_AT, length);
-                    assertEquals(-1, bounce.asSlice(source, length).mismatch(slots.asSlice(SLOT_AT + target, length)), source + " to " + target + ", " + length);
+                    assertEquals(-1, bounce.asSlice(source, length).mismatch(slots.asSlice(SLOT_AT + target, length)),
+                            source + " to " + target + ", " + length);
                     assertEquals(0, slots.get(ValueLayout.JAVA_BYTE, SLOT_AT + target + length));
                     index = index + 1 & 15;
                 }

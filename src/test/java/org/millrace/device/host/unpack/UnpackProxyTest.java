@@ -22,7 +22,10 @@ import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
 
-/** Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring of 16 lists and the wraps of both counters. */
+/**
+ * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring of 16 lists
+ * and the wraps of both counters.
+ */
 class UnpackProxyTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 12288);
@@ -49,9 +52,10 @@ class UnpackProxyTest {
         UnpackMemory memory = new UnpackMemory(new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
                 new SliceLists(meta, handle, bounce.byteSize(), firstSlice), firstSlice);
         MemoryFrames frames = new MemoryFrames(random);
-        SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"), LAYOUT, MemoryFrames.region(from.buffers()), firstStep, frames.sender(), (proxy, failure) -> { });
-        ReceiveProxy receives = ReceiveProxy.unpacking(ConnectionName.of("b"), LAYOUT, MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), memory, firstStep,
-                frames.receiver(), (proxy, failure) -> { });
+        SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"), LAYOUT, MemoryFrames.region(from.buffers()), firstStep, frames.sender(),
+                (proxy, failure) -> { });
+        ReceiveProxy receives = ReceiveProxy.unpacking(ConnectionName.of("b"), LAYOUT, MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT),
+                memory, firstStep, frames.receiver(), (proxy, failure) -> { });
         SliceGather gather = new SliceGather(meta, handle, bounce, 4);
         int[] sizes = new int[SLICES];
         for (int chunk = 0; chunk < SLICES; chunk += 2) {
@@ -72,7 +76,8 @@ class UnpackProxyTest {
                 long slot = LAYOUT.slotOffset(Protocol.SIMPLE, step);
                 gather.next(to.buffers(), slot, sizes[received]);
                 for (int i = 0; i < sizes[received]; i++) {
-                    assertEquals((byte) (31 * received + i), to.buffers().get(ValueLayout.JAVA_BYTE, slot + i), "slice " + received + ", byte " + i + ", seed " + seed);
+                    assertEquals((byte) (31 * received + i), to.buffers().get(ValueLayout.JAVA_BYTE, slot + i),
+                            "slice " + received + ", byte " + i + ", seed " + seed);
                 }
                 to.sendMem().headRelease(step + 2);
                 received++;

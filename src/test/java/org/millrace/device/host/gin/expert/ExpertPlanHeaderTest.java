@@ -66,8 +66,8 @@ class ExpertPlanHeaderTest {
     void theHeaderSaysWhatJavaSays(@TempDir Path directory) throws Exception {
         Path source = Files.writeString(directory.resolve("plan.cc"), PROGRAM);
         Path program = directory.resolve("plan");
-        run(directory, List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=c++17", "-Wall", "-Werror", "-I", HEADER.getParent().toString(), source.toString(), "-o",
-                program.toString()));
+        run(directory, List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=c++17", "-Wall", "-Werror", "-I", HEADER.getParent().toString(),
+                source.toString(), "-o", program.toString()));
         assertEquals(expected(), run(directory, List.of(program.toString())));
     }
 
