@@ -202,7 +202,8 @@ public interface Communicator extends AutoCloseable {
     }
 
     /**
-     * Enqueues several operations of this communicator as one: sends and receives among them go on at the same time.
+     * Enqueues several operations as one: sends and receives among them go on at the same time. Operations of other communicators among them belong to it too, as they do
+     * in a {@link Millrace#group}.
      *
      * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is issued all the same.
      * @throws MillraceException if the communicator has failed or is closed, or its device has no groups

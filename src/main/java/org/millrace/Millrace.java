@@ -58,6 +58,23 @@ public final class Millrace {
     }
 
     /**
+     * Enqueues operations of one or more communicators as one. They are launched when the outermost group of the thread ends, all of them before any is waited for, so that
+     * their order in the group does not matter between communicators: a send on one and a receive on another go on at the same time, on one stream too. Without a group a
+     * rank that enqueues them in another order than its peers on one stream would wait for itself. One thread can so enqueue for several ranks.
+     *
+     * <p>On one communicator the order counts as ever: all ranks enqueue its operations in the same order. A stream goes on when all of the group's operations that name it are
+     * complete. libnccl launches each communicator's operations on the stream that they name: give each communicator its own stream there, if its operations wait for another's.
+     *
+     * <p>What is enqueued by other threads does not belong to the group. A {@link Plan} is neither made nor launched in one.
+     *
+     * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is launched all the same, as the other ranks count on it.
+     * @throws MillraceException if a communicator has failed or is closed; the others' operations are launched all the same
+     */
+    public static void group(Runnable operations) {
+        OperationGroup.run(operations);
+    }
+
+    /**
      * The provider that {@link #join(String, int, int, Map)} uses.
      *
      * @param settings settings that override system properties and the environment

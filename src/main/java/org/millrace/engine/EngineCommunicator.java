@@ -11,8 +11,10 @@ import org.apache.logging.log4j.Logger;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
+import org.millrace.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
@@ -54,7 +56,7 @@ final class EngineCommunicator implements Communicator {
         this.transfers = new Transfers(rank(), members.links(), members.registrations(), members.options());
         this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(), functions(collectives, transfers), failure, failure::fail,
                 members.options().stallDeadline()));
-        this.launches = new Launches(label(""), members, collectives.channels(), transfers, launcher);
+        this.launches = new Launches(label(""), members, collectives.channels(), transfers, ownTransfers, launcher);
     }
 
     private static WorkFunctions functions(Collectives collectives, Transfers transfers) {
@@ -238,7 +240,7 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void group(Runnable operations) {
         checkOpen();
-        issue(operations);
+        Millrace.group(operations);
     }
 
     @Override
@@ -267,7 +269,7 @@ final class EngineCommunicator implements Communicator {
     }
 
     private void requireNoGroup(String what) {
-        if (launches.isInGroup()) {
+        if (OperationGroup.isOpen() || launches.isInGroup()) {
             throw new IllegalStateException(label(what + " outside of groups"));
         }
     }
@@ -294,16 +296,15 @@ final class EngineCommunicator implements Communicator {
         return routes.last();
     }
 
-    /** Launches at the end of the outermost group. What was issued before something threw is launched all the same: the other ranks count on it. */
+    /** Launches at once, or leaves it to the thread's group. What was issued before something threw is launched all the same: the other ranks count on it. */
     private synchronized void issue(Runnable operations) {
         checkOpen();
         launches.begin();
         try {
             operations.run();
         } finally {
-            if (launches.endsGroup()) {
-                launches.launch();
-                ownTransfers.requireNone();
+            if (launches.endsGroup() && OperationGroup.join(this, () -> launches).isEmpty()) {
+                launches.launchNow();
             }
         }
     }

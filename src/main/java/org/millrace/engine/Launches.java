@@ -5,7 +5,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.millrace.DataType;
-import org.millrace.Event;
+import org.millrace.OperationGroup;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
@@ -21,9 +21,9 @@ import org.millrace.device.work.PlanBuilder;
 
 /**
  * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers, as {@link TransferSchedule} orders them. Without
- * a group that is at once. A group's kernels run on one of its streams, which waits for the others before, and they for it behind.
+ * a group that is at once.
  */
-final class Launches {
+final class Launches implements OperationGroup.Part {
 
     private static final int TRANSFER = FunctionNumber.pack(FunctionNumber.Kind.TRANSFER, Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
     /** Bytes of items of a kernel that is replayed: they take no room in the FIFO. */
@@ -38,12 +38,15 @@ final class Launches {
     private final List<PlannedCollective> collectives = new ArrayList<>();
     private final TransferSchedule schedule;
     private final Set<Stream> streams = new LinkedHashSet<>();
+    private final OwnTransfers ownTransfers;
     private int depth;
+    private Launch prepared;
 
-    Launches(String who, Members members, int channels, Transfers transfers, WorkLauncher launcher) {
+    Launches(String who, Members members, int channels, Transfers transfers, OwnTransfers ownTransfers, WorkLauncher launcher) {
         this.device = members.threads().device();
         this.communicator = members.device();
         this.transfers = transfers;
+        this.ownTransfers = ownTransfers;
         this.launcher = launcher;
         this.schedule = new TransferSchedule(members.control().rank(), members.control().size());
         int leastBytes = KernelArguments.BYTES + channels * WorkBatch.BYTES;
@@ -75,30 +78,30 @@ final class Launches {
     }
 
     /** Launches what was added. */
-    void launch() {
-        if (streams.isEmpty()) {
-            return;
-        }
-        List<Stream> used = List.copyOf(streams);
-        List<KernelPlan> plans = plans(once, false);
-        Stream first = used.getFirst();
-        List<Stream> others = used.subList(1, used.size());
-        for (Stream other : others) {
-            first.waitFor(mark(other));
-        }
-        for (KernelPlan plan : plans) {
-            launcher.launch(plan, first);
-        }
-        if (!others.isEmpty()) {
-            Event behind = mark(first);
-            others.forEach(other -> other.waitFor(behind));
+    void launchNow() {
+        prepare(true);
+        launch();
+    }
+
+    @Override
+    public void prepare(boolean alone) {
+        try {
+            List<Stream> used = List.copyOf(streams);
+            prepared = used.isEmpty() ? null : new Launch(device, launcher, plans(once, false), used, alone);
+        } catch (RuntimeException | Error thrown) {
+            forget();
+            throw thrown;
         }
     }
 
-    private Event mark(Stream stream) {
-        Event event = device.newEvent();
-        stream.record(event);
-        return event;
+    @Override
+    public boolean launch() {
+        if (prepared != null && !prepared.launch()) {
+            return false;
+        }
+        prepared = null;
+        ownTransfers.requireNone();
+        return true;
     }
 
     /**

@@ -2,7 +2,9 @@ package org.millrace.gpu;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -12,8 +14,10 @@ import org.apache.logging.log4j.Logger;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
+import org.millrace.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
@@ -25,7 +29,6 @@ import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.engine.rendezvous.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
-import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 
 /** A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link FailureWatch} sees to it that they do not for good. */
@@ -46,7 +49,6 @@ final class GpuCommunicator implements Communicator {
     private final AtomicBoolean closed = new AtomicBoolean();
     /** Closed before NCCL is: it holds on to what they captured. */
     private final Set<GpuPlan> plans = ConcurrentHashMap.newKeySet();
-    private int depth;
 
     GpuCommunicator(NcclLibrary library, NcclCommunicator nccl, GpuDevice device, ControlPlane control, GroupFailure failure, Duration stall, Duration patience) {
         this.library = library;
@@ -134,7 +136,7 @@ final class GpuCommunicator implements Communicator {
         operand(Operation.ALL_TO_ALL, "receive", receive, all, type, true);
         Operands.checkOverlap(send, all * type.bytes(), receive, all * type.bytes(), Operands.NEVER_IN_PLACE);
         long bytes = count * type.bytes();
-        group(() -> {
+        together(() -> {
             for (int peer = 0; peer < size(); peer++) {
                 nccl.send(send.asSlice(peer * bytes, bytes), count, type, peer, on);
                 nccl.receive(receive.asSlice(peer * bytes, bytes), count, type, peer, on);
@@ -153,7 +155,7 @@ final class GpuCommunicator implements Communicator {
         } else {
             operand(Operation.GATHER, "send", send, count, type, false);
         }
-        group(() -> {
+        together(() -> {
             for (int peer = 0; rank() == root && peer < size(); peer++) {
                 nccl.receive(receive.asSlice(peer * bytes, bytes), count, type, peer, on);
             }
@@ -172,7 +174,7 @@ final class GpuCommunicator implements Communicator {
         } else {
             operand(Operation.SCATTER, "receive", receive, count, type, true);
         }
-        group(() -> {
+        together(() -> {
             for (int peer = 0; rank() == root && peer < size(); peer++) {
                 nccl.send(send.asSlice(peer * bytes, bytes), count, type, peer, on);
             }
@@ -199,20 +201,18 @@ final class GpuCommunicator implements Communicator {
     @Override
     public void group(Runnable operations) {
         checkOpen();
-        call(() -> {
-            try (NcclGroup _ = library.group()) {
-                operations.run();
-            }
-        });
+        Millrace.group(operations);
+    }
+
+    private void together(Runnable calls) {
+        Millrace.group(() -> call(calls));
     }
 
     /** As a CUDA graph. */
     @Override
     public Plan plan(Stream stream, Runnable operations) {
         CudaStream on = begin(stream);
-        if (depth > 0) {
-            throw new IllegalStateException("rank " + rank() + ", a plan is made outside of groups");
-        }
+        requireNoGroup("a plan is made");
         CudaGraph captured = capture(on, operations);
         try (captured) {
             GpuPlan plan = new GpuPlan(this, captured.instantiate());
@@ -239,10 +239,14 @@ final class GpuCommunicator implements Communicator {
     /** Launches a plan once more. */
     void launch(CudaGraph.Executable graph, Stream stream) {
         CudaStream on = begin(stream);
-        if (depth > 0) {
-            throw new IllegalStateException("rank " + rank() + ", a plan is launched outside of groups");
-        }
+        requireNoGroup("a plan is launched");
         call(() -> graph.launch(on));
+    }
+
+    private void requireNoGroup(String what) {
+        if (OperationGroup.isOpen()) {
+            throw new IllegalStateException("rank " + rank() + ", " + what + " outside of groups");
+        }
     }
 
     void forget(GpuPlan plan) {
@@ -278,23 +282,25 @@ final class GpuCommunicator implements Communicator {
         return device.own(stream).cuda();
     }
 
-    /** Makes a call of NCCL's, watched. What NCCL refuses poisons the communicator: it may have told some ranks' kernels and not others'. */
+    /** Makes a call of NCCL's, as one of the thread's group if there is one. */
     private void call(Runnable enqueue) {
-        if (depth++ == 0) {
-            watch.callBegins();
-        }
+        OperationGroup.join(library, () -> new GpuGroup(library)).map(GpuGroup.class::cast).ifPresent(group -> group.add(this));
+        watched(List.of(this), enqueue);
+    }
+
+    /** Makes a call of NCCL's, watched. What NCCL refuses poisons its communicators: it may have told some ranks' kernels and not others'. */
+    static void watched(Collection<GpuCommunicator> communicators, Runnable call) {
+        communicators.forEach(each -> each.watch.callBegins());
         try {
-            enqueue.run();
+            call.run();
         } catch (NcclException refused) {
-            failure.fail(refused);
-            failure.throwIfFailed();
+            communicators.forEach(each -> each.failure.fail(refused));
+            communicators.forEach(each -> each.failure.throwIfFailed());
         } catch (IllegalStateException aborted) {
-            failure.throwIfFailed();
+            communicators.forEach(each -> each.failure.throwIfFailed());
             throw aborted;
         } finally {
-            if (--depth == 0) {
-                watch.callEnds();
-            }
+            communicators.forEach(each -> each.watch.callEnds());
         }
     }
 

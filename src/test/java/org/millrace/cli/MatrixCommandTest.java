@@ -44,6 +44,16 @@ class MatrixCommandTest {
     }
 
     @Test
+    void whereThereIsNoTerminalALineForEachNumberOfRanksSaysHowFarItIs() {
+        Run run = Run.of("matrix", "--collective", "all_reduce", "--algorithm", "tree", "--transport", "P2P,SHM", "--protocol", "Simple", "--mode", "NORMAL", "-r", "2,3", "--processes", "0");
+        assertEquals(0, run.status(), run.toString());
+        assertEquals(List.of("# 2 ranks, threads: 2 of 4 cells, 2 ran, 0 wrong, ", "# 3 ranks, threads: 4 of 4 cells, 4 ran, 0 wrong, "),
+                run.err().lines().filter(line -> line.startsWith("# ")).map(line -> line.replaceAll("\\d+ s$", "")).toList(), run.toString());
+        assertFalse(run.out().contains("all_reduce     ring"), run.toString());
+        assertFalse(run.out().contains(" of 4 cells"), run.toString());
+    }
+
+    @Test
     void whatCannotBeHasItsReason() throws IOException {
         Path file = directory.resolve("matrix.json");
         Run run = Run.of("matrix", "--collective", "all_reduce,sendrecv", "--transport", "P2P,COLLNET", "--protocol", "LL,Simple", "--mode", "NORMAL", "-r", "2", "--seed", "3",
@@ -70,6 +80,21 @@ class MatrixCommandTest {
         assertTrue(Long.parseLong(row(run, "all_gather ring NET socket NORMAL").getFirst()) > 0, run.toString());
         assertTrue(run.out().contains(": P2P: MILLRACE_FAULT is planted in a network"), run.toString());
         assertFalse(run.out().contains(" 0 wrong"), run.toString());
+    }
+
+    @Test
+    void aCellWithAFaultSaysHowToRunItAgain() {
+        Run first = Run.of("matrix", "--collective", "broadcast,reduce", "--transport", "NET socket", "--mode", "NORMAL", "--protocol", "LL,Simple", "-r", "2,3", "--processes", "0", "-D",
+                "MILLRACE_FAULT=flip:frame=1,bit=17");
+        assertEquals(1, first.status(), first.toString());
+        List<String> lines = first.out().lines().toList();
+        int wrong = lines.indexOf(lines.stream().filter(line -> line.endsWith("wrong broadcast ring NET socket NORMAL Simple, 2 threads")).findFirst().orElseThrow(() -> new AssertionError(first)));
+        String again = lines.get(wrong + 1);
+        assertTrue(again.matches("#   again: millrace matrix --seed \\d+ --collective broadcast --algorithm ring --transport 'NET socket' --protocol Simple --mode NORMAL --ranks 2"
+                + " --processes 0 -D MILLRACE_FAULT=flip:frame=1,bit=17"), again);
+        Run second = Run.of(again.substring(again.indexOf("matrix")).replace("'NET socket'", "NET_socket").transform(each ->
+                Arrays.stream(each.split(" ")).map(word -> word.replace('_', word.startsWith("NET") ? ' ' : '_')).toArray(String[]::new)));
+        assertEquals(List.of(lines.get(wrong), again), second.out().lines().filter(line -> line.contains(" wrong broadcast ") || line.contains("again")).toList(), second.toString());
     }
 
     @Test

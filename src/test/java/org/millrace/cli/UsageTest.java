@@ -37,6 +37,8 @@ class UsageTest {
         "perf all_reduce --device mapped -D NCCL_BUFSIZE=1M | did you mean NCCL_BUFFSIZE?",
         "perf all_reduce -D MILLRACE_NET | NAME=VALUE",
         "matrix --collective allreduce | --collective: there is no 'allreduce'; allowed: all_reduce, all_gather",
+        "matrix --algorithm nvls | --algorithm: there is no 'nvls'; allowed: ring, tree, collnet",
+        "matrix --algorithm tree --transport COLLNET | no cell is all of that",
         "matrix --transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",
         "matrix --protocol LL64 | there is no 'LL64'; allowed: LL, LL128, Simple",
         "matrix --mode DMA | there is no 'DMA'; allowed: NORMAL, OFFSET, PTR",

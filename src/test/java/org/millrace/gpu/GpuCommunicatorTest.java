@@ -25,6 +25,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
@@ -193,6 +194,51 @@ class GpuCommunicatorTest {
             }
         });
         assertEquals(List.of("ncclCommDestroy"), names());
+    }
+
+    @Test
+    void communicatorsOfOneThreadAreOneGroupOfNccl() throws Exception {
+        alone(communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Communicator other = communicator.split(0, 0).orElseThrow()) {
+                MemorySegment a = communicator.device().allocate(64, arena);
+                MemorySegment b = communicator.device().allocate(64, arena);
+                calls();
+                Millrace.group(() -> {
+                    communicator.send(a, 8, DataType.INT64, 0, stream);
+                    communicator.group(() -> other.receive(b, 8, DataType.INT64, 0, stream));
+                    other.allToAll(a, b, 8, DataType.INT64, stream);
+                    assertFalse(names().contains("ncclGroupEnd"));
+                });
+                assertEquals(List.of("ncclGroupEnd"), names());
+                Millrace.group(() -> { });
+                assertEquals(List.of(), names());
+                assertThrows(IllegalCallerException.class, () -> Millrace.group(() -> {
+                    communicator.send(a, 8, DataType.INT64, 0, stream);
+                    throw new IllegalCallerException("the test's");
+                }));
+                assertEquals(List.of("ncclGroupStart", "ncclSend", "ncclGroupEnd"), names());
+            }
+        });
+    }
+
+    @Test
+    void aGroupThatNcclRefusesPoisonsAllItsCommunicators() throws Exception {
+        alone(communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Communicator other = communicator.split(0, 0).orElseThrow();
+                    Communicator third = communicator.split(0, 0).orElseThrow()) {
+                MemorySegment a = communicator.device().allocate(64, arena);
+                nccl.fail("ncclGroupEnd", 3, 1);
+                MillraceException refused = assertThrows(MillraceException.class, () -> Millrace.group(() -> {
+                    communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream);
+                    other.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream);
+                }));
+                assertTrue(refused.getMessage().contains("ncclGroupEnd"), refused.getMessage());
+                third.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream); // was not in the group
+                for (Communicator failed : List.of(communicator, other)) {
+                    assertThrows(MillraceException.class, () -> failed.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));
+                }
+            }
+        });
     }
 
     @Test

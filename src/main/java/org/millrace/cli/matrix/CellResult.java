@@ -34,13 +34,6 @@ final class CellResult {
         failure = failure.isEmpty() ? event.failure() : failure;
     }
 
-    /** It never ran, and this is why. */
-    void refuse(String reason) {
-        heard = group.ranks();
-        ran = false;
-        refusal = reason;
-    }
-
     /** It was not finished. */
     void fail(String why) {
         heard = group.ranks();
@@ -60,8 +53,14 @@ final class CellResult {
         return failure.isEmpty() && !ran;
     }
 
+    /** Nothing is wrong, and nothing failed. */
+    boolean isGood() {
+        return wrong() == 0 && failure.isEmpty();
+    }
+
+    /** Of an impossible one none: a rank that only receives does not see that it came another way, whose cell it is. */
     long wrong() {
-        return wrong;
+        return isImpossible() ? 0 : wrong;
     }
 
     /** Why it is impossible; empty if it is not. */

@@ -60,6 +60,11 @@ record Group(int number, int ranks, boolean processes, Way way, String algorithm
         return transport.equals(way.label()) || Way.others().contains(way.label()) && transport.startsWith(way.label());
     }
 
+    /** What a cell's data and types are made from: its own names, and not its number, which is another one where less is selected. */
+    long seed(long seed, Cell cell) {
+        return 31 * seed + String.join("/", cell.operation().label(), algorithm, way.label(), protocol, mode.name(), where()).hashCode();
+    }
+
     String where() {
         return ranks + (processes ? " processes" : " threads");
     }

@@ -17,8 +17,11 @@ import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.cli.Converters;
 import org.millrace.cli.MillraceCommand;
+import org.millrace.cli.StatusLine;
 import org.millrace.cli.perf.RankMain;
 import org.millrace.config.Configuration;
+import org.millrace.config.Origin;
+import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -36,6 +39,8 @@ import picocli.CommandLine.Spec;
 public final class MatrixCommand implements Callable<Integer> {
 
     private static final int QUICK_GROUPS = 6;
+    /** For ranks that are processes to come, unless the user sets another: eight of them start at once, on as few cores as there are. */
+    private static final String CONNECT_DEADLINE = "3m";
 
     @Spec
     private CommandSpec spec;
@@ -45,6 +50,9 @@ public final class MatrixCommand implements Callable<Integer> {
 
     @Option(names = "--collective", paramLabel = "NAME", split = ",", description = "Only these, with commas between.")
     private List<String> collectives = List.of();
+
+    @Option(names = "--algorithm", paramLabel = "NAME", split = ",", description = "Only these: ring, tree, collnet.")
+    private List<String> algorithms = List.of();
 
     @Option(names = "--transport", paramLabel = "NAME", split = ",", description = "Only these, as in P2P, 'SHM by copy', 'NET socket', COLLNET.")
     private List<String> transports = List.of();
@@ -70,7 +78,7 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--json", paramLabel = "FILE", description = "Write the results there too, for programs.")
     private Path json;
 
-    @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "1h", converter = Converters.Time.class,
+    @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "4h", converter = Converters.Time.class,
             description = "End the run after this, finished or not (default: ${DEFAULT-VALUE}).")
     private Duration deadline;
 
@@ -89,8 +97,8 @@ public final class MatrixCommand implements Callable<Integer> {
     public Integer call() {
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
         MatrixPlan plan = MatrixPlan.of(selected(), chosen);
-        Map<String, String> settings = parent.settings();
-        Configuration.load(settings); // what is wrong with them is said once, and not by every rank
+        require(!plan.groups().isEmpty(), "no cell is all of that: COLLNET runs collnet, and every other transport ring and tree");
+        Map<String, String> settings = settings();
         if (workerRank != null) {
             String[] where = workerRendezvous.split(":", 2);
             List<Group> groups = plan.groups(Integer.parseInt(where[0]), true);
@@ -98,19 +106,31 @@ public final class MatrixCommand implements Callable<Integer> {
             return ExitCode.OK; // the parent knows better
         }
         long start = System.nanoTime();
-        List<CellResult> results = new MatrixRun(plan, settings, (rank, rendezvous) -> workerArguments(rank, rendezvous, chosen), spec.commandLine().getErr(), deadline).run();
+        List<CellResult> results = new MatrixRun(plan, settings, (rank, rendezvous) -> workerArguments(rank, rendezvous, chosen), spec.commandLine().getErr(),
+                StatusLine.isTerminal(StatusLine.ERR), deadline).run();
         double seconds = (System.nanoTime() - start) / 1e9;
         PrintWriter out = spec.commandLine().getOut();
-        new MatrixTable(out, results).print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
-        writeJson(MatrixJson.write(plan, results, seconds));
-        return results.stream().allMatch(result -> result.wrong() == 0 && result.failure().isEmpty()) ? ExitCode.OK : ExitCode.SOFTWARE;
+        Repetition repetition = new Repetition(chosen, parent.settings());
+        new MatrixTable(out, results, repetition).print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
+        writeJson(MatrixJson.write(plan, results, repetition, seconds));
+        return results.stream().allMatch(CellResult::isGood) ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    private Map<String, String> settings() {
+        Map<String, String> settings = parent.settings();
+        Configuration configuration = Configuration.load(settings); // what is wrong with them is said once, and not by every rank
+        if (configuration.origin(Settings.CONNECT_DEADLINE).source() == Origin.Source.DEFAULT) {
+            settings.put(Settings.CONNECT_DEADLINE.name(), CONNECT_DEADLINE);
+        }
+        return settings;
     }
 
     private MatrixPlan.Selected selected() {
         require(json == null || json.toAbsolutePath().getParent().toFile().isDirectory(), "--json " + json + ": the directory does not exist");
         List<Integer> counts = !ranks.isEmpty() ? ranks : quick ? List.of(2, 3) : List.of(2, 3, 5, 8);
         require(counts.stream().allMatch(count -> count >= 2), "one rank has nobody to send to: --ranks must be 2 or more");
-        return new MatrixPlan.Selected(select("--collective", List.of(Operation.values()), collectives, Operation::label), select("--transport", Way.all(), transports, Way::label),
+        return new MatrixPlan.Selected(select("--collective", List.of(Operation.values()), collectives, Operation::label),
+                select("--algorithm", MatrixPlan.ALGORITHMS, algorithms, name -> name), select("--transport", Way.all(), transports, Way::label),
                 select("--protocol", MatrixPlan.PROTOCOLS, protocols, name -> name), select("--mode", List.of(Mode.values()), modes, Mode::name), counts,
                 processes == null ? List.of(false, true) : List.of(processes), quick ? QUICK_GROUPS : 0);
     }

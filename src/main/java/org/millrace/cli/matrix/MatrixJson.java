@@ -12,7 +12,7 @@ final class MatrixJson {
     private MatrixJson() {
     }
 
-    static String write(MatrixPlan plan, List<CellResult> results, double seconds) {
+    static String write(MatrixPlan plan, List<CellResult> results, Repetition repetition, double seconds) {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("millrace", Version.millrace());
         document.put("seed", plan.seed());
@@ -21,11 +21,11 @@ final class MatrixJson {
         document.put("ran", results.stream().filter(CellResult::hasRun).count());
         document.put("impossible", results.stream().filter(CellResult::isImpossible).count());
         document.put("wrong", results.stream().mapToLong(CellResult::wrong).sum());
-        document.put("cells", results.stream().map(MatrixJson::cell).toList());
+        document.put("cells", results.stream().map(result -> cell(result, repetition)).toList());
         return Json.write(document);
     }
 
-    private static Map<String, Object> cell(CellResult result) {
+    private static Map<String, Object> cell(CellResult result, Repetition repetition) {
         Group group = result.group();
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("collective", result.cell().operation().label());
@@ -39,6 +39,7 @@ final class MatrixJson {
         entry.put("wrong", result.wrong());
         entry.put("impossible", result.isImpossible() ? result.reason() : null);
         entry.put("failure", result.failure().isEmpty() ? null : result.failure());
+        entry.put("again", result.isGood() ? null : repetition.command(result));
         return entry;
     }
 }

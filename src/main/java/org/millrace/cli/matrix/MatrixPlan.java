@@ -14,6 +14,7 @@ import org.millrace.Operation;
  */
 record MatrixPlan(List<Group> groups, long seed) {
 
+    static final List<String> ALGORITHMS = List.of("ring", "tree", "collnet");
     static final List<String> PROTOCOLS = List.of("LL", "LL128", "Simple");
 
     /**
@@ -21,7 +22,8 @@ record MatrixPlan(List<Group> groups, long seed) {
      *
      * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
      */
-    record Selected(List<Operation> collectives, List<Way> ways, List<String> protocols, List<Mode> modes, List<Integer> ranks, List<Boolean> processes, int sample) {
+    record Selected(List<Operation> collectives, List<String> algorithms, List<Way> ways, List<String> protocols, List<Mode> modes, List<Integer> ranks, List<Boolean> processes,
+            int sample) {
     }
 
     static MatrixPlan of(Selected selected, long seed) {
@@ -58,7 +60,7 @@ record MatrixPlan(List<Group> groups, long seed) {
         List<Group> groups(Selected selected, int ranks, boolean processes) {
             List<Group> groups = new ArrayList<>();
             for (Way way : selected.ways) {
-                for (String algorithm : way.algorithms()) {
+                for (String algorithm : way.algorithms().stream().filter(selected.algorithms::contains).toList()) {
                     for (Mode mode : selected.modes) {
                         selected.protocols.forEach(protocol -> groups.add(new Group(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
                     }

@@ -19,10 +19,13 @@ import org.millrace.cli.perf.ThreadRanks;
 /** Lets ranks go through the groups: the same threads or processes for all groups of a number of ranks. */
 final class MatrixRun {
 
+    private static final long TICK_NANOS = 500_000_000;
+
     private final MatrixPlan plan;
     private final Map<String, String> settings;
     private final BiFunction<Integer, String, List<String>> arguments;
     private final PrintWriter err;
+    private final MatrixProgress progress;
     private final long end;
     private final List<CellResult> results = new ArrayList<>();
 
@@ -30,15 +33,18 @@ final class MatrixRun {
      * A run.
      *
      * @param arguments a rank's command line, for its number and rendezvous
+     * @param err       receives what ranks write besides
+     * @param terminal  whether {@code err} is one
      * @param deadline  when everything has to be finished
      */
-    MatrixRun(MatrixPlan plan, Map<String, String> settings, BiFunction<Integer, String, List<String>> arguments, PrintWriter err, Duration deadline) {
+    MatrixRun(MatrixPlan plan, Map<String, String> settings, BiFunction<Integer, String, List<String>> arguments, PrintWriter err, boolean terminal, Duration deadline) {
         this.plan = plan;
         this.settings = settings;
         this.arguments = arguments;
         this.err = err;
         this.end = System.nanoTime() + deadline.toNanos();
         plan.groups().forEach(group -> group.cells().forEach(cell -> results.add(new CellResult(group, cell))));
+        this.progress = new MatrixProgress(err, terminal, results.size());
     }
 
     /** By the cells' numbers. */
@@ -56,6 +62,7 @@ final class MatrixRun {
 
     private void run(int ranks, boolean processes, List<Group> groups) {
         BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
+        progress.begin(groups.getFirst());
         try (RunScope scope = new RunScope()) {
             Ranks running = processes
                     ? new ProcessRanks(ranks, rank -> JavaCommand.of(arguments.apply(rank, ranks + ":" + scope.rendezvous())), _ -> Map.of(), queue::add, err)
@@ -69,25 +76,34 @@ final class MatrixRun {
                 running.stop();
             }
             groups.stream().flatMap(group -> group.cells().stream()).map(cell -> results.get(cell.number())).filter(result -> !result.isComplete())
-                    .forEach(result -> result.fail(why.isEmpty() ? "not every rank reported it" : why));
+                    .forEach(result -> {
+                        result.fail(why.isEmpty() ? "not every rank reported it" : why);
+                        progress.add(result);
+                    });
+        } finally {
+            progress.end();
         }
     }
 
     /** Returns why ranks did not finish; empty if they did. */
     private String hear(BlockingQueue<RankEvent> queue, int ranks) {
         for (int finished = 0; finished < ranks;) {
+            long left = end - System.nanoTime();
             RankEvent event;
             try {
-                event = queue.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+                event = queue.poll(Math.min(left, TICK_NANOS), TimeUnit.NANOSECONDS);
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();
                 return "the run was interrupted";
             }
             switch (event) {
                 case null -> {
-                    return "not finished in time (--deadline)";
+                    if (left <= TICK_NANOS) {
+                        return "not finished in time (--deadline)";
+                    }
+                    progress.tick();
                 }
-                case RankEvent.Checked checked -> results.get(checked.cell()).add(checked);
+                case RankEvent.Checked checked -> add(checked);
                 case RankEvent.Failed failed -> {
                     return "rank " + failed.rank() + ": " + failed.message();
                 }
@@ -96,5 +112,13 @@ final class MatrixRun {
             }
         }
         return "";
+    }
+
+    private void add(RankEvent.Checked checked) {
+        CellResult result = results.get(checked.cell());
+        result.add(checked);
+        if (result.isComplete()) {
+            progress.add(result);
+        }
     }
 }

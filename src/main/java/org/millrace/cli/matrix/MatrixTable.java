@@ -19,13 +19,14 @@ final class MatrixTable {
 
     private final PrintWriter out;
     private final List<CellResult> results;
+    private final Repetition repetition;
     private final List<String> reasons = new ArrayList<>();
-    private final List<String> failures = new ArrayList<>();
     private final Map<String, Map<String, String>> rows = new LinkedHashMap<>();
 
-    MatrixTable(PrintWriter out, List<CellResult> results) {
+    MatrixTable(PrintWriter out, List<CellResult> results, Repetition repetition) {
         this.out = out;
         this.results = results;
+        this.repetition = repetition;
     }
 
     private static String row(CellResult result) {
@@ -58,9 +59,17 @@ final class MatrixTable {
         for (int i = 0; i < reasons.size(); i++) {
             out.println("# " + letter(i) + ": " + reasons.get(i));
         }
-        failures.forEach(failure -> out.println("# " + FAILED + " " + failure));
+        results.stream().filter(result -> !result.isGood()).forEach(this::printFailure);
         out.println("# " + totals());
         out.flush();
+    }
+
+    /** What went wrong, and how to see it again. */
+    private void printFailure(CellResult result) {
+        String what = result.wrong() == 0 ? FAILED : result.wrong() + " wrong";
+        String cell = row(result).replaceAll(" +", " ") + " " + result.group().protocol() + ", " + result.group().where();
+        out.println("# " + what + " " + cell + (result.failure().isEmpty() ? "" : ": " + result.failure()));
+        out.println("#   again: " + repetition.command(result));
     }
 
     /** In the order of collectives, not of groups. */
@@ -101,7 +110,6 @@ final class MatrixTable {
             return String.valueOf(result.wrong());
         }
         if (!result.failure().isEmpty()) {
-            failures.add(row(result).replaceAll(" +", " ") + " " + result.group().protocol() + ", " + result.group().where() + ": " + result.failure());
             return FAILED;
         }
         if (result.hasRun()) {
@@ -121,7 +129,7 @@ final class MatrixTable {
         long ran = results.stream().filter(CellResult::hasRun).count();
         long impossible = results.stream().filter(CellResult::isImpossible).count();
         long wrong = results.stream().mapToLong(CellResult::wrong).sum();
-        return "cells: " + ran + " ran, " + wrong + " wrong, " + impossible + " impossible (" + reasons.size() + " reasons)"
-                + (failures.isEmpty() ? "" : ", " + (results.size() - ran - impossible) + " failed");
+        long failed = results.size() - ran - impossible;
+        return "cells: " + ran + " ran, " + wrong + " wrong, " + impossible + " impossible (" + reasons.size() + " reasons)" + (failed == 0 ? "" : ", " + failed + " failed");
     }
 }

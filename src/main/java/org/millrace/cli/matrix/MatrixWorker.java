@@ -21,8 +21,8 @@ import org.millrace.cli.perf.RankWorker;
 /** One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the group, and the next one is begun. */
 final class MatrixWorker implements RankWorker {
 
-    /** For all cells of a communicator. */
-    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    /** For all cells of a communicator, which take less than a second. Longer than an operation may stand still, which says more of what is wrong. */
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int LARGEST = 200 << 10;
     /** Bytes: one element or two; no multiple of anything; several chunks, as buffers are of 64 KiB. */
     private static final List<Integer> SIZES = List.of(8, 4021, LARGEST - 1237);
@@ -89,7 +89,7 @@ final class MatrixWorker implements RankWorker {
     /** Aborts here, where stream and communicator are still open: their close() would wait for operations that may never end. */
     private void check(Group group, Communicator communicator, Stream stream, Arena arena, int[] done) {
         try (CheckedCollectives checks =
-                new CheckedCollectives(communicator, stream, arena, LARGEST, seed + group.number(), PATIENCE, group.mode() == Mode.PTR)) {
+                new CheckedCollectives(communicator, stream, arena, LARGEST, PATIENCE, group.mode() == Mode.PTR)) {
             for (Cell cell : group.cells()) {
                 events.accept(check(group, cell, communicator, checks));
                 done[0]++;
@@ -101,16 +101,17 @@ final class MatrixWorker implements RankWorker {
     }
 
     private RankEvent check(Group group, Cell cell, Communicator communicator, CheckedCollectives checks) {
-        Random random = new Random(seed * 31 + cell.number());
+        Random random = new Random(group.seed(seed, cell));
         int type = random.nextInt(DataType.values().length);
         int reduction = random.nextInt(Integer.MAX_VALUE);
         boolean inPlace = random.nextBoolean();
+        long operands = random.nextLong();
         long wrong = 0;
         int ran = 0;
         Difference difference = Difference.NONE;
         for (int i = 0; i < SIZES.size() && !difference.general(); i++) {
             DataType elements = DataType.values()[(type + i) % DataType.values().length];
-            long wrongNow = checks.countWrong(cell.operation(), elements, reduction + i, SIZES.get(i), inPlace ^ i == 1);
+            long wrongNow = checks.countWrong(operands + i, cell.operation(), elements, reduction + i, SIZES.get(i), inPlace ^ i == 1);
             Difference found = communicator.route().map(group::difference)
                     .orElseGet(() -> new Difference("", "the communicator does not say how " + cell.operation().label() + " travelled", false));
             boolean asAsked = found.equals(Difference.NONE);

@@ -20,9 +20,7 @@ public final class CheckedCollectives implements AutoCloseable {
     private final MemorySegment send;
     private final MemorySegment receive;
     private final List<Registration> registrations;
-    private final long seed;
     private final Deadline deadline;
-    private int checks;
 
     /**
      * Checks on a communicator.
@@ -31,14 +29,12 @@ public final class CheckedCollectives implements AutoCloseable {
      * @param stream       where operations are enqueued
      * @param arena        owner of the operands
      * @param largest      bytes of the largest operand
-     * @param seed         what operands are made from, the same on all ranks
      * @param patience     how long all operations together may take
      * @param registers    whether the operands are registered, to be used in place where that is possible
      */
-    public CheckedCollectives(Communicator communicator, Stream stream, Arena arena, long largest, long seed, Duration patience, boolean registers) {
+    public CheckedCollectives(Communicator communicator, Stream stream, Arena arena, long largest, Duration patience, boolean registers) {
         this.communicator = communicator;
         this.stream = stream;
-        this.seed = seed;
         deadline = Deadline.after(patience);
         memory = new OperandMemory(communicator.device(), stream, deadline, communicator.rank(), communicator.size(), arena);
         send = communicator.device().allocate(largest, arena);
@@ -49,6 +45,7 @@ public final class CheckedCollectives implements AutoCloseable {
     /**
      * Runs an operation once. All ranks do, with the same arguments.
      *
+     * @param seed      what operands are made from: nothing else, and nothing that ran before, decides upon them
      * @param operation which one
      * @param type      type of the elements
      * @param reduction number of the reduction, of any size; of no meaning where nothing is reduced
@@ -57,11 +54,11 @@ public final class CheckedCollectives implements AutoCloseable {
      * @return how many elements of this rank's result are wrong
      * @throws org.millrace.MillraceException if it fails, or is not done in time
      */
-    public long countWrong(Operation operation, DataType type, int reduction, long bytes, boolean inPlace) {
+    public long countWrong(long seed, Operation operation, DataType type, int reduction, long bytes, boolean inPlace) {
         Collective collective = Arrays.stream(Collective.values()).filter(each -> each.toString().equals(operation.label())).findFirst().orElseThrow();
         int parts = collective.parts(communicator.size());
         Reduction chosen = Reduction.values()[collective.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
-        PerfCase line = new PerfCase(checks++, type, chosen, Math.max(parts, bytes / type.bytes() / parts * parts), 0, 1);
+        PerfCase line = new PerfCase(0, type, chosen, Math.max(parts, bytes / type.bytes() / parts * parts), 0, 1);
         PerfPlan plan = new PerfPlan(collective, communicator.size(), List.of(line), Checking.EVERY, seed, deadline.remaining());
         return new Measurement(plan, communicator, stream, memory, send, receive, deadline).check(line, inPlace && collective.hasInPlace());
     }

@@ -1,9 +1,11 @@
 package org.millrace.cli.perf;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.function.Consumer;
 import org.millrace.Communicator;
 import org.millrace.ReduceOp;
+import org.millrace.Route;
 import org.millrace.Stream;
 
 /** The part of a run for which there is a communicator. */
@@ -49,7 +51,11 @@ final class Measurement {
         starters(first, plan.smallestBytes(), SMALL_STARTERS);
         starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS);
         for (PerfCase line : plan.cases()) {
-            events.accept(new RankEvent.Measured(rank, line.index(), sample(line, false), sample(line, true)));
+            Sample outOfPlace = sample(line, false);
+            Sample inPlace = sample(line, true);
+            communicator.route().ifPresent(route ->
+                    events.accept(new RankEvent.Routed(rank, line.index(), new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(), List.of()))));
+            events.accept(new RankEvent.Measured(rank, line.index(), outOfPlace, inPlace));
         }
     }
 

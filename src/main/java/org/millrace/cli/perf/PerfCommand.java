@@ -12,6 +12,7 @@ import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.cli.JavaCommand;
 import org.millrace.cli.MillraceCommand;
+import org.millrace.cli.StatusLine;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
@@ -65,7 +66,7 @@ public final class PerfCommand implements Callable<Integer> {
         PerfResults results = new PerfResults(plan);
         PrintWriter out = spec.commandLine().getOut();
         PerfTable table = new PerfTable(out, plan, results);
-        PerfDisplay display = new PerfDisplay(out, plan, results, table, options.describe(plan, processes), isTerminal());
+        PerfDisplay display = new PerfDisplay(out, plan, results, table, options.describe(plan, processes), StatusLine.isTerminal(StatusLine.OUT));
         List<PerfRun.Failure> failures = run(plan, new PerfRun(plan, results, display), settings);
         display.erase();
 
@@ -121,10 +122,6 @@ public final class PerfCommand implements Callable<Integer> {
             arguments.addAll(List.of("--seed", String.valueOf(plan.seed())));
         }
         return arguments;
-    }
-
-    private static boolean isTerminal() {
-        return System.console() != null && System.console().isTerminal();
     }
 
     private void writeJson(PerfJson json, Configuration configuration, List<PerfRun.Failure> failures) {

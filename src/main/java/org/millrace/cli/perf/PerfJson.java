@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.millrace.Route;
 import org.millrace.cli.Host;
 import org.millrace.cli.Json;
 import org.millrace.cli.Version;
@@ -100,6 +101,16 @@ final class PerfJson {
         entry.put("iterations", line.iterations());
         entry.put("out_of_place", sample(line, row.outOfPlace()));
         entry.put("in_place", row.inPlace().isMeasured() ? sample(line, row.inPlace()) : null);
+        entry.put("route", row.route().map(PerfJson::route).orElse(null));
+        return entry;
+    }
+
+    private static Map<String, Object> route(Route route) {
+        Map<String, Object> entry = new LinkedHashMap<>();
+        entry.put("algorithm", route.algorithm());
+        entry.put("protocol", route.protocol());
+        entry.put("mode", route.mode());
+        entry.put("transports", route.transports());
         return entry;
     }
 

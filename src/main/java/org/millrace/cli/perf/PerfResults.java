@@ -2,7 +2,9 @@ package org.millrace.cli.perf;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
+import org.millrace.Route;
 
 /** Puts together what the ranks measured. Every rank reports its cases in order, so that lines become complete in order too. */
 final class PerfResults {
@@ -13,8 +15,9 @@ final class PerfResults {
      * @param line       what was measured
      * @param outOfPlace all ranks together
      * @param inPlace    all ranks together
+     * @param route      how its operations travelled; empty if the device does not tell
      */
-    record Row(PerfCase line, Sample outOfPlace, Sample inPlace) {
+    record Row(PerfCase line, Sample outOfPlace, Sample inPlace, Optional<Route> route) {
     }
 
     private final PerfPlan plan;
@@ -22,6 +25,7 @@ final class PerfResults {
     private final int[] done;
     private final Sample[] outOfPlace;
     private final Sample[] inPlace;
+    private final List<RankRoutes> routes = new ArrayList<>();
     private final List<Row> rows = new ArrayList<>();
 
     PerfResults(PerfPlan plan) {
@@ -30,10 +34,15 @@ final class PerfResults {
         done = new int[plan.ranks()];
         outOfPlace = new Sample[plan.cases().size()];
         inPlace = new Sample[plan.cases().size()];
+        plan.cases().forEach(_ -> routes.add(new RankRoutes()));
     }
 
     void add(RankEvent.Joined event) {
         joined[event.rank()] = event;
+    }
+
+    void add(RankEvent.Routed event) {
+        routes.get(event.index()).add(event.route());
     }
 
     void add(RankEvent.Measured event) {
@@ -55,7 +64,7 @@ final class PerfResults {
             complete = Math.min(complete, cases);
         }
         for (int index = begin; index < complete; index++) {
-            rows.add(new Row(plan.cases().get(index), outOfPlace[index], inPlace[index]));
+            rows.add(new Row(plan.cases().get(index), outOfPlace[index], inPlace[index], routes.get(index).together()));
         }
         return rows.subList(begin, rows.size());
     }

@@ -110,6 +110,7 @@ final class PerfRun {
                     display.joined();
                 }
             }
+            case RankEvent.Routed routed -> results.add(routed);
             case RankEvent.Measured measured -> {
                 results.add(measured);
                 results.takeComplete().forEach(display::row);

@@ -2,6 +2,8 @@ package org.millrace.cli.perf;
 
 import java.io.PrintWriter;
 import java.util.Locale;
+import java.util.Optional;
+import org.millrace.Route;
 
 /** Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results begin with {@code #}. */
 final class PerfTable {
@@ -9,6 +11,8 @@ final class PerfTable {
     private final PrintWriter out;
     private final PerfPlan plan;
     private final PerfResults results;
+    private boolean begun;
+    private Optional<Route> route = Optional.empty();
 
     PerfTable(PrintWriter out, PerfPlan plan, PerfResults results) {
         this.out = out;
@@ -31,15 +35,27 @@ final class PerfTable {
             out.printf(Locale.ROOT, "#  Rank %2d Pid %6d on %s %s%n", rank, at.pid(), at.host(), at.device());
         }
         out.println("#");
+        out.flush();
+    }
+
+    private void printColumns() {
         out.printf("# %10s  %12s  %8s  %6s  %6s  %35s  %35s%n", "", "", "", "", "", "out-of-place           ", "in-place             ");
         out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n",
                 "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
         out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n",
                 "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
-        out.flush();
     }
 
+    /** Above the first line, and above every other one whose operations travel another way than those before: which way it is. */
     void print(PerfResults.Row row) {
+        if (!row.route().equals(route)) {
+            route = row.route();
+            out.println("# route: " + route.map(RankRoutes::text).orElse("unknown"));
+        }
+        if (!begun) {
+            begun = true;
+            printColumns();
+        }
         PerfCase line = row.line();
         out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.collective().parts(plan.ranks()), line.type().label(),
                 plan.collective().reduces() ? line.reduction() : "none", plan.collective().root());

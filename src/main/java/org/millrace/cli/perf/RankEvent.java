@@ -1,5 +1,7 @@
 package org.millrace.cli.perf;
 
+import org.millrace.Route;
+
 /** What a rank tells the process that shows the table. */
 public sealed interface RankEvent {
 
@@ -30,6 +32,16 @@ public sealed interface RankEvent {
      * @param inPlace    what was measured
      */
     record Measured(int rank, int index, Sample outOfPlace, Sample inPlace) implements RankEvent {
+    }
+
+    /**
+     * How a case's operations travelled, told before it is {@linkplain Measured finished}.
+     *
+     * @param rank  which rank
+     * @param index of the case
+     * @param route this rank's side of it; why it was no other is left out
+     */
+    record Routed(int rank, int index, Route route) implements RankEvent {
     }
 
     /**

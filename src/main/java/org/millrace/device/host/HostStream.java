@@ -140,6 +140,11 @@ public final class HostStream implements Stream {
         }
     }
 
+    /** Gives the stream back when everything enqueued so far has run or was skipped, and does not wait for that. */
+    public void closeWhenDone() {
+        enqueue(new CloseTask(() -> device.unregister(this)));
+    }
+
     @Override
     public void close() {
         if (!device.isRegistered(this)) {

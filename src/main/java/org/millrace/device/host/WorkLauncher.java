@@ -44,6 +44,9 @@ public final class WorkLauncher implements AutoCloseable {
     private Stream lastStream;
     private int recorded;
     private boolean drained;
+    private boolean waiting;
+    /** While a plan waits for room: when some was last given back, or when it began to wait. */
+    private long lastMovedNanos;
 
     /**
      * A launcher that has launched nothing.
@@ -76,16 +79,36 @@ public final class WorkLauncher implements AutoCloseable {
      * @return the kernel
      * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or behind {@link #drain}
      */
-    public synchronized HostKernel launch(KernelPlan plan, Stream stream) {
+    public HostKernel launch(KernelPlan plan, Stream stream) {
+        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
+        for (HostKernel kernel = launchIfRoom(plan, stream);; kernel = launchIfRoom(plan, stream)) {
+            if (kernel != null) {
+                return kernel;
+            }
+            idle.idle(0);
+        }
+    }
+
+    /**
+     * Launches a plan, if the FIFO has room for it. To be called again and again until it does.
+     *
+     * @param plan   what to run
+     * @param stream after what it holds
+     * @return the kernel; null if there was no room
+     * @throws MillraceException as by {@link #launch}
+     */
+    public synchronized HostKernel launchIfRoom(KernelPlan plan, Stream stream) {
         device.check(stream);
         if (drained) {
             throw new MillraceException(plan + ": the communicator is closed");
         }
-        callbacks.poll();
+        boolean givenBack = callbacks.poll() > 0;
         while (!launched.isEmpty() && launched.peek().done()) {
             launched.remove();
         }
-        awaitRoom(plan);
+        if (!hasRoom(plan, givenBack)) {
+            return null;
+        }
         HostKernel kernel = kernel(plan, plan.upload(fifo));
         launched.add(kernel);
         plan.announce();
@@ -127,29 +150,31 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /** Only a full FIFO makes a caller wait, while the kernels before it run. */
-    private void awaitRoom(KernelPlan plan) {
+    private boolean hasRoom(KernelPlan plan, boolean givenBack) {
         if (plan.fifoBytes() > fifo.bytes() / 2) {
             throw new MillraceException(plan + " has " + plan.fifoBytes() + " bytes of work, more than half of " + fifo + ": raise NCCL_WORK_FIFO_BYTES");
         }
-        if (fifo.hasRoom(plan.fifoBytes())) {
-            return;
+        boolean waited = waiting;
+        waiting = false;
+        boolean room = fifo.hasRoom(plan.fifoBytes());
+        if (room && !waited) {
+            return true;
         }
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
-        long lastMoved = System.nanoTime();
-        while (!fifo.hasRoom(plan.fifoBytes())) {
-            Throwable reason = reasonToLeave();
-            if (reason != null) {
-                throw new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(), reason);
-            }
-            int called = callbacks.poll();
-            long now = System.nanoTime();
-            if (called > 0) {
-                lastMoved = now;
-            } else if (now - lastMoved > stallNanos) {
-                throw new MillraceException(plan + ": no room in " + fifo + " for " + stallNanos / 1_000_000 + " ms: the kernels before it do not complete");
-            }
-            idle.idle(called);
+        Throwable reason = reasonToLeave();
+        if (reason != null) {
+            throw new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(), reason); // the room is that of kernels that left
         }
+        if (room) {
+            return true;
+        }
+        long now = System.nanoTime();
+        if (givenBack || !waited) {
+            lastMovedNanos = now;
+        } else if (now - lastMovedNanos > stallNanos) {
+            throw new MillraceException(plan + ": no room in " + fifo + " for " + stallNanos / 1_000_000 + " ms: the kernels before it do not complete");
+        }
+        waiting = true;
+        return false;
     }
 
     /**

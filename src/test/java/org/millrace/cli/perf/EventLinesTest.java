@@ -3,11 +3,13 @@ package org.millrace.cli.perf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
+import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.millrace.Route;
 
 class EventLinesTest {
 
@@ -15,6 +17,8 @@ class EventLinesTest {
         return Stream.of(
                 new RankEvent.Joined(3, 4711, "a host", "emulated device\t0"),
                 new RankEvent.Measured(3, 17, new Sample(12345.678901234567, 0), new Sample(1e-3, Sample.UNCHECKED)),
+                new RankEvent.Routed(3, 17, new Route("ring", "LL", "NORMAL", List.of("P2P", "SHM by copy"), List.of())),
+                new RankEvent.Routed(3, 17, new Route("direct", "Simple", "PTR", List.of(), List.of())),
                 new RankEvent.Checked(3, 17, 5, 2, "P2P: other\tprocess", ""),
                 new RankEvent.Noted(3, "descriptors:\t5"),
                 new RankEvent.Finished(3),

@@ -1,0 +1,117 @@
+package org.millrace;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
+
+/**
+ * The group that a thread has open ({@link Millrace#group}), as the communicators in it see it: for those who implement {@link Communicator}, not for programs. One that
+ * joins keeps what is enqueued on it until the group ends.
+ */
+public final class OperationGroup {
+
+    /** What a communicator, or several of one library, launch when the group ends. */
+    public interface Part {
+
+        /**
+         * Makes what was enqueued ready to be launched. All parts do before the first one launches.
+         *
+         * @param alone whether there is no other part
+         */
+        void prepare(boolean alone);
+
+        /**
+         * Launches as much as can be launched without waiting for what this thread has not launched yet: another part's work may be what has to be waited for.
+         *
+         * @return whether that was all; if not, it is called again when the other parts have had their turn
+         */
+        boolean launch();
+    }
+
+    private static final ThreadLocal<OperationGroup> OPEN = new ThreadLocal<>();
+    private static final long WAIT_NANOS = 20_000;
+
+    private final Map<Object, Part> parts = new LinkedHashMap<>();
+
+    private OperationGroup() {
+    }
+
+    /**
+     * Joins the group that the calling thread has open.
+     *
+     * @param owner whose part it is: there is one for each
+     * @param part  makes it, when the owner joins for the first time
+     * @return the owner's part; empty if no group is open
+     */
+    public static Optional<Part> join(Object owner, Supplier<? extends Part> part) {
+        OperationGroup group = OPEN.get();
+        return group == null ? Optional.empty() : Optional.of(group.parts.computeIfAbsent(owner, _ -> part.get()));
+    }
+
+    /**
+     * Whether the calling thread has a group open.
+     *
+     * @return true between a group's beginning and its end
+     */
+    public static boolean isOpen() {
+        return OPEN.get() != null;
+    }
+
+    static void run(Runnable operations) {
+        if (isOpen()) {
+            operations.run(); // the outermost group launches
+            return;
+        }
+        OperationGroup group = new OperationGroup();
+        OPEN.set(group);
+        List<Throwable> thrown = new ArrayList<>();
+        try {
+            attempt(operations, thrown);
+            group.launch(thrown);
+        } finally {
+            OPEN.remove();
+        }
+        if (!thrown.isEmpty()) {
+            Throwable first = thrown.getFirst();
+            thrown.stream().filter(other -> other != first).forEach(first::addSuppressed);
+            if (first instanceof Error error) {
+                throw error;
+            }
+            throw (RuntimeException) first;
+        }
+    }
+
+    /** A part that fails does not keep the others from launching, which other ranks count on. */
+    private void launch(List<Throwable> thrown) {
+        List<Part> left = new ArrayList<>();
+        for (Part part : parts.values()) {
+            if (attempt(() -> part.prepare(parts.size() == 1), thrown)) {
+                left.add(part);
+            }
+        }
+        while (true) {
+            left.removeIf(part -> {
+                boolean[] all = {false};
+                return !attempt(() -> all[0] = part.launch(), thrown) || all[0];
+            });
+            if (left.isEmpty()) {
+                return;
+            }
+            LockSupport.parkNanos(WAIT_NANOS);
+        }
+    }
+
+    private static boolean attempt(Runnable action, List<Throwable> thrown) {
+        try {
+            action.run();
+            return true;
+        } catch (RuntimeException | Error failure) {
+            thrown.add(failure);
+            return false;
+        }
+    }
+}

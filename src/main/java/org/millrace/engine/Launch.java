@@ -1,0 +1,77 @@
+package org.millrace.engine;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import org.millrace.Event;
+import org.millrace.Stream;
+import org.millrace.device.host.HostDevice;
+import org.millrace.device.host.HostStream;
+import org.millrace.device.host.WorkLauncher;
+import org.millrace.device.work.KernelPlan;
+
+/**
+ * The kernels of one communicator at a group's end. They run on one stream, which waits for what those that their operations name held before, and they for it behind. If
+ * other communicators are in the group that is a stream of its own: on one of the program's, one communicator's kernels would wait for another's, and on a peer that named
+ * the communicators in another order these would wait for those.
+ */
+final class Launch {
+
+    private final HostDevice device;
+    private final WorkLauncher launcher;
+    private final Deque<KernelPlan> plans;
+    private final Stream stream;
+    private final List<Stream> others;
+    private final HostStream own;
+
+    /**
+     * A launch that has not begun: what the streams are given from now on does not come before it.
+     *
+     * @param used  the streams that the operations name; at least one
+     * @param alone whether no other communicator is in the group
+     */
+    Launch(HostDevice device, WorkLauncher launcher, List<KernelPlan> plans, List<Stream> used, boolean alone) {
+        this.device = device;
+        this.launcher = launcher;
+        this.plans = new ArrayDeque<>(plans);
+        this.own = alone ? null : device.newStream();
+        this.stream = alone ? used.getFirst() : own;
+        this.others = alone ? used.subList(1, used.size()) : used;
+        others.forEach(other -> stream.waitFor(mark(other)));
+    }
+
+    private Event mark(Stream marked) {
+        Event event = device.newEvent();
+        marked.record(event);
+        return event;
+    }
+
+    /** Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether that was all. */
+    boolean launch() {
+        try {
+            while (!plans.isEmpty()) {
+                if (own == null) {
+                    launcher.launch(plans.peek(), stream);
+                } else if (launcher.launchIfRoom(plans.peek(), stream) == null) {
+                    return false;
+                }
+                plans.remove();
+            }
+        } catch (RuntimeException | Error thrown) {
+            end();
+            throw thrown;
+        }
+        end();
+        return true;
+    }
+
+    private void end() {
+        if (!others.isEmpty()) {
+            Event behind = mark(stream);
+            others.forEach(other -> other.waitFor(behind));
+        }
+        if (own != null) {
+            own.closeWhenDone();
+        }
+    }
+}

@@ -1,0 +1,240 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.Millrace;
+import org.millrace.MillraceException;
+import org.millrace.Plan;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** Operations of several communicators that one thread enqueues as one. */
+class CommunicatorsInOneGroupTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    /** More than connections hold. */
+    private static final long COUNT = 1 << 16;
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    /** Both communicators' streams are one or two; operands of each. */
+    private record Pair(Communicator there, Communicator back, Stream thereOn, Stream backOn, MemorySegment sent, MemorySegment received) {
+
+        private int rank() {
+            return there.rank();
+        }
+
+        private long sentValue(int rank) {
+            return 100 + rank;
+        }
+
+        private void fill() {
+            thereOn.call(() -> {
+                for (long i = 0; i < COUNT; i++) {
+                    sent.setAtIndex(ValueLayout.JAVA_LONG, i, sentValue(rank()) * i);
+                }
+                received.fill((byte) -1);
+            });
+        }
+
+        private void check() {
+            thereOn.synchronize(PATIENCE);
+            backOn.synchronize(PATIENCE);
+            for (long i = 0; i < COUNT; i++) {
+                assertEquals(sentValue(1 - rank()) * i, received.getAtIndex(ValueLayout.JAVA_LONG, i), "element " + i);
+            }
+        }
+
+        /** Rank 0 sends on one communicator, rank 1 on the other, and each names first the one that it sends on. */
+        private void exchange(long pieces) {
+            Communicator out = rank() == 0 ? there : back;
+            Communicator in = rank() == 0 ? back : there;
+            long bytes = COUNT * Long.BYTES / pieces;
+            for (long i = 0; i < pieces; i++) {
+                out.send(sent.asSlice(i * bytes, bytes), COUNT / pieces, DataType.INT64, 1 - rank(), out == there ? thereOn : backOn);
+            }
+            for (long i = 0; i < pieces; i++) {
+                in.receive(received.asSlice(i * bytes, bytes), COUNT / pieces, DataType.INT64, 1 - rank(), in == there ? thereOn : backOn);
+            }
+        }
+    }
+
+    private interface Body {
+        void run(Pair pair) throws Exception;
+    }
+
+    private void pairs(Map<String, String> settings, boolean oneStream, Body body) throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, there -> {
+            try (Communicator back = there.split(0, 0).orElseThrow(); Arena arena = Arena.ofShared(); Stream first = there.device().newStream();
+                    Stream second = there.device().newStream()) {
+                body.run(new Pair(there, back, first, oneStream ? first : second, there.device().allocate(COUNT * Long.BYTES, arena), there.device().allocate(COUNT * Long.BYTES, arena)));
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** One after the other on one stream, each rank would wait for what stands behind its own send. */
+    @ParameterizedTest
+    @ValueSource(strings = {"1", "2"})
+    void aSendOnOneAndAReceiveOnTheOtherGoOnAtTheSameTimeOnOneStream(String threads) throws Exception {
+        pairs(EngineGroup.settings("NCCL_BUFFSIZE", "64K", "MILLRACE_THREADS", threads), true, pair -> {
+            for (int i = 0; i < 5; i++) {
+                pair.fill();
+                Millrace.group(() -> pair.exchange(1));
+                pair.check();
+            }
+        });
+    }
+
+    /** Kernels fill the work FIFO of one communicator, and end only when those of the other run: a launch that waited for room would wait for ever. */
+    @ParameterizedTest
+    @CsvSource({"true", "false"})
+    void aFullFifoOfOneDoesNotKeepTheOthersFromLaunching(boolean oneStream) throws Exception {
+        pairs(EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_WORK_ARGS_BYTES", "0", "NCCL_WORK_FIFO_BYTES", "1K"), oneStream, pair -> {
+            for (int i = 0; i < 3; i++) {
+                pair.fill();
+                Millrace.group(() -> pair.exchange(64));
+                pair.check();
+            }
+        });
+    }
+
+    @Test
+    void aStreamWaitsForTheOperationsThatNameItAndTheyForWhatItHeld() throws Exception {
+        pairs(EngineGroup.settings(), true, pair -> {
+            long[] seen = new long[2];
+            for (long i = 1; i <= 50; i++) {
+                long number = i;
+                pair.thereOn.call(() -> {
+                    pair.sent.set(ValueLayout.JAVA_LONG, 0, number);
+                    pair.received.set(ValueLayout.JAVA_LONG, 0, 10 * number);
+                });
+                Millrace.group(() -> {
+                    pair.there.allReduce(pair.sent, pair.sent, 1, DataType.INT64, ReduceOp.SUM, pair.thereOn);
+                    pair.back.allReduce(pair.received, pair.received, 1, DataType.INT64, ReduceOp.SUM, pair.thereOn);
+                });
+                pair.thereOn.call(() -> {
+                    seen[0] += pair.sent.get(ValueLayout.JAVA_LONG, 0);
+                    seen[1] += pair.received.get(ValueLayout.JAVA_LONG, 0);
+                });
+            }
+            pair.thereOn.synchronize(PATIENCE);
+            assertEquals(List.of(50L * 51, 10 * 50L * 51), List.of(seen[0], seen[1]));
+        });
+    }
+
+    @Test
+    void oneThreadEnqueuesForAllRanks() throws Exception {
+        Communicator[] ranks = new Communicator[3];
+        EngineGroup.call(3, rank -> () -> {
+            ranks[rank] = EngineGroup.join(directory, rank, 3, EngineGroup.settings());
+            return null;
+        }).forEach(failure -> assertNull(failure));
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment all = arena.allocate(3 * Long.BYTES, Long.BYTES);
+            List<Stream> streams = List.of(ranks[0].device().newStream(), ranks[1].device().newStream(), ranks[2].device().newStream());
+            Millrace.group(() -> {
+                for (int rank = 0; rank < 3; rank++) {
+                    MemorySegment own = all.asSlice(rank * 8L, 8);
+                    own.set(ValueLayout.JAVA_LONG, 0, 1L << rank);
+                    ranks[rank].allReduce(own, own, 1, DataType.INT64, ReduceOp.SUM, streams.get(rank));
+                }
+            });
+            streams.forEach(stream -> stream.synchronize(PATIENCE));
+            assertEquals(List.of(7L, 7L, 7L), List.of(all.getAtIndex(ValueLayout.JAVA_LONG, 0), all.getAtIndex(ValueLayout.JAVA_LONG, 1), all.getAtIndex(ValueLayout.JAVA_LONG, 2)));
+            streams.forEach(Stream::close);
+        }
+        EngineGroup.call(3, rank -> () -> {
+            ranks[rank].close();
+            return null;
+        }).forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void onlyTheOutermostGroupLaunches() throws Exception {
+        pairs(EngineGroup.settings(), true, pair -> {
+            pair.fill();
+            pair.thereOn.synchronize(PATIENCE);
+            Millrace.group(() -> {
+                pair.there.group(() -> Millrace.group(() -> pair.exchange(1)));
+                assertTrue(pair.thereOn.query(), "something was launched");
+                assertEquals(-1, pair.received.get(ValueLayout.JAVA_LONG, 0));
+            });
+            pair.check();
+            pair.fill();
+            pair.there.group(() -> pair.exchange(2)); // any group is the thread's
+            pair.check();
+        });
+    }
+
+    @Test
+    void whatFailsDoesNotKeepTheOthersFromLaunching() throws Exception {
+        pairs(EngineGroup.settings(), true, pair -> {
+            pair.fill();
+            IllegalCallerException own = assertThrows(IllegalCallerException.class, () -> Millrace.group(() -> {
+                pair.exchange(1);
+                throw new IllegalCallerException("the test's");
+            }));
+            assertEquals("the test's", own.getMessage());
+            pair.check();
+
+            Communicator lost = pair.there.split(0, 0).orElseThrow();
+            MemorySegment word = pair.sent.asSlice(0, 8);
+            pair.fill();
+            MillraceException closed = assertThrows(MillraceException.class, () -> Millrace.group(() -> {
+                lost.allReduce(word, word, 1, DataType.INT64, ReduceOp.SUM, pair.thereOn);
+                pair.exchange(1);
+                lost.abort();
+            }));
+            assertTrue(closed.getMessage().contains("the communicator is closed"), closed.getMessage());
+            pair.check();
+
+            IllegalArgumentException half = assertThrows(IllegalArgumentException.class, () -> Millrace.group(() -> {
+                pair.there.send(word, 1, DataType.INT64, pair.rank(), pair.thereOn);
+                pair.exchange(1);
+            }));
+            assertTrue(half.getMessage().contains("both belong into one group"), half.getMessage());
+            pair.check();
+        });
+    }
+
+    @Test
+    void aPlanIsNoPartOfAGroup() throws Exception {
+        pairs(EngineGroup.settings(), true, pair -> {
+            MemorySegment word = pair.sent.asSlice(0, 8);
+            Runnable operation = () -> pair.there.allReduce(word, word, 1, DataType.INT64, ReduceOp.SUM, pair.thereOn);
+            assertThrows(IllegalStateException.class, () -> Millrace.group(() -> pair.there.plan(pair.thereOn, operation)));
+            try (Plan plan = pair.there.plan(pair.thereOn, () -> Millrace.group(operation))) {
+                assertThrows(IllegalStateException.class, () -> Millrace.group(() -> plan.launch(pair.thereOn)));
+                word.set(ValueLayout.JAVA_LONG, 0, 21);
+                plan.launch(pair.thereOn);
+                pair.thereOn.synchronize(PATIENCE);
+                assertEquals(42, word.get(ValueLayout.JAVA_LONG, 0));
+            }
+        });
+    }
+}
