@@ -10,10 +10,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.millrace.MillraceException;
 import org.millrace.cli.FailureText;
 import org.millrace.config.DurationType;
 import org.millrace.engine.GinRank;
+import org.millrace.gin.GinServed;
 
 /** Ranks as threads, from their meeting to their end. */
 final class GinRun implements AutoCloseable {
@@ -29,6 +31,7 @@ final class GinRun implements AutoCloseable {
     private final Map<String, String> settings;
     private final ConcurrentLinkedQueue<Failure> failures = new ConcurrentLinkedQueue<>();
     private final ConcurrentLinkedQueue<GinRank> joined = new ConcurrentLinkedQueue<>();
+    private final AtomicReferenceArray<GinServed> served;
     /** Why nobody may go on; null while the run has time. */
     private volatile MillraceException ended;
 
@@ -36,6 +39,7 @@ final class GinRun implements AutoCloseable {
         this.directory = directory;
         this.plan = plan;
         this.settings = settings;
+        this.served = new AtomicReferenceArray<>(plan.ranks());
     }
 
     /** Runs all ranks; false if one failed, which has been said then. */
@@ -58,6 +62,10 @@ final class GinRun implements AutoCloseable {
             }
         }
         err.flush();
+        for (int rank = 0; failures.isEmpty() && rank < plan.ranks(); rank++) {
+            out.println("# rank " + rank + ": " + served.get(rank));
+        }
+        out.flush();
         return failures.isEmpty();
     }
 
@@ -70,6 +78,7 @@ final class GinRun implements AutoCloseable {
                 }
                 pattern.run(plan, rank, arena, out);
                 rank.barrier();
+                served.set(number, rank.communicator().served());
             } catch (Throwable thrown) {
                 rank.communicator().fail(thrown); // the other ranks are not to wait for this one
                 throw thrown;
