@@ -4,32 +4,61 @@
 #   bench/gpu/gin.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
 #
 # Bytes travel from GPU to GPU; MILLRACE_GIN_DIRECT=0 stages them in memory that the ranks share, and MILLRACE_GIN_SHARED=0 with it sends them over the network.
+# Beside its results each run says how many descriptors Java served, context by context, and how many GIN progress threads of NCCL ran (none, if all is well).
 #
-# RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB) and ITERATIONS (400) may be set. Needs as many GPUs, nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say
-# where, else python3's nvidia.nccl package and /usr/local/cuda.
+# Then tokens are dispatched to experts and combined, as in DeepEP (nccl_expert.cu), by every number of ranks in EXPERT_RANKS (2 4) that there are GPUs for.
+#
+# RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000), SEED (another each time; printed) and LIMIT (90 s a run) may be set.
+# Needs as many GPUs, nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; exit 2; }
 output=${2:-$(mktemp -d)}
+mkdir -p "$output"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
 NCCL_HOME=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
-# DOCA's headers, which NCCL's own backend for NICs includes, are seldom there
-"$CUDA_HOME/bin/nvcc" -O2 -std=c++17 -arch=native -DNCCL_GIN_GDAKI_ENABLE=0 -I"$NCCL_HOME/include" "$here/nccl_gin.cu" -o "$work/nccl_gin" \
-  -L"$NCCL_HOME/lib" -l:libnccl.so.2 -Xlinker -rpath="$NCCL_HOME/lib"
-ranks=${RANKS:-2}
-for network in ${NETWORKS:-shm socket}; do
+
+build() { # PROGRAM
+  # DOCA's headers, which NCCL's own backend for NICs includes, are seldom there
+  "$CUDA_HOME/bin/nvcc" -O2 -std=c++17 -arch=native -DNCCL_GIN_GDAKI_ENABLE=0 -I"$NCCL_HOME/include" "$here/$1.cu" -o "$work/$1" \
+    -L"$NCCL_HOME/lib" -l:libnccl.so.2 -Xlinker -rpath="$NCCL_HOME/lib"
+}
+
+# LABEL RANKS RESULTS PROGRAM ARGUMENTS...: a process for each rank; NCCL logs what the plugin says, and names its threads. RESULTS: which of rank 0's lines to
+# print.
+run() {
+  local label=$1 ranks=$2 results=$3 program=$4 rank
+  shift 4
   rm -f "$work/id"
   for ((rank = 0; rank < ranks; rank++)); do
     env NCCL_HOSTID="host$((rank / ${RANKS_PER_HOST:-1}))" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET="$network" \
-      timeout "${LIMIT:-90}" "$work/nccl_gin" "$rank" "$ranks" "$work/id" "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}" >"$output/gin_$network.$rank.log" 2>&1 &
+      NCCL_SET_THREAD_NAME=1 NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-NET}" \
+      timeout -k 5 "${LIMIT:-90}" "$work/$program" "$rank" "$ranks" "$work/id" "$@" >"$output/$label.$rank.log" 2>&1 &
   done
   wait
-  echo "== $network"
-  grep -hE 'ranks,|put|values|round trip' "$output/gin_$network.0.log" || true
-  grep -h ' wrong ' "$output/gin_$network".?.log | grep '^rank' || { echo "failed:"; tail -n 5 "$output/gin_$network".?.log; }
+  echo "== $label"
+  grep -hE "$results" "$output/$label.0.log" || true
+  grep -h '^rank .* wrong ' "$output/$label".?.log || { echo "failed:"; tail -n 5 "$output/$label".?.log; }
+  grep -hoE 'GIN: rank .*, context .*: descriptors served by Java: .*' "$output/$label".?.log || echo "nothing says that Java served a descriptor"
+  grep -hE '^rank .*threads' "$output/$label".?.log || true
+}
+
+build nccl_gin
+build nccl_expert
+gpus=$(nvidia-smi -L | wc -l)
+seed=${SEED:-$RANDOM$RANDOM}
+for network in ${NETWORKS:-shm socket}; do
+  run "gin_$network" "${RANKS:-2}" '^([0-9]+ ranks,|put |values|round trip)' nccl_gin "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}"
+  for ranks in ${EXPERT_RANKS:-2 4}; do
+    if [ "$ranks" -le "$gpus" ]; then
+      run "expert_${network}_$ranks" "$ranks" '^expert' nccl_expert "${TOKENS:-1000000}" "$seed"
+    else
+      echo "== expert_${network}_$ranks not run: it needs $ranks GPUs, and here are $gpus"
+    fi
+  done
 done
 echo "logs: $output"

@@ -6,66 +6,14 @@
  * Checks puts of 0 B to MAX_BYTES at odd offsets, values, signals, counters and resets between all ranks, on all contexts, bit for bit; then times round trips
  * between ranks 0 and 1. Prints a line for each (rank 0) and at the end, every rank: "wrong COUNT".
  */
-#include <cuda_runtime.h>
-#include <nccl.h>
-#include <nccl_device.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "gin_rank.h"
 
-#define CUDA(call)                                                                                       \
-  do {                                                                                                   \
-    cudaError_t e = (call);                                                                              \
-    if (e != cudaSuccess) {                                                                              \
-      fprintf(stderr, "rank %d: %s: %s\n", rank, #call, cudaGetErrorString(e));                          \
-      exit(2);                                                                                           \
-    }                                                                                                    \
-  } while (0)
-#define NCCL(call)                                                                                       \
-  do {                                                                                                   \
-    ncclResult_t r = (call);                                                                             \
-    if (r != ncclSuccess) {                                                                              \
-      fprintf(stderr, "rank %d: %s: %s (%s)\n", rank, #call, ncclGetErrorString(r), ncclGetLastError(NULL)); \
-      exit(3);                                                                                           \
-    }                                                                                                    \
-  } while (0)
-
+#define CONTEXTS 4
 #define SIGNALS 16
 #define COUNTERS 4
 /* What is put lies somewhere in here, between bytes that nobody may touch. */
 #define MARGIN 256
 #define UNTOUCHED 0x5a
-
-static int rank, ranks;
-static cudaStream_t stream;
-
-static void shareId(const char *path, ncclUniqueId *id) {
-  if (rank == 0) {
-    char part[4096];
-    snprintf(part, sizeof part, "%s.part", path);
-    NCCL(ncclGetUniqueId(id));
-    FILE *f = fopen(part, "wb");
-    if (!f || fwrite(id, sizeof *id, 1, f) != 1 || fclose(f) || rename(part, path)) {
-      perror(path);
-      exit(4);
-    }
-    return;
-  }
-  for (int tries = 0; tries < 60000; tries++, usleep(1000)) {
-    FILE *f = fopen(path, "rb");
-    if (f) {
-      size_t n = fread(id, sizeof *id, 1, f);
-      fclose(f);
-      if (n == 1)
-        return;
-    }
-  }
-  fprintf(stderr, "rank %d: no unique id in %s after 60 s\n", rank, path);
-  exit(4);
-}
 
 static uint8_t pattern(int from, int to, int round, size_t i) { return (uint8_t)(i * 31 + i / 251 + from * 7 + to * 13 + round * 17); }
 
@@ -105,13 +53,6 @@ __global__ void reset(ncclDevComm devComm, int context, unsigned signal, unsigne
   found[1] = gin.readCounter(counter);
 }
 
-/* All ranks: those of one host by their memory, the hosts by GIN. */
-__global__ void barrier(ncclDevComm devComm) {
-  ncclGin gin{devComm, 0};
-  ncclBarrierSession<ncclCoopCta> session{ncclCoopCta(), ncclTeamTagWorld(), gin, blockIdx.x};
-  session.sync(ncclCoopCta(), cuda::memory_order_relaxed, ncclGinFenceLevel::Relaxed);
-}
-
 /* Ranks 0 and 1 in turn; 0 bytes is a signal alone. */
 __global__ void pingPong(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, size_t bytes, unsigned signal, uint64_t before, int iterations) {
   ncclGin gin{devComm, 0};
@@ -130,11 +71,6 @@ __global__ void pingPong(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from
   gin.flush(ncclCoopThread());
 }
 
-static void run(void) {
-  CUDA(cudaGetLastError());
-  CUDA(cudaStreamSynchronize(stream));
-}
-
 int main(int argc, char **argv) {
   if (argc != 6) {
     fprintf(stderr, "usage: %s RANK RANKS ID_FILE MAX_BYTES ITERATIONS\n", argv[0]);
@@ -144,14 +80,7 @@ int main(int argc, char **argv) {
   ranks = atoi(argv[2]);
   size_t max = strtoull(argv[4], NULL, 0);
   int iterations = atoi(argv[5]);
-  int devices = 1;
-  CUDA(cudaGetDeviceCount(&devices));
-  CUDA(cudaSetDevice(rank % devices));
-  CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  ncclUniqueId id;
-  shareId(argv[3], &id);
-  ncclComm_t comm;
-  NCCL(ncclCommInitRank(&comm, ranks, id, rank));
+  join(argv[3]);
   size_t slot = (max + 2 * MARGIN + 4095) / 4096 * 4096, all = slot * ranks;
   uint8_t *in, *out, *host = (uint8_t *)malloc(all);
   NCCL(ncclMemAlloc((void **)&in, all));
@@ -159,22 +88,17 @@ int main(int argc, char **argv) {
   ncclWindow_t inWindow, outWindow;
   NCCL(ncclCommWindowRegister(comm, in, all, &inWindow, NCCL_WIN_COLL_SYMMETRIC));
   NCCL(ncclCommWindowRegister(comm, out, all, &outWindow, NCCL_WIN_COLL_SYMMETRIC));
-  ncclDevComm devComm;
-  ncclDevCommRequirements requirements;
-  memset(&requirements, 0, sizeof requirements);
-  requirements.barrierCount = 1;
-  requirements.ginSignalCount = SIGNALS;
-  requirements.ginCounterCount = COUNTERS;
-  NCCL(ncclDevCommCreate(comm, &requirements, &devComm));
+  ncclDevComm devComm = newDeviceCommunicator(CONTEXTS, SIGNALS, COUNTERS);
+  int contexts = (int)devComm.ginContextCount < CONTEXTS ? (int)devComm.ginContextCount : CONTEXTS; /* what was asked for is a hint */
   if (rank == 0)
-    printf("%d ranks, %d contexts\n", ranks, (int)devComm.ginContextCount);
+    printf("%d ranks, %d contexts\n", ranks, contexts);
 
   size_t wrong = 0;
-  uint64_t signals[4][SIGNALS] = {{0}}, counts[4] = {0};
+  uint64_t signals[CONTEXTS][SIGNALS] = {{0}}, counts[CONTEXTS] = {0};
   const size_t sizes[] = {0, 1, 3, 8, 100, 4096, 65541, 262144, 1048579, 16777223, 67108864};
   int round = 0;
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes && sizes[s] <= max; s++)
-    for (int context = 0; context < (int)devComm.ginContextCount; context++, round++) {
+    for (int context = 0; context < contexts; context++, round++) {
       size_t bytes = sizes[s], fromOffset = (round * 29 + 1) % MARGIN, toOffset = (round * 53 + 13) % MARGIN, bad = 0;
       for (int peer = 0; peer < ranks; peer++)
         for (size_t i = 0; i < bytes; i++)
@@ -198,7 +122,7 @@ int main(int argc, char **argv) {
         printf("put %10zu B, offsets %3zu to %3zu: wrong %zu\n", bytes, fromOffset, toOffset, bad);
     }
 
-  for (int context = 0; context < (int)devComm.ginContextCount; context++) {
+  for (int context = 0; context < contexts; context++) {
     const uint64_t add = (1ull << 40) + 3;
     size_t bad = 0;
     CUDA(cudaMemset(out, UNTOUCHED, all));
@@ -251,6 +175,7 @@ int main(int argc, char **argv) {
     if (rank == 0)
       printf("round trip, %9zu B + signal: %10.2f us, %7.2f GB/s one way\n", timed[s], best * 1e3, timed[s] / (best / 2) / 1e6);
   }
+  printThreads();
   printf("rank %d wrong %zu\n", rank, wrong);
   fflush(stdout);
   NCCL(ncclDevCommDestroy(comm, &devComm));

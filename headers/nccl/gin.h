@@ -75,8 +75,10 @@ typedef enum ncclGinProxyGfdQwordIdx_t {
 #define MILLRACE_GIN_VALUE_HIGH_BITS 48
 #define MILLRACE_GIN_STRONG_SHIFT 1
 
-/* What the version in the header of 2.30 says. */
+/* What the version in the header of 2.30 says, since 2.30.5 and before. Those of 2.30.3 and 2.30.4 have no
+ * strong signals, and come with contexts of 48 bytes: backend version 1. */
 #define NCCL_GIN_PROXY_GFD_VERSION 2
+#define MILLRACE_GIN_GFD_VERSION_V23003 1
 
 /* 2.28 and 2.29. */
 typedef struct ncclGinProxyGfd_v1_t {
@@ -99,7 +101,7 @@ typedef struct ncclGinProxyGpuCtx_v1_t {
   uint64_t *signals;
 } ncclGinProxyGpuCtx_v1_t;
 
-/* 2.30. A signal is reset by remembering its value in signalOffsets. */
+/* 2.30.5. A signal is reset by remembering its value in signalOffsets. */
 typedef struct ncclGinProxyGpuCtx_v2_t {
   int nranks;
   uint32_t queueSize;

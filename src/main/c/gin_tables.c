@@ -1,6 +1,7 @@
-/* The GIN tables: v11 of NCCL 2.28, v12 of 2.29, v14 since 2.30. NCCL finds them in the library that
- * brought the network. iput, iputSignal, test and ginProgress stay null: NCCL calls them only for plugins
- * that leave the kernels' queues to NCCL's own proxy. */
+/* The GIN tables: v11 of NCCL 2.28, v12 of 2.29, v13 of 2.30.3 and 2.30.4, v14 since 2.30.5. NCCL finds
+ * them in the library that brought the network. What the host begins stays null in them, and so does
+ * ginProgress: NCCL calls it only for plugins that leave the kernels' queues to NCCL's own proxy. NCCL
+ * 2.30.3 and 2.30.4 would take v12 if there were no v13, and their kernels' descriptors for 2.29's. */
 #include "gin_thunks.h"
 
 static ncclResult_t getProperties11(int dev, ncclNetProperties_v11_t *props) {
@@ -36,6 +37,21 @@ static ncclResult_t createContext12(void *collComm, int nSignals, int nCounters,
 MILLRACE_EXPORT const ncclGin_v12_t ncclGinPlugin_v12 = {
     MILLRACE_GIN_COMMON, .getProperties = getProperties11, .connect = connect12,
     .createContext = createContext12, .regMrSym = ginRegMrSym};
+
+static ncclResult_t getProperties13(int dev, ncclNetProperties_v12_t *props) {
+  MILLRACE_FORWARD(ginGetProperties, 13, dev, props);
+}
+
+static ncclResult_t createContext13(void *collComm, ncclGinConfig_v13_t *config, void **ginCtx,
+                                    ncclNetDeviceHandle_t **devHandle) {
+  const int backendVersion = 1; /* what later releases call the kernels of these two */
+  MILLRACE_FORWARD_SHIELDED(ginCreateContext, 13, collComm, config->nSignals, config->nCounters,
+                            config->nContexts, config->queueDepth, backendVersion, ginCtx, devHandle);
+}
+
+MILLRACE_EXPORT const ncclGin_v13_t ncclGinPlugin_v13 = {
+    MILLRACE_GIN_COMMON, .getProperties = getProperties13, .connect = connect11,
+    .createContext = createContext13, .regMrSym = ginRegMrSym};
 
 static ncclResult_t getGinProperties14(ncclGinProperties_v14_t *properties) {
   properties->supportsStrongSignals = true;

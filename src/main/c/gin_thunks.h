@@ -5,6 +5,7 @@
 #include "shim.h"
 
 #include "nccl/gin_v12.h"
+#include "nccl/gin_v13.h"
 #include "nccl/gin_v14.h"
 
 /* regMrSymDmaBuf stays null: NCCL asks for it only where a device has said that it takes file

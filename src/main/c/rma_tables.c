@@ -1,4 +1,4 @@
-/* The RMA table, v14 since NCCL 2.30: one-sided operations that the host begins, over the same groups and
+/* The RMA table, v14 since NCCL 2.30.5: one-sided operations that the host begins, over the same groups and
  * windows as GIN's. */
 #include "gin_thunks.h"
 

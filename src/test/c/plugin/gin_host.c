@@ -5,6 +5,7 @@
 
 #include "nccl/gin.h"
 #include "nccl/gin_v12.h"
+#include "nccl/gin_v13.h"
 #include "nccl/gin_v14.h"
 
 #include <pthread.h>
@@ -35,10 +36,21 @@ typedef ncclGinProxyGpuCtx_v1_t gpu_context_t;
 #define CONNECT(gin, ctx, handles, ranks, rank, listenComm, coll) \
   (gin)->connect(ctx, handles, ranks, rank, 1, 64, listenComm, coll)
 #else
+#if GIN_VERSION == 13
+typedef ncclGin_v13_t gin_t;
+#define TABLE_NAME "ncclGinPlugin_v13"
+#else
 typedef ncclGin_v14_t gin_t;
-typedef ncclGinProxyGfd_v2_t gfd_t;
-typedef ncclGinProxyGpuCtx_v2_t gpu_context_t;
 #define TABLE_NAME "ncclGinPlugin_v14"
+#endif
+typedef ncclGinProxyGfd_v2_t gfd_t;
+#if BACKEND == 1 /* kernels of 2.30.3 */
+typedef ncclGinProxyGpuCtx_v1_t gpu_context_t;
+#define GFD_VERSION MILLRACE_GIN_GFD_VERSION_V23003
+#else
+typedef ncclGinProxyGpuCtx_v2_t gpu_context_t;
+#define GFD_VERSION NCCL_GIN_PROXY_GFD_VERSION
+#endif
 #define CONTEXTS 2
 #define CONNECT(gin, ...) (gin)->connect(__VA_ARGS__)
 #endif
@@ -101,8 +113,8 @@ static uint32_t post(struct rank *rank, int context, int peer, const uint64_t *w
 static void begin(uint64_t *words, int op, uint64_t bytes) {
   memset(words, 0, sizeof(gfd_t));
   words[ncclGinProxyGfdHeader] = bytes << MILLRACE_GIN_HEADER_SIZE_SHIFT;
-#if GIN_VERSION == 14
-  words[ncclGinProxyGfdHeader] |= NCCL_GIN_PROXY_GFD_VERSION << MILLRACE_GIN_HEADER_VERSION_SHIFT;
+#if GIN_VERSION >= 13
+  words[ncclGinProxyGfdHeader] |= GFD_VERSION << MILLRACE_GIN_HEADER_VERSION_SHIFT;
   words[ncclGinProxyGfdHeaderExt] = (uint64_t)op << MILLRACE_GIN_EXT_OP_SHIFT;
 #else
   words[ncclGinProxyGfdHeader] |= (uint64_t)op << MILLRACE_GIN_HEADER_OP_SHIFT;
@@ -167,7 +179,7 @@ static void flush(struct rank *rank) {
         wait_until_deadline("a flush", rank->rank, &end);
 }
 
-#if GIN_VERSION == 14
+#if GIN_VERSION >= 13
 /* The first bytes of every rank's source, by get. */
 static void get_from_all(struct rank *rank) {
   for (int peer = 0; peer < ranks; peer++) {
@@ -191,7 +203,11 @@ static void create_context(struct rank *rank) {
 #elif GIN_VERSION == 12
   SUCCEEDS(gin->createContext(rank->group, 64, 64, CONTEXTS, &rank->ginCtx, &handle));
 #else
-  ncclGinConfig_v14_t config = {64, 64, CONTEXTS, 64, -1, 2, 1};
+#if GIN_VERSION == 13
+  ncclGinConfig_v13_t config = {64, 64, CONTEXTS, 64, -1};
+#else
+  ncclGinConfig_v14_t config = {64, 64, CONTEXTS, 64, -1, BACKEND, 1};
+#endif
   SUCCEEDS(gin->createContext(rank->group, &config, &rank->ginCtx, &handle));
 #endif
   REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_GIN_PROXY && !handle->needsProxyProgress, "type %d", handle->netDeviceType);
@@ -213,7 +229,7 @@ static void *run(void *argument) {
   SUCCEEDS(gin->init(&ctx, 0x77, logger));
   SUCCEEDS(gin->devices(&devices));
   REQUIRE(devices == 1, "%d devices", devices);
-#if GIN_VERSION == 14
+#if GIN_VERSION >= 13
   ncclNetProperties_v12_t properties;
 #else
   ncclNetProperties_v11_t properties;
@@ -250,12 +266,12 @@ static void *run(void *argument) {
     REQUIRE(rank->contexts[context].counters[5] == (uint64_t)counted[context], "rank %d: %lu puts counted, not %ld", rank->rank,
             rank->contexts[context].counters[5], counted[context]);
   check(rank);
-#if GIN_VERSION == 14
+#if GIN_VERSION >= 13
   get_from_all(rank);
 #endif
   no_error(rank);
   pthread_barrier_wait(&barrier);
-#if GIN_VERSION == 14
+#if GIN_VERSION >= 13
   for (int peer = 0; peer < ranks; peer++) {
     uint64_t sizes = seed + (uint64_t)(peer * MAX_RANKS + 0) * 977 + 1;
     size_t first = put_bytes(&sizes);

@@ -16,27 +16,34 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
  *   3         | destination offset                            (bits 1 to 63)    |f|
  *   4         | destination handle                            (bits 1 to 63)    |f|
  *   5         | 2.28: counter 8..23, signal 24..39, signal value 0..15 at 40    |f|   2.29, 2.30: counter 1..23, signal 24..47, value at 48
- *   6         | signal value 16..63 (bits 8 to 55)                      |strong |f|
+ *   6         | signal value 16..63 (bits 8 to 55)                      |strong |f|   2.30.5: strong
  *   7         | 2.30: op (bits 8 to 23)                                         |f|
  *   8 to 15   | 2.30: reserved                                                  |f|
  * </pre>
  *
- * <p>Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the three releases. Nothing here touches memory: words come and go in an
+ * <p>Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the releases. Nothing here touches memory: words come and go in an
  * array.
  */
 public enum GinDescriptorFormat {
     /** NCCL 2.28. */
-    V28((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), false, device_h.MILLRACE_GIN_V28_COUNTER_SHIFT(), device_h.MILLRACE_GIN_V28_COUNTER_BITS(),
-            device_h.MILLRACE_GIN_V28_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_V28_SIGNAL_BITS(), device_h.MILLRACE_GIN_V28_VALUE_LOW_SHIFT()),
+    V28((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION, device_h.MILLRACE_GIN_V28_COUNTER_SHIFT(),
+            device_h.MILLRACE_GIN_V28_COUNTER_BITS(), device_h.MILLRACE_GIN_V28_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_V28_SIGNAL_BITS(), device_h.MILLRACE_GIN_V28_VALUE_LOW_SHIFT()),
     /** NCCL 2.29. */
-    V29((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), false, device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
-            device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
-    /** NCCL 2.30. */
-    V30((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), true, device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
-            device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
+    V29((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION, device_h.MILLRACE_GIN_COUNTER_SHIFT(),
+            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
+    /** NCCL 2.30.3 and 2.30.4. */
+    V30_3((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.MILLRACE_GIN_GFD_VERSION_V23003(), device_h.MILLRACE_GIN_COUNTER_SHIFT(),
+            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
+            device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
+    /** NCCL 2.30.5 and later 2.30. */
+    V30((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.NCCL_GIN_PROXY_GFD_VERSION(), device_h.MILLRACE_GIN_COUNTER_SHIFT(),
+            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
 
     /** Words of the longest descriptor. */
     public static final int MAX_WORDS = (int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES);
+    /** Of descriptors whose header has an op in place of a version. */
+    private static final int NO_VERSION = 0;
+
     /** Bit of every word that is there. */
     public static final long FLAG = device_h.MILLRACE_GIN_FLAG();
     /** The largest offset or handle: they have 63 bits. */
@@ -60,7 +67,7 @@ public enum GinDescriptorFormat {
     private static final int STRONG_SHIFT = device_h.MILLRACE_GIN_STRONG_SHIFT();
 
     private final int words;
-    private final boolean extended;
+    private final int version;
     private final int opWord;
     private final int opShift;
     private final int opBits;
@@ -70,9 +77,10 @@ public enum GinDescriptorFormat {
     private final int signalBits;
     private final int valueLowShift;
 
-    GinDescriptorFormat(int words, boolean extended, int counterShift, int counterBits, int signalShift, int signalBits, int valueLowShift) {
+    GinDescriptorFormat(int words, int version, int counterShift, int counterBits, int signalShift, int signalBits, int valueLowShift) {
         this.words = words;
-        this.extended = extended;
+        this.version = version;
+        boolean extended = version != NO_VERSION;
         this.opWord = extended ? device_h.ncclGinProxyGfdHeaderExt() : device_h.ncclGinProxyGfdHeader();
         this.opShift = extended ? device_h.MILLRACE_GIN_EXT_OP_SHIFT() : device_h.MILLRACE_GIN_HEADER_OP_SHIFT();
         this.opBits = extended ? device_h.MILLRACE_GIN_EXT_OP_BITS() : device_h.MILLRACE_GIN_HEADER_OP_BITS();
@@ -101,9 +109,19 @@ public enum GinDescriptorFormat {
         return (long) words * Long.BYTES;
     }
 
-    /** {@return whether gets, flushes and strong signals exist, and signal ids are relative to their context} */
+    /** {@return whether gets and flushes exist, and signal ids are relative to their context} */
     public boolean hasGets() {
-        return extended;
+        return version != NO_VERSION;
+    }
+
+    /** {@return the size of the context that comes with such descriptors: {@link GinGpuContext#BYTES_V1} or {@link GinGpuContext#BYTES_V2}} */
+    public long contextBytes() {
+        return this == V30 ? GinGpuContext.BYTES_V2 : GinGpuContext.BYTES_V1;
+    }
+
+    /** {@return whether kernels reset a signal by remembering what it was; others store 0} */
+    public boolean resetsByOffset() {
+        return this == V30;
     }
 
     /** {@return how many signals a descriptor can name} */
@@ -131,9 +149,8 @@ public enum GinDescriptorFormat {
      * @param descriptor its words
      */
     public boolean isVersionKnown(long[] descriptor) {
-        return !extended
-                || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
-                        device_h.MILLRACE_GIN_HEADER_VERSION_BITS()) == device_h.NCCL_GIN_PROXY_GFD_VERSION();
+        return version == NO_VERSION
+                || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(), device_h.MILLRACE_GIN_HEADER_VERSION_BITS()) == version;
     }
 
     /**
@@ -225,7 +242,7 @@ public enum GinDescriptorFormat {
      * @param descriptor its words
      */
     public boolean strong(long[] descriptor) {
-        return extended && bits(descriptor[SIGNAL_VALUE], STRONG_SHIFT, 1) == 1;
+        return this == V30 && bits(descriptor[SIGNAL_VALUE], STRONG_SHIFT, 1) == 1;
     }
 
     /**
@@ -240,9 +257,8 @@ public enum GinDescriptorFormat {
             descriptor[word] = FLAG;
         }
         descriptor[HEADER] |= size << SIZE_SHIFT;
-        if (extended) {
-            descriptor[HEADER] |= field(device_h.NCCL_GIN_PROXY_GFD_VERSION(), device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
-                    device_h.MILLRACE_GIN_HEADER_VERSION_BITS());
+        if (version != NO_VERSION) {
+            descriptor[HEADER] |= field(version, device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(), device_h.MILLRACE_GIN_HEADER_VERSION_BITS());
         }
         descriptor[opWord] |= field(op, opShift, opBits);
     }

@@ -14,17 +14,18 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
  *    +--------+-----------+--------+--------+--------+----------+---------+---------------+---------------+----------------+
  *    | nranks | queueSize | queues | pis    | cis    | counters | signals | signalOffsets | lastIssuedGet | lastVisibleGet |
  *    +--------+-----------+--------+--------+--------+----------+---------+---------------+---------------+----------------+
- *      i32      u32         pointers                                       `----------- version 2, NCCL 2.30 -----------'
+ *      i32      u32         pointers                                       `---------- version 2, NCCL 2.30.5 ----------'
  * </pre>
  *
  * <p>All pointers are device-visible addresses. {@code pis}, the two of gets and {@code signalOffsets} are changed by kernels atomically and must be device
- * memory, zeroed; the others may be mapped host memory. Version 1 is that of 2.28 and 2.29, and of 2.30 where {@code createContext} is told backend version 1;
+ * memory, zeroed; the others may be mapped host memory. Version 1 is that of 2.28, 2.29, 2.30.3 and 2.30.4, and of later 2.30 where {@code createContext}
+ * is told backend version 1;
  * where there are several contexts in one handle they follow each other without gaps.
  */
 public final class GinGpuContext {
-    /** Its size up to 2.29. */
+    /** Its size up to 2.30.4. */
     public static final long BYTES_V1 = ncclGinProxyGpuCtx_v1_t.sizeof();
-    /** Its size from 2.30. */
+    /** Its size from 2.30.5. */
     public static final long BYTES_V2 = ncclGinProxyGpuCtx_v2_t.sizeof();
     /** Its alignment. */
     public static final long ALIGNMENT = ncclGinProxyGpuCtx_v2_t.layout().byteAlignment();
@@ -57,7 +58,7 @@ public final class GinGpuContext {
         return new GinGpuContext(Words.checked("ncclGinProxyGpuCtx_t", segment, bytes, ALIGNMENT));
     }
 
-    /** {@return whether the fields of 2.30 are there} */
+    /** {@return whether the fields of 2.30.5 are there} */
     public boolean hasSignalOffsets() {
         return segment.byteSize() == BYTES_V2;
     }

@@ -230,6 +230,19 @@ public final class GinCommunicator {
         }
     }
 
+    /**
+     * What has been served of all its contexts.
+     *
+     * @return the sum over those that are there
+     */
+    public GinServed served() {
+        GinServed sum = GinServed.NONE;
+        for (GinContext context : contexts) {
+            sum = context == null ? sum : sum.plus(context.served());
+        }
+        return sum;
+    }
+
     Windows windows() {
         return windows;
     }

@@ -16,6 +16,7 @@ public final class GinContext {
     private final GinCells counters;
     private final GinCells signals;
     private final PeerQueue[] queues;
+    private final ServedCounters served = new ServedCounters();
     private boolean closed;
 
     /**
@@ -55,6 +56,19 @@ public final class GinContext {
      */
     public GinDescriptorFormat format() {
         return queues[0].format();
+    }
+
+    /**
+     * What has been taken out of its queues and carried out so far.
+     *
+     * @return numbers that grow while the context is served
+     */
+    public GinServed served() {
+        return served.read();
+    }
+
+    void count(GinDescriptor descriptor) {
+        served.count(descriptor);
     }
 
     int peers() {

@@ -56,7 +56,7 @@ final class GinDescriptor {
     /** What is wrong with it whatever windows there are, or null. */
     String problem(GinContext context) {
         if (!versionKnown) {
-            return "its format's version is not the one of NCCL 2.30; the plugin and the program's kernels do not fit together";
+            return "its format's version is not the one that NCCL asked for: build the program's kernels with the headers of the NCCL that it loads";
         }
         if (Integer.bitCount(op & KINDS) != 1) {
             return "it asks for " + GinOp.describe(op) + ": one of put, get, flush and VA signal is needed";

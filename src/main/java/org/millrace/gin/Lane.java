@@ -76,9 +76,8 @@ abstract class Lane {
     }
 
     final GinException refused(PeerQueue queue, String why) {
-        int index = queue.finish();
-        return new GinException(this + ", context " + queue.context().number() + ", descriptor " + Integer.toUnsignedString(index) + " (" + queue.current()
-                + "): " + why);
+        return new GinException(this + ", context " + queue.context().number() + ", descriptor " + Integer.toUnsignedString(queue.index())
+                + " (" + queue.current() + "): " + why);
     }
 
     /** The oldest descriptor for this peer that is not complete, or null. */

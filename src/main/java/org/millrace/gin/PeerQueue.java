@@ -87,9 +87,15 @@ final class PeerQueue {
         moved += bytes;
     }
 
-    /** The current descriptor is passed on whole. Returns its index, by which it will be completed. */
+    /** By which the current descriptor will be completed. */
+    int index() {
+        return seen;
+    }
+
+    /** The current descriptor is passed on whole. Returns its index. */
     int finish() {
         hasCurrent = false;
+        context.count(current);
         return seen++;
     }
 

@@ -9,10 +9,12 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.DeviceMemory;
+import org.millrace.gin.GinServed;
 import org.millrace.nccl.NcclDeviceCommunicator;
 import org.millrace.nccl.NcclDeviceRequirements;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclWindow;
+import org.millrace.plugin.InProcessPlugin;
 
 /**
  * One rank of GIN on GPUs: its GPU, windows, and the device communicators that its kernels are given. NCCL's device functions post to queues that this JVM serves, by
@@ -126,6 +128,15 @@ public final class GpuGinRank implements AutoCloseable {
             fail(thrown);
             throw thrown;
         }
+    }
+
+    /**
+     * What this JVM has served of kernels' descriptors.
+     *
+     * @return the sum over all contexts; nothing if another process's plugin serves them
+     */
+    public GinServed served() {
+        return InProcessPlugin.ginServed();
     }
 
     /** Throws what another rank, or a connection, failed of. */

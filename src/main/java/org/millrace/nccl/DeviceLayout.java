@@ -43,8 +43,9 @@ enum DeviceLayout {
      *
      * @param compiledWith {@code NCCL_VERSION_CODE} of their headers
      * @param loaded       the version of the loaded NCCL
+     * @param gin          whether the kernels use GIN
      */
-    static DeviceLayout of(int compiledWith, int loaded) {
+    static DeviceLayout of(int compiledWith, int loaded, boolean gin) {
         DeviceLayout layout = null;
         for (DeviceLayout each : values()) {
             layout = compiledWith >= each.first && compiledWith <= each.last ? each : layout;
@@ -54,9 +55,10 @@ enum DeviceLayout {
                     + " is not known here: compile the kernels with the headers of 2.28.7 to 2.28.9, 2.29.2, 2.29.3, 2.29.7 or 2.30.3 and later 2.30");
         }
         // 2.28 writes its own layout only; from 2.29 on a release serves headers that are not newer than itself and know the requirements' version.
-        if (compiledWith > loaded || layout == V28 && loaded > V28.last) {
-            throw new MillraceException("kernels compiled with the headers of NCCL " + NcclLibrary.versionText(compiledWith)
-                    + " cannot run with the loaded NCCL " + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
+        // 2.30.3 changed the descriptors that kernels post for GIN's proxy, and serves those of its own and later headers only.
+        if (compiledWith > loaded || layout == V28 && loaded > V28.last || gin && compiledWith < V30.first && loaded >= V30.first) {
+            throw new MillraceException("kernels compiled with the headers of NCCL " + NcclLibrary.versionText(compiledWith) + " cannot "
+                    + (gin ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
         }
         return layout;
     }

@@ -35,7 +35,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
 
     static NcclDeviceCommunicator of(NcclCommunicator communicator, NcclDeviceRequirements requirements, int compiledWith) {
         communicator.library.require(NcclFunction.DEV_COMM_CREATE);
-        DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version());
+        DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version(), requirements.gin());
         // Like a window, it may be written after the call has returned.
         MemorySegment struct = Arena.global().allocate(layout.type());
         try (Arena arena = Arena.ofConfined()) {

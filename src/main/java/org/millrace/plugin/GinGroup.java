@@ -88,7 +88,7 @@ final class GinGroup implements AutoCloseable {
 
         @Override
         public void close() {
-            contexts.forEach(group.communicator::remove);
+            contexts.forEach(group::remove);
             allocated.forEach(group.hardware::free);
         }
     }
@@ -102,10 +102,21 @@ final class GinGroup implements AutoCloseable {
         @Override
         public void close() {
             queues.forEach(queue -> {
-                group.communicator.remove(queue.context());
+                group.remove(queue.context());
                 group.rma.remove(queue.context().number());
             });
         }
+    }
+
+    private void add(GinContext context) {
+        communicator.add(context);
+        GinTally.opened(context);
+    }
+
+    private void remove(GinContext context) {
+        communicator.remove(context);
+        GinTally.closed(context);
+        NcclLog.info("GIN: rank " + rank + ", context " + context.number() + ": " + context.served());
     }
 
     /** Makes contexts for operations that the host begins. */
@@ -117,7 +128,7 @@ final class GinGroup implements AutoCloseable {
             MemorySegment cis = hardware.share((long) ranks * Integer.BYTES).host();
             GinContext context = new GinContext(contexts++, queues, cis, hardware.share(Long.BYTES).host(), hardware.share(Long.BYTES).host(), ranks);
             RmaQueue queue = new RmaQueue(context, queues, GinIndices.of(cis, ranks), ranks);
-            communicator.add(context);
+            add(context);
             rma.put(context.number(), queue);
             made.add(queue);
         }
@@ -144,7 +155,7 @@ final class GinGroup implements AutoCloseable {
      */
     synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters, int queueSize) {
         int ranks = communicator.ranks();
-        long stride = format == GinDescriptorFormat.V30 ? GinGpuContext.BYTES_V2 : GinGpuContext.BYTES_V1;
+        long stride = format.contextBytes();
         List<GinContext> made = new ArrayList<>();
         List<Long> allocated = new ArrayList<>();
         long forKernels = hardware.allocate(count * stride);
@@ -156,7 +167,7 @@ final class GinGroup implements AutoCloseable {
             }
             hardware.store(forKernels, all);
         }
-        made.forEach(communicator::add);
+        made.forEach(this::add);
         MemorySegment handle = NativeMemory.at(Arena.global().allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT).address(), NetDeviceHandle.BYTES);
         NetDeviceHandle.of(handle).set(NetDeviceHandle.GIN_PROXY, 0, forKernels, count * stride, false);
         return new Served(this, made, handle, allocated);

@@ -32,7 +32,8 @@ final class GinPlugin {
     /** What a signal does to its place: adds 1, or adds what it brings (facts: {@code ncclNetSignalOp}). */
     private static final int SIGNAL_INC = 1;
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
-    /** The first backend of NCCL 2.30 with descriptors of 128 bytes: that of programs built with 2.30.5 or newer. */
+    /** What NCCL 2.30 calls the kernels that it makes contexts for, by the headers that they were built with. */
+    private static final int BACKEND_OF_2_30_3 = 1;
     private static final int BACKEND_OF_2_30_5 = 2;
 
     private final HandleTable handles = new HandleTable();
@@ -72,7 +73,7 @@ final class GinPlugin {
     int ginGetProperties(int version, int device, long properties) {
         String names = environment.apply("NCCL_SOCKET_IFNAME");
         InetAddress address = Interfaces.choose(names == null ? "" : names, null);
-        DeviceProperties.write(version == 14 ? 12 : version, NetDevice.of(address), device, false, properties);
+        DeviceProperties.write(version > 12 ? 12 : version, NetDevice.of(address), device, false, properties);
         ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()), NetDeviceHandle.GIN_GDAKI);
         return NcclResult.SUCCESS;
     }
@@ -110,16 +111,25 @@ final class GinPlugin {
         GinDescriptorFormat format = switch (version) {
             case 11 -> GinDescriptorFormat.V28;
             case 12 -> GinDescriptorFormat.V29;
-            default -> GinDescriptorFormat.V30;
+            default -> formatOf30(backend);
         };
-        if (format == GinDescriptorFormat.V30 && backend < BACKEND_OF_2_30_5) {
-            throw new SettingException("the program's kernels were built with NCCL older than 2.30.5, whose GIN descriptors are of another format; build it anew");
-        }
         int queueSize = queueDepth <= 0 ? QUEUE_SIZE : Integer.highestOneBit(Math.min(queueDepth, MOST_QUEUED) * 2 - 1);
         GinGroup.Served served = handles.get(group, GinGroup.class).createContexts(format, contexts, signals, counters, queueSize);
         NativeMemory.putLong(context, nativeContext(served.group(), served));
         NativeMemory.putLong(deviceHandle, served.deviceHandle().address());
         return NcclResult.SUCCESS;
+    }
+
+    private static GinDescriptorFormat formatOf30(int backend) {
+        return switch (backend) {
+            case BACKEND_OF_2_30_3 -> GinDescriptorFormat.V30_3;
+            case BACKEND_OF_2_30_5 -> GinDescriptorFormat.V30;
+            default -> throw new SettingException(backend < BACKEND_OF_2_30_3
+                    ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no later NCCL serves GIN by proxy: build the program"
+                            + " with the headers of the NCCL that it loads, or have it load the NCCL that it was built with"
+                    : "NCCL asks for GIN contexts of backend " + backend + ", and this Millrace knows " + BACKEND_OF_2_30_3 + " and " + BACKEND_OF_2_30_5
+                            + " (NCCL 2.30): use a newer Millrace, or build the program with the headers of NCCL 2.30");
+        };
     }
 
     /** What a context of NCCL's points to: {@code struct millraceGinContext}. */

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.Map;
 
 import org.millrace.MillraceException;
+import org.millrace.gin.GinServed;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
 public final class InProcessPlugin {
@@ -53,6 +54,15 @@ public final class InProcessPlugin {
         }
         active = true;
         return true;
+    }
+
+    /**
+     * What this JVM has served of GIN's contexts, those included that were destroyed.
+     *
+     * @return the sum
+     */
+    public static GinServed ginServed() {
+        return GinTally.total();
     }
 
     /** The file is only needed until it is loaded: NCCL finds a library that is loaded by its path. */

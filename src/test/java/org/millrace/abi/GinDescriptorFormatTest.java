@@ -102,6 +102,29 @@ class GinDescriptorFormatTest {
         assertFalse(format.isVersionKnown(words));
     }
 
+    /** As those of 2.30.5, but for their version; what they leave where strong signals are announced later means nothing. */
+    @Test
+    void wordsOf30_3() {
+        long[] words = new long[16];
+        java.util.Arrays.fill(words, 1);
+        words[0] = 1 | 1 << 1 | 64L << 7;
+        words[5] = 1 | 0x7F_FFFFL << 1 | 0xFF_FFFEL << 24 | 0x4444L << 48;
+        words[6] = 1 | 2 | 0x3333L << 8 | 0x1111_2222L << 24;
+        words[7] = 1 | (64L | 16) << 8;
+        GinDescriptorFormat format = GinDescriptorFormat.V30_3;
+        assertEquals(128, format.bytes());
+        assertEquals(48, format.contextBytes());
+        assertTrue(format.isVersionKnown(words));
+        assertFalse(GinDescriptorFormat.V30.isVersionKnown(words));
+        assertEquals(GinOp.GET | GinOp.SIGNAL_ADD, format.op(words));
+        assertEquals(64, format.size(words));
+        assertEquals(0x7F_FFFF, format.counter(words));
+        assertEquals(0xFF_FFFE, format.signal(words));
+        assertEquals(0x1111_2222_3333_4444L, format.signalValue(words));
+        assertFalse(format.strong(words));
+        assertFalse(format.resetsByOffset());
+    }
+
     @Test
     void aDescriptorIsTakenWholeOrNotAtAll() {
         try (Arena arena = Arena.ofConfined()) {

@@ -202,7 +202,7 @@ class EngineBufferModesTest {
     @ParameterizedTest
     @CsvSource({"shm, 0", "socket, 1", "shm, 1"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
-        CountDownLatch sending = new CountDownLatch(1);
+        CountDownLatch sending = new CountDownLatch(2); // who is behind would hear of the abort when it registers or sends
         Map<String, String> settings = settings(1, shares == 1);
         settings.put("MILLRACE_NET", network);
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings, communicator -> {

@@ -27,8 +27,10 @@ class KilledPeerTest {
     private final List<Process> children = new ArrayList<>();
 
     @AfterEach
-    void endChildren() {
-        children.forEach(Process::destroyForcibly);
+    void endChildren() throws InterruptedException {
+        for (Process child : children) { // others count this process's children
+            child.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
+        }
     }
 
     private BufferedReader start(int rank, int size, String setting) throws IOException {

@@ -2,19 +2,20 @@ package org.millrace.gin;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.random.RandomGenerator;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.MemoryFrames;
 
-/** A window as a GPU's is: the network reaches staging buffers only, and copies between them and the window end some time later, in any order. */
+/**
+ * A window as a GPU's is: the network reaches staging buffers only, and copies between them and the window end some time later, in any order; at once without
+ * a random.
+ */
 final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;
     private final MemoryRegion staging;
     private final int slotBytes;
-    private final Deque<Integer> free = new ArrayDeque<>();
+    private final StagingBuffers buffers;
     private final RandomGenerator random;
     private final Runnable[] pending;
     int refusals;
@@ -25,14 +26,11 @@ final class StagedMemory implements WindowMemory {
         this.slotBytes = (int) (staging.byteSize() / slots);
         this.random = random;
         this.pending = new Runnable[slots];
-        for (int slot = 0; slot < slots; slot++) {
-            free.add(slot);
-        }
+        this.buffers = new StagingBuffers(slots);
     }
 
-    private boolean open(Transfer transfer, long offset, long bytes) {
-        Integer slot = free.poll();
-        if (slot == null) {
+    private boolean open(int slot, Transfer transfer, long offset, long bytes) {
+        if (slot < 0) {
             refusals++;
             return false;
         }
@@ -43,7 +41,7 @@ final class StagedMemory implements WindowMemory {
 
     private boolean finished(Transfer transfer) {
         Runnable copy = pending[transfer.slot()];
-        if (copy != null && random.nextInt(4) == 0) {
+        if (copy != null && (random == null || random.nextInt(4) == 0)) {
             copy.run();
             pending[transfer.slot()] = null;
         }
@@ -57,7 +55,7 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public boolean openRead(Transfer transfer, long offset, long bytes) {
-        if (!open(transfer, offset, bytes)) {
+        if (!open(buffers.takeToSend(), transfer, offset, bytes)) {
             return false;
         }
         pending[transfer.slot()] = () -> MemorySegment.copy(memory, offset, staging.segment(), transfer.regionOffset(), bytes);
@@ -76,7 +74,7 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public boolean openWrite(Transfer transfer, long offset, long bytes) {
-        return open(transfer, offset, bytes);
+        return open(buffers.takeToReceive(), transfer, offset, bytes);
     }
 
     @Override
@@ -91,7 +89,7 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public boolean beginCopy(Transfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes) {
-        if (!open(transfer, offset, bytes)) {
+        if (!open(buffers.takeToReceive(), transfer, offset, bytes)) {
             return false;
         }
         pending[transfer.slot()] = () -> MemorySegment.copy(((StagedMemory) source).memory, sourceOffset, memory, offset, bytes);
@@ -100,7 +98,7 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public boolean beginAdd(Transfer transfer, long offset, long value) {
-        if (!open(transfer, offset, Long.BYTES)) {
+        if (!open(buffers.takeToAdd(), transfer, offset, Long.BYTES)) {
             return false;
         }
         pending[transfer.slot()] = () -> memory.set(ValueLayout.JAVA_LONG, offset, memory.get(ValueLayout.JAVA_LONG, offset) + value);
@@ -109,7 +107,7 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public boolean beginCopyOut(Transfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
-        if (!open(transfer, offset, bytes)) {
+        if (!open(buffers.takeToSend(), transfer, offset, bytes)) {
             return false;
         }
         pending[transfer.slot()] = () -> MemorySegment.copy(memory, offset, ring.memory(), ringOffset, bytes);
@@ -118,7 +116,7 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public boolean beginCopyIn(Transfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
-        if (!open(transfer, offset, bytes)) {
+        if (!open(buffers.takeToReceive(), transfer, offset, bytes)) {
             return false;
         }
         pending[transfer.slot()] = () -> MemorySegment.copy(ring.memory(), ringOffset, memory, offset, bytes);
@@ -127,7 +125,7 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public void release(Transfer transfer) {
-        free.add(transfer.slot());
+        buffers.give(transfer.slot());
     }
 
     @Override

@@ -37,7 +37,7 @@ class DeviceLayoutHeadersTest {
         List<Path> includes = Stream.of(System.getProperty("millrace.nccl.headers").split(File.pathSeparator)).map(Path::of).toList();
         Assumptions.assumeTrue(includes.stream().anyMatch(path -> Files.exists(path.resolve("nccl_device.h"))), "no nccl_device.h on millrace.nccl.headers");
         int version = Integer.parseInt(ask(directory, includes, List.of("NCCL_VERSION_CODE")).get("NCCL_VERSION_CODE"));
-        DeviceLayout layout = DeviceLayout.of(version, version);
+        DeviceLayout layout = DeviceLayout.of(version, version, true);
         TreeMap<String, Long> ours = new TreeMap<>();
         ours.put("sizeof(ncclDevComm)", layout.bytes);
         ours.put("alignof(ncclDevComm)", layout.type().byteAlignment());

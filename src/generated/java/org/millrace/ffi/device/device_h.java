@@ -734,6 +734,15 @@ public class device_h extends device_h$shared {
     public static int NCCL_GIN_PROXY_GFD_VERSION() {
         return NCCL_GIN_PROXY_GFD_VERSION;
     }
+    private static final int MILLRACE_GIN_GFD_VERSION_V23003 = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_GIN_GFD_VERSION_V23003 1
+     * }
+     */
+    public static int MILLRACE_GIN_GFD_VERSION_V23003() {
+        return MILLRACE_GIN_GFD_VERSION_V23003;
+    }
     private static final int NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH = (int)16L;
     /**
      * {@snippet lang=c :

@@ -10,10 +10,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.millrace.MillraceException;
 import org.millrace.cli.FailureText;
 import org.millrace.config.DurationType;
 import org.millrace.engine.GinRank;
+import org.millrace.gin.GinServed;
 
 /** Ranks as threads, from their meeting to their end. */
 final class GinRun implements AutoCloseable {
@@ -29,11 +31,15 @@ final class GinRun implements AutoCloseable {
     private final Map<String, String> settings;
     private final ConcurrentLinkedQueue<Failure> failures = new ConcurrentLinkedQueue<>();
     private final ConcurrentLinkedQueue<GinRank> joined = new ConcurrentLinkedQueue<>();
+    private final AtomicReferenceArray<GinServed> served;
+    /** Why nobody may go on; null while the run has time. */
+    private volatile MillraceException ended;
 
     GinRun(Path directory, GinPlan plan, Map<String, String> settings) {
         this.directory = directory;
         this.plan = plan;
         this.settings = settings;
+        this.served = new AtomicReferenceArray<>(plan.ranks());
     }
 
     /** Runs all ranks; false if one failed, which has been said then. */
@@ -44,9 +50,9 @@ final class GinRun implements AutoCloseable {
             threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).start(() -> rank(pattern, rank, out)));
         }
         if (!await(threads, deadline)) {
-            MillraceException late = new MillraceException("not finished after " + DurationType.text(deadline) + " (--deadline)");
-            failures.add(new Failure(-1, late));
-            joined.forEach(rank -> rank.communicator().fail(late));
+            ended = new MillraceException("not finished after " + DurationType.text(deadline) + " (--deadline)");
+            failures.add(new Failure(-1, ended));
+            joined.forEach(rank -> rank.communicator().fail(ended));
             await(threads, SETTLE);
         }
         for (Failure failure : failures) {
@@ -56,15 +62,23 @@ final class GinRun implements AutoCloseable {
             }
         }
         err.flush();
+        for (int rank = 0; failures.isEmpty() && rank < plan.ranks(); rank++) {
+            out.println("# rank " + rank + ": " + served.get(rank));
+        }
+        out.flush();
         return failures.isEmpty();
     }
 
     private void rank(GinPattern pattern, int number, PrintWriter out) {
         try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join("file:" + directory.resolve("rendezvous"), number, plan.ranks(), settings)) {
-            joined.add(rank);
+            joined.add(rank); // before the look at `ended`, which is set before the joined are looked at: one of the two sees the other (Dekker)
             try {
+                if (ended != null) {
+                    throw ended;
+                }
                 pattern.run(plan, rank, arena, out);
                 rank.barrier();
+                served.set(number, rank.communicator().served());
             } catch (Throwable thrown) {
                 rank.communicator().fail(thrown); // the other ranks are not to wait for this one
                 throw thrown;

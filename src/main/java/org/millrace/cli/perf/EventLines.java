@@ -20,6 +20,7 @@ final class EventLines {
             case RankEvent.Routed routed -> fields("routed", routed.index(), routed.route().algorithm(), routed.route().protocol(), routed.route().mode(),
                     String.join("\n", routed.route().transports()));
             case RankEvent.Checked checked -> fields("checked", checked.cell(), checked.wrong(), checked.ran(), checked.refusal(), checked.failure());
+            case RankEvent.Noted noted -> fields("noted", noted.text());
             case RankEvent.Finished finished -> "finished";
             case RankEvent.Failed failed -> fields("failed", failed.message(), failed.trace());
         };
@@ -37,6 +38,7 @@ final class EventLines {
             case "routed" -> new RankEvent.Routed(rank, Integer.parseInt(field[1]),
                     new Route(unescape(field[2]), unescape(field[3]), unescape(field[4]), unescape(field[5]).lines().toList(), List.of()));
             case "checked" -> new RankEvent.Checked(rank, Integer.parseInt(field[1]), Long.parseLong(field[2]), Integer.parseInt(field[3]), unescape(field[4]), unescape(field[5]));
+            case "noted" -> new RankEvent.Noted(rank, unescape(field[1]));
             case "finished" -> new RankEvent.Finished(rank);
             case "failed" -> new RankEvent.Failed(rank, unescape(field[1]), unescape(field[2]), false);
             default -> throw new IllegalArgumentException("rank " + rank + " wrote an event that does not exist: " + line);

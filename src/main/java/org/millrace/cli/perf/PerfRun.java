@@ -116,6 +116,7 @@ final class PerfRun {
                 results.takeComplete().forEach(display::row);
             }
             case RankEvent.Checked checked -> throw new IllegalStateException("rank " + checked.rank() + " is not part of a matrix");
+            case RankEvent.Noted noted -> throw new IllegalStateException("rank " + noted.rank() + " has no place for \"" + noted.text() + "\" in the table");
             case RankEvent.Finished finished -> ended++;
             case RankEvent.Failed failure -> {
                 ended++;

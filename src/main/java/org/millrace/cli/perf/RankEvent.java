@@ -58,6 +58,15 @@ public sealed interface RankEvent {
     }
 
     /**
+     * The rank has something to say to the user.
+     *
+     * @param rank which rank
+     * @param text a line
+     */
+    record Noted(int rank, String text) implements RankEvent {
+    }
+
+    /**
      * The rank has finished them all and left the communicator.
      *
      * @param rank which rank

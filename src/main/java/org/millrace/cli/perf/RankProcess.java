@@ -54,10 +54,10 @@ final class RankProcess {
 
     /**
      * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no proxy to measure. A host id of its own makes each
-     * rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything.
+     * rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others.
      */
     static Map<String, String> hostOfItsOwn(int rank) {
-        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank);
+        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1");
     }
 
     private void readOutput() {

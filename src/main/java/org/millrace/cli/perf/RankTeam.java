@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.IntFunction;
+import java.util.function.ObjIntConsumer;
 import org.millrace.cli.FailureText;
 import org.millrace.config.DurationType;
 
@@ -38,9 +39,10 @@ public final class RankTeam {
          * Runs the rank to its end.
          *
          * @param results takes what it measured
+         * @param notes   takes lines for the user
          * @throws Exception if it failed, which the parent and the user are told
          */
-        void run(Consumer<Measured> results) throws Exception;
+        void run(Consumer<Measured> results, Consumer<String> notes) throws Exception;
     }
 
     private RankTeam() {
@@ -54,9 +56,11 @@ public final class RankTeam {
      * @param deadline for everything together
      * @param err      what ranks write besides
      * @param results  takes what they measured, on this thread
+     * @param notes    takes lines for the user by rank, on this thread
      * @return why the run is not complete, the likeliest cause first; empty if it is complete
      */
-    public static List<String> run(int size, Function<String, IntFunction<List<String>>> command, Duration deadline, PrintWriter err, Consumer<Measured> results) {
+    public static List<String> run(int size, Function<String, IntFunction<List<String>>> command, Duration deadline, PrintWriter err, Consumer<Measured> results,
+            ObjIntConsumer<String> notes) {
         BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
         Deadline end = Deadline.after(deadline);
         try (RunScope scope = new RunScope()) {
@@ -76,6 +80,7 @@ public final class RankTeam {
                         ended++;
                         failed.add(failure);
                     }
+                    case RankEvent.Noted noted -> notes.accept(noted.text(), noted.rank());
                     case RankEvent.Finished _ -> ended++;
                     case RankEvent.Joined _, RankEvent.Routed _, RankEvent.Checked _ -> {
                     }
@@ -114,7 +119,8 @@ public final class RankTeam {
         RankMain.watchParent(() -> {
         });
         try {
-            work.run(measured -> parent.accept(new RankEvent.Measured(rank, measured.index(), new Sample(measured.nanos(), measured.wrong()), Sample.NONE)));
+            work.run(measured -> parent.accept(new RankEvent.Measured(rank, measured.index(), new Sample(measured.nanos(), measured.wrong()), Sample.NONE)),
+                    text -> parent.accept(new RankEvent.Noted(rank, text)));
             parent.accept(new RankEvent.Finished(rank));
         } catch (Throwable failure) { // whatever it is, the other ranks must hear of it
             StringWriter trace = new StringWriter();

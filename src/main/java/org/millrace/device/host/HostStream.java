@@ -152,9 +152,13 @@ public final class HostStream implements Stream {
         }
         try {
             await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
-        } finally {
-            device.unregister(this);
+        } catch (MillraceException notDone) {
+            // Their operands may be freed next, so they do not run; and whoever waits for one that the device had just forgotten would wait for ever.
+            fail(notDone);
+            closeWhenDone();
+            throw notDone;
         }
+        device.unregister(this);
     }
 
     @Override

@@ -44,6 +44,8 @@ public final class WorkLauncher implements AutoCloseable {
     private Stream lastStream;
     private int recorded;
     private boolean drained;
+    /** Why the communicator had been aborted by then; null if it had not. */
+    private Throwable reasonOfDrain;
     private boolean waiting;
     /** While a plan waits for room: when some was last given back, or when it began to wait. */
     private long lastMovedNanos;
@@ -100,7 +102,7 @@ public final class WorkLauncher implements AutoCloseable {
     public synchronized HostKernel launchIfRoom(KernelPlan plan, Stream stream) {
         device.check(stream);
         if (drained) {
-            throw new MillraceException(plan + ": the communicator is closed");
+            throw refusal(plan);
         }
         boolean givenBack = callbacks.poll() > 0;
         while (!launched.isEmpty() && launched.peek().done()) {
@@ -124,6 +126,17 @@ public final class WorkLauncher implements AutoCloseable {
             giveBackAfter(stream, recorded);
         }
         return kernel;
+    }
+
+    /** The flag may be gone by now: who waits for room between two looks hears what the drain found. */
+    private MillraceException refusal(KernelPlan plan) {
+        boolean waited = waiting;
+        waiting = false;
+        return waited && reasonOfDrain != null ? leftWaiting(plan, reasonOfDrain) : new MillraceException(plan + ": the communicator is closed");
+    }
+
+    private MillraceException leftWaiting(KernelPlan plan, Throwable reason) {
+        return new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(), reason);
     }
 
     private HostKernel kernel(KernelPlan plan, KernelArguments arguments) {
@@ -162,7 +175,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
         Throwable reason = reasonToLeave();
         if (reason != null) {
-            throw new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(), reason); // the room is that of kernels that left
+            throw leftWaiting(plan, reason); // the room is that of kernels that left
         }
         if (room) {
             return true;
@@ -183,6 +196,7 @@ public final class WorkLauncher implements AutoCloseable {
      */
     public void drain() {
         synchronized (this) {
+            reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
             drained = true;
         }
         awaitKernels();

@@ -107,11 +107,11 @@ final class Group {
 
     // What this rank does.
 
-    /** Poisons this rank. False if it was poisoned before. */
+    /** Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of its own. */
     boolean poison(String message) {
         lock.lock();
         try {
-            boolean first = ownFailure == null;
+            boolean first = ownFailure == null && !closed;
             if (first) {
                 ownFailure = message;
                 changed.signalAll();

@@ -17,7 +17,6 @@ public final class CudaMover implements AutoCloseable {
     private final CopyQueue in;
     private final CopyQueue direct;
     private final Staging staging;
-    private boolean adding;
 
     /**
      * A mover with nothing to move.
@@ -48,17 +47,6 @@ public final class CudaMover implements AutoCloseable {
 
     Staging staging() {
         return staging;
-    }
-
-    /** Adds to device memory read and write it in two steps: one at a time. */
-    boolean beginAdd() {
-        boolean mine = !adding;
-        adding = true;
-        return mine;
-    }
-
-    void endAdd() {
-        adding = false;
     }
 
     /** Waits until no copy is under way; from any thread. */

@@ -52,7 +52,7 @@ public final class CudaWindowMemory implements WindowMemory {
 
     @Override
     public boolean openRead(Transfer transfer, long offset, long length) {
-        int buffer = mover.out().hasRoom() ? mover.staging().take() : -1;
+        int buffer = mover.out().hasRoom() ? mover.staging().buffers().takeToSend() : -1;
         if (buffer < 0) {
             return false;
         }
@@ -74,7 +74,7 @@ public final class CudaWindowMemory implements WindowMemory {
 
     @Override
     public boolean openWrite(Transfer transfer, long offset, long length) {
-        int buffer = mover.staging().take();
+        int buffer = mover.staging().buffers().takeToReceive();
         if (buffer < 0) {
             return false;
         }
@@ -119,7 +119,6 @@ public final class CudaWindowMemory implements WindowMemory {
             return false;
         }
         addition = null;
-        mover.endAdd();
         return true;
     }
 
@@ -154,15 +153,14 @@ public final class CudaWindowMemory implements WindowMemory {
         return ((CudaWindowMemory) source).address + offset;
     }
 
-    /** Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it is adding to it. */
+    /**
+     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one at a time, is adding to it. The one buffer for
+     * adds is free when none is under way.
+     */
     @Override
     public boolean beginAdd(Transfer transfer, long offset, long value) {
-        int buffer = mover.staging().take();
+        int buffer = mover.staging().buffers().takeToAdd();
         if (buffer < 0) {
-            return false;
-        }
-        if (!mover.beginAdd()) {
-            mover.staging().give(buffer);
             return false;
         }
         place(transfer, buffer, offset, Long.BYTES);
@@ -198,7 +196,7 @@ public final class CudaWindowMemory implements WindowMemory {
     @Override
     public void release(Transfer transfer) {
         if (transfer.slot() >= 0) {
-            mover.staging().give(transfer.slot());
+            mover.staging().buffers().give(transfer.slot());
         }
     }
 

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.PinnedMemory;
+import org.millrace.gin.StagingBuffers;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
@@ -15,31 +16,22 @@ final class Staging implements AutoCloseable {
     private final long device;
     private final MemoryRegion region;
     private final long bufferBytes;
-    private final int[] free;
-    private int freeCount;
+    private final StagingBuffers buffers;
 
     @SuppressWarnings("restricted")
-    Staging(CudaDevice device, Network network, int buffers, long bufferBytes) {
-        PinnedMemory pinned = PinnedMemory.allocate(device, buffers * bufferBytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
+    Staging(CudaDevice device, Network network, int count, long bufferBytes) {
+        PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
         this.device = pinned.device().address();
         // Of the global scope, so that a copy checks no arena: it is closed after the agent has let go of everything.
         this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
         this.region = network.register(host);
         this.bufferBytes = bufferBytes;
-        this.free = new int[buffers];
-        for (int i = 0; i < buffers; i++) {
-            free[i] = i;
-        }
-        this.freeCount = buffers;
+        this.buffers = new StagingBuffers(count);
     }
 
-    /** A buffer, or -1 if all are taken. */
-    int take() {
-        return freeCount == 0 ? -1 : free[--freeCount];
-    }
-
-    void give(int buffer) {
-        free[freeCount++] = buffer;
+    /** Which of them are free. */
+    StagingBuffers buffers() {
+        return buffers;
     }
 
     MemoryRegion region() {

@@ -70,6 +70,24 @@ class HostStreamTest {
         assertEquals(java.util.stream.IntStream.range(0, 100).boxed().toList(), called);
     }
 
+    /** Whoever waits for the kernel, as its communicator does before it frees anything, would else wait for ever. */
+    @Test
+    void whatRunsWhenAnInterruptedThreadClosesIsSkipped() {
+        HostStream stream = device.newStream();
+        HostKernel running = kernel(new AtomicBoolean());
+        HostKernel behind = kernel(new AtomicBoolean(true));
+        device.launch(running, stream);
+        device.launch(behind, stream);
+        run();
+        Thread.currentThread().interrupt();
+        assertThrows(MillraceException.class, stream::close);
+        assertTrue(Thread.interrupted());
+        run();
+        assertTrue(running.done() && behind.done(), "a kernel is still on the device");
+        assertEquals(List.of("begin"), log);
+        assertFalse(device.isRegistered(stream));
+    }
+
     @Test
     void aStreamWaitsForTheMarkThatWasRecordedLastAtItsCall() {
         HostStream first = device.newStream();

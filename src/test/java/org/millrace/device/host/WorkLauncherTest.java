@@ -187,6 +187,27 @@ class WorkLauncherTest {
         assertEquals(1, order.get(), "kernels began after the abort");
     }
 
+    /** An abort drains the launcher: the caller may look again only after that. */
+    @Test
+    void whoWaitsForRoomIsToldOfTheAbortAlsoBehindTheDrain() {
+        DeviceCommunicator communicator = communicator(1024, 0);
+        WorkLauncher launcher = launcher(communicator);
+        PlanBuilder builder = new PlanBuilder("", SMALL, 512);
+        MemorySegment word = arena.allocate(8, 8);
+        HostStream stream = device.newStream();
+        KernelPlan waiting = plan(builder, communicator, HANG, word, 0, false, () -> { });
+        for (int i = 1; launcher.launchIfRoom(waiting, stream) != null; i++) {
+            waiting = plan(builder, communicator, HANG, word, i, false, () -> { });
+        }
+        failure.set(new MillraceException("the test aborted"));
+        communicator.abort();
+        launcher.drain();
+        KernelPlan behind = waiting;
+        String told = assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage();
+        assertTrue(told.contains("while it waited for room") && told.contains("the test aborted"), told);
+        assertTrue(assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage().contains("the communicator is closed"));
+    }
+
     @Test
     void aPersistentPlanIsReplayed() {
         DeviceCommunicator communicator = communicator(1024, 0);

@@ -87,6 +87,17 @@ class GroupTest {
         assertFalse(group.poison("own again"));
     }
 
+    /** A call that its own rank's close ends would else be told to the others, if its thread were faster than the goodbye. */
+    @Test
+    void whoHasLeftFailsNobody() throws Exception {
+        group.present(new Identity(2, 12, "c"));
+        Contribution own = group.contribute(Collective.BARRIER, new byte[0]);
+        group.close();
+        String message = partsFail(own);
+        assertTrue(message.endsWith("this rank has left the group"), message);
+        assertFalse(group.poison(message));
+    }
+
     @Test
     void aSequenceThatIsNotTheNextIsRefused() throws Exception {
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 1)), "one too far");

@@ -29,8 +29,10 @@ class ProcessTest {
     private final List<Process> children = new ArrayList<>();
 
     @AfterEach
-    void endChildren() {
-        children.forEach(Process::destroyForcibly);
+    void endChildren() throws InterruptedException {
+        for (Process child : children) { // others count this process's children
+            child.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
+        }
     }
 
     private Process start(int rank, String wait) throws IOException {

@@ -6,11 +6,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -53,19 +50,13 @@ class RailHandshakeTest {
     @Test
     void eachRailHasItsStreamsAndAllOfThemSixteenAtMost() throws IOException {
         for (int[] each : new int[][] {{2, 3, 6}, {3, 8, 15}}) {
-            long before = descriptors();
+            OpenSockets before = OpenSockets.now();
             try (SocketNetwork network = network(each[0], each[1]); Listener listener = network.listen()) {
                 Connected ends = Connected.make(network, listener, Connected.newKey());
-                assertEquals(before + each[0] + 2 * each[2], descriptors());
+                assertEquals(each[0] + 2 * each[2], before.opened());
                 assertEquals(each[0], rails(ends));
             }
-            assertEquals(before, descriptors());
-        }
-    }
-
-    private static long descriptors() throws IOException {
-        try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
-            return open.count();
+            assertEquals(0, before.opened());
         }
     }
 

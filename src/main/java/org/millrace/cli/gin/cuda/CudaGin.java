@@ -58,7 +58,8 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             }
             Path compiled = image.toAbsolutePath();
             GinTable table = new GinTable(plan, out);
-            List<String> failures = RankTeam.run(plan.ranks(), rendezvous -> command.apply(rendezvous, compiled), plan.deadline(), err, table::add);
+            List<String> failures = RankTeam.run(plan.ranks(), rendezvous -> command.apply(rendezvous, compiled), plan.deadline(), err, table::add,
+                    table::note);
             failures.forEach(failure -> err.println("millrace: " + failure));
             err.flush();
             return failures.isEmpty() && table.isRight();
@@ -78,7 +79,7 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
      * @param image      the compiled kernels
      */
     public void work(int rank, String rendezvous, Path image) {
-        RankTeam.work(rank, results -> new CudaGinRank(plan, rank, results).run(rendezvous, settings, image));
+        RankTeam.work(rank, (results, notes) -> new CudaGinRank(plan, rank, results, notes).run(rendezvous, settings, image));
     }
 
     private static void delete(Path directory) {

@@ -15,6 +15,7 @@ import org.millrace.cuda.Waiting;
 import org.millrace.gpu.GpuGinRank;
 import org.millrace.nccl.NcclDeviceCommunicator;
 import org.millrace.nccl.NcclDeviceRequirements;
+import org.millrace.plugin.ThreadNames;
 
 /** Carries out a plan as one rank on its GPU. */
 final class CudaGinRank {
@@ -33,14 +34,16 @@ final class CudaGinRank {
     private final CudaGinPlan plan;
     private final int rank;
     private final Consumer<RankTeam.Measured> results;
+    private final Consumer<String> notes;
     private final boolean all;
     private long rounds;
     private long meetings;
 
-    CudaGinRank(CudaGinPlan plan, int rank, Consumer<RankTeam.Measured> results) {
+    CudaGinRank(CudaGinPlan plan, int rank, Consumer<RankTeam.Measured> results, Consumer<String> notes) {
         this.plan = plan;
         this.rank = rank;
         this.results = results;
+        this.notes = notes;
         all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
     }
 
@@ -66,6 +69,8 @@ final class CudaGinRank {
         NcclDeviceCommunicator device = member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes)).run();
+        notes.accept(GinNotes.of(member.served(), System.getenv("NCCL_SET_THREAD_NAME"), ThreadNames.count(GinNotes.NCCL_THREAD),
+                ThreadNames.count(GinNotes.OUR_THREAD)));
         kernels.close();
         stream.close();
     }

@@ -42,7 +42,7 @@ final class GinWriter {
             return null;
         }
         if (format == GinDescriptorFormat.V28) {
-            throw new GinException("NCCL 2.28 has no signals in windows: require format V29 or V30");
+            throw new GinException("NCCL 2.28 has no signals in windows: require format V29 or later");
         }
         format.begin(signalWords, action.op(), 0);
         format.source(signalWords, action.window().handle(), action.offset());
@@ -63,7 +63,7 @@ final class GinWriter {
     /** Fills in {@link #words}. */
     void get(Window source, long sourceOffset, Window target, long targetOffset, long bytes) {
         if (!format.hasGets()) {
-            throw new GinException("NCCL 2.28 and 2.29 have no get: require format V30");
+            throw new GinException("NCCL 2.28 and 2.29 have no get: require format V30_3 or V30");
         }
         format.begin(words, GinOp.GET, bytes);
         format.source(words, source.handle(), sourceOffset);

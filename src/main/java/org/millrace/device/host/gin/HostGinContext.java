@@ -50,7 +50,7 @@ final class HostGinContext {
             lastIssuedGet.release(peer, requirements.firstIndex());
             lastVisibleGet.release(peer, requirements.firstIndex());
         }
-        gpuContext = shared(arena, requirements.format().hasGets() ? GinGpuContext.BYTES_V2 : GinGpuContext.BYTES_V1);
+        gpuContext = shared(arena, requirements.format().contextBytes());
         GinGpuContext struct = GinGpuContext.of(gpuContext);
         struct.set(ranks, size, queueBytes.address(), pisBytes.address(), cisBytes.address(), counterBytes.address(), signalBytes.address());
         if (struct.hasSignalOffsets()) {
@@ -72,6 +72,6 @@ final class HostGinContext {
 
     /** Whether a signal is reset by remembering what it was; an agent that only adds never meets a store then. */
     boolean resetsByOffset() {
-        return queues.format().hasGets();
+        return queues.format().resetsByOffset();
     }
 }
