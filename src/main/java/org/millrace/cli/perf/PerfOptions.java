@@ -43,7 +43,7 @@ final class PerfOptions {
             description = "Operations that are timed (default: 1000, fewer for large sizes).")
     private Integer iterations;
 
-    @Option(names = {"-w", "--warmup_iters"}, paramLabel = "N", description = "Operations before those (default: a fifth of them, more for the first line).")
+    @Option(names = {"-w", "--warmup_iters"}, paramLabel = "N", description = "Operations before those (default: what the JIT compiler needs; a fifth of -n).")
     private Integer warmup;
 
     @Option(names = {"-t", "-d", "--type", "--datatype"}, paramLabel = "TYPE", defaultValue = "float", converter = Selection.TypesConverter.class,

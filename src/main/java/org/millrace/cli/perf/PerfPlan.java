@@ -39,14 +39,18 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
 
     /**
      * How often an operation is repeated where the user does not say: 1000 times, and so much less often for large operands that no line moves more than this many
-     * bytes for each rank, but 4 times at least. At 0.5 GB/s the 24 lines from 8 B to 64 MiB take about 10 s.
+     * bytes for each rank, but 4 times at least.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
     private static final int MOST_ITERATIONS = 1000;
     private static final int FEWEST_ITERATIONS = 4;
-    private static final int WARMUP_SHARE = 5;
     /** The JIT compiler is at work during the first line: without these, small operations would be measured in its interpreter. */
     private static final int WARMUP_OF_THE_FIRST = 10_000;
+    /** Operations of these sizes run loops that smaller ones never enter: the compiler is at work again. Larger ones run no others. */
+    private static final int WARMUP_OF_LOOPS = 2000;
+    private static final long FIRST_OF_LOOPS = 64 << 10;
+    private static final long LAST_OF_LOOPS = 1 << 20;
+    private static final int WARMUP_SHARE = 5;
 
     /**
      * How often an operation of a size is timed.
@@ -58,9 +62,17 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
         return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
     }
 
+    /** How often an operation runs before it is timed, where the user says neither this nor how often it is timed; of the first type and reduction. */
+    private static int warmup(boolean first, int timed, long bytes) {
+        if (first && timed == MOST_ITERATIONS) {
+            return WARMUP_OF_THE_FIRST;
+        }
+        return bytes >= FIRST_OF_LOOPS && bytes <= LAST_OF_LOOPS ? WARMUP_OF_LOOPS : Math.max(1, timed / WARMUP_SHARE);
+    }
+
     /**
-     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type, or of the parts of an operand, are rounded down; a size that appears twice
-     * after that is measured once.
+     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type, or of the parts of an operand, are rounded
+     * down; a size that appears twice after that is measured once.
      *
      * @param parts  into how many equal parts the larger operand is divided
      * @param warmup operations before those that are timed; negative to choose
@@ -72,8 +84,8 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
             for (Reduction reduction : reductions) {
                 for (long count : counts) {
                     int timed = iterations(iterations, count * type.bytes());
-                    int usual = cases.isEmpty() && timed == MOST_ITERATIONS ? WARMUP_OF_THE_FIRST : Math.max(1, timed / WARMUP_SHARE);
-                    int before = warmup >= 0 ? warmup : usual;
+                    boolean usual = iterations > 0 || cases.size() >= counts.size();
+                    int before = warmup >= 0 ? warmup : usual ? Math.max(1, timed / WARMUP_SHARE) : warmup(cases.isEmpty(), timed, count * type.bytes());
                     cases.add(new PerfCase(cases.size(), type, reduction, count, before, timed));
                 }
             }
