@@ -3,6 +3,7 @@
 #define MILLRACE_NCCL_PLUGIN_H
 
 #include "nccl/gin_v12.h"
+#include "nccl/gin_v13.h"
 #include "nccl/gin_v14.h"
 #include "nccl/net_v12.h"
 #include "nccl/rma_v14.h"

@@ -56,9 +56,10 @@ enum DeviceLayout {
         }
         // 2.28 writes its own layout only; from 2.29 on a release serves headers that are not newer than itself and know the requirements' version.
         // 2.30.3 changed the descriptors that kernels post for GIN's proxy, and serves those of its own and later headers only.
-        if (compiledWith > loaded || layout == V28 && loaded > V28.last || gin && compiledWith < V30.first && loaded >= V30.first) {
+        boolean run = compiledWith <= loaded && (layout != V28 || loaded <= V28.last);
+        if (!run || gin && compiledWith < V30.first && loaded >= V30.first) {
             throw new MillraceException("kernels compiled with the headers of NCCL " + NcclLibrary.versionText(compiledWith) + " cannot "
-                    + (gin ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
+                    + (run ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
         }
         return layout;
     }
