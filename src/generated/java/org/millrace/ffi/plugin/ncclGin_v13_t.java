@@ -34,7 +34,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     ncclResult_t (*iflush)(void *, int, void *, uint32_t, void **);
  *     ncclResult_t (*test)(void *, void *, int *);
  *     ncclResult_t (*ginProgress)(void *);
- *     ncclResult_t (*queryLastError)(void *, bool *);
+ *     ncclResult_t (*queryLastError)(void *, _Bool *);
  *     ncclResult_t (*finalize)(void *);
  * }
  * }
@@ -1985,7 +1985,7 @@ public class ncclGin_v13_t {
 
     /**
      * {@snippet lang=c :
-     * ncclResult_t (*queryLastError)(void *, bool *)
+     * ncclResult_t (*queryLastError)(void *, _Bool *)
      * }
      */
     public final static class queryLastError {
@@ -2045,7 +2045,7 @@ public class ncclGin_v13_t {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * ncclResult_t (*queryLastError)(void *, bool *)
+     * ncclResult_t (*queryLastError)(void *, _Bool *)
      * }
      */
     public static final AddressLayout queryLastError$layout() {
@@ -2057,7 +2057,7 @@ public class ncclGin_v13_t {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * ncclResult_t (*queryLastError)(void *, bool *)
+     * ncclResult_t (*queryLastError)(void *, _Bool *)
      * }
      */
     public static final long queryLastError$offset() {
@@ -2067,7 +2067,7 @@ public class ncclGin_v13_t {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * ncclResult_t (*queryLastError)(void *, bool *)
+     * ncclResult_t (*queryLastError)(void *, _Bool *)
      * }
      */
     public static MemorySegment queryLastError(MemorySegment struct) {
@@ -2077,7 +2077,7 @@ public class ncclGin_v13_t {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * ncclResult_t (*queryLastError)(void *, bool *)
+     * ncclResult_t (*queryLastError)(void *, _Bool *)
      * }
      */
     public static void queryLastError(MemorySegment struct, MemorySegment fieldValue) {
