@@ -58,7 +58,8 @@ enum DeviceLayout {
         // 2.30.3 changed the descriptors that kernels post for GIN's proxy, and serves those of its own and later headers only.
         if (compiledWith > loaded || layout == V28 && loaded > V28.last || gin && compiledWith < V30.first && loaded >= V30.first) {
             throw new MillraceException("kernels compiled with the headers of NCCL " + NcclLibrary.versionText(compiledWith) + " cannot "
-                    + (gin ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
+                    + (gin ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded)
+                    + ": compile them with the headers of that release");
         }
         return layout;
     }
