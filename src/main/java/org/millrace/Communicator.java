@@ -110,7 +110,8 @@ public interface Communicator extends AutoCloseable {
      * Reduces all ranks' elements and leaves the result with one of them.
      *
      * @param send    {@code count} elements of this rank
-     * @param receive {@code count} elements at the root, the same segment as {@code send} for an operation in place; not looked at elsewhere, and may be null there
+     * @param receive {@code count} elements at the root, the same segment as {@code send} for an operation in place; not looked at
+     *                elsewhere, and may be null there
      * @param count   number of elements; zero is allowed
      * @param type    what the elements are
      * @param op      how they are combined
@@ -171,8 +172,8 @@ public interface Communicator extends AutoCloseable {
     }
 
     /**
-     * Sends elements to one rank, which {@linkplain #receive receives} as many. What depends on each other, such as two ranks that exchange elements, belongs into one
-     * {@link #group}.
+     * Sends elements to one rank, which {@linkplain #receive receives} as many. What depends on each other, such as two ranks that exchange elements,
+     * belongs into one {@link #group}.
      *
      * @param buffer {@code count} elements
      * @param count  number of elements; zero is allowed
@@ -202,8 +203,8 @@ public interface Communicator extends AutoCloseable {
     }
 
     /**
-     * Enqueues several operations as one: sends and receives among them go on at the same time. Operations of other communicators among them belong to it too, as they do
-     * in a {@link Millrace#group}.
+     * Enqueues several operations as one: sends and receives among them go on at the same time. Operations of other communicators among them belong to it too,
+     * as they do in a {@link Millrace#group}.
      *
      * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is issued all the same.
      * @throws MillraceException if the communicator has failed or is closed, or its device has no groups
@@ -213,8 +214,8 @@ public interface Communicator extends AutoCloseable {
     }
 
     /**
-     * Lets operations use memory in place. Those whose operands lie in it, and whose device and way to the peer can, then send from there and receive there, without a
-     * copy through slots; all others run as ever. It is this rank's own matter: the others may register other memory, or none.
+     * Lets operations use memory in place. Those whose operands lie in it, and whose device and way to the peer can, then send from there and receive there,
+     * without a copy through slots; all others run as ever. It is this rank's own matter: the others may register other memory, or none.
      *
      * @param memory native memory that every thread may use; it outlives the registration
      * @return to be closed before the memory is freed
@@ -240,8 +241,8 @@ public interface Communicator extends AutoCloseable {
     }
 
     /**
-     * Makes new communicators of this one's ranks, which goes on to be usable. All ranks call it; it returns when the new group has come together. The new communicator
-     * has this one's device, and its streams can be used with both; either may be closed first.
+     * Makes new communicators of this one's ranks, which goes on to be usable. All ranks call it; it returns when the new group has come together. The new
+     * communicator has this one's device, and its streams can be used with both; either may be closed first.
      *
      * @param color ranks that give the same one come together; less than 0 for a rank that wants no new communicator
      * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same

@@ -58,12 +58,14 @@ public final class Millrace {
     }
 
     /**
-     * Enqueues operations of one or more communicators as one. They are launched when the outermost group of the thread ends, all of them before any is waited for, so that
-     * their order in the group does not matter between communicators: a send on one and a receive on another go on at the same time, on one stream too. Without a group a
-     * rank that enqueues them in another order than its peers on one stream would wait for itself. One thread can so enqueue for several ranks.
+     * Enqueues operations of one or more communicators as one. They are launched when the outermost group of the thread ends, all of them before any is
+     * waited for, so that their order in the group does not matter between communicators: a send on one and a receive on another go on at the same time, on
+     * one stream too. Without a group a rank that enqueues them in another order than its peers on one stream would wait for itself. One thread can so
+     * enqueue for several ranks.
      *
-     * <p>On one communicator the order counts as ever: all ranks enqueue its operations in the same order. A stream goes on when all of the group's operations that name it are
-     * complete. libnccl launches each communicator's operations on the stream that they name: give each communicator its own stream there, if its operations wait for another's.
+     * <p>On one communicator the order counts as ever: all ranks enqueue its operations in the same order. A stream goes on when all of the group's operations
+     * that name it are complete. libnccl launches each communicator's operations on the stream that they name: give each communicator its own stream there, if
+     * its operations wait for another's.
      *
      * <p>What is enqueued by other threads does not belong to the group. A {@link Plan} is neither made nor launched in one.
      *
@@ -97,7 +99,8 @@ public final class Millrace {
                 .filter(candidate -> candidate.device().equals(wanted))
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException(
-                        DEVICE_VARIABLE + "=" + wanted + ": there is no such device; allowed: auto, or one of those found. " + describe(found, broken, settings)));
+                        DEVICE_VARIABLE + "=" + wanted + ": there is no such device; allowed: auto, or one of those found. "
+                                + describe(found, broken, settings)));
         Optional<String> reason = provider.whyUnusable(settings);
         if (reason.isPresent()) {
             throw new MillraceException("device " + wanted + " is not usable: " + reason.get() + "; " + describe(found, broken, settings));
@@ -131,7 +134,8 @@ public final class Millrace {
     private static String describe(List<CommunicatorProvider> found, List<String> broken, Map<String, String> settings) {
         List<String> lines = new ArrayList<>();
         for (CommunicatorProvider provider : found) {
-            lines.add(provider.device() + " (" + provider.getClass().getName() + provider.whyUnusable(settings).map(reason -> ", not usable: " + reason).orElse("") + ")");
+            lines.add(provider.device() + " (" + provider.getClass().getName()
+                    + provider.whyUnusable(settings).map(reason -> ", not usable: " + reason).orElse("") + ")");
         }
         lines.addAll(broken);
         return lines.isEmpty()
@@ -139,7 +143,10 @@ public final class Millrace {
                 : "providers found: " + String.join(", ", lines);
     }
 
-    /** Read here and not through the configuration, which lives on a higher floor: the provider reads all settings, this one included, and refuses what is wrong. */
+    /**
+     * Read here and not through the configuration, which lives on a higher floor: the provider reads all settings, this one included,
+     * and refuses what is wrong.
+     */
     private static String device(Map<String, String> settings) {
         for (String text : new String[] {settings.get(DEVICE_VARIABLE), System.getProperty(DEVICE_PROPERTY), System.getenv(DEVICE_VARIABLE)}) {
             if (text != null && !text.isBlank()) {

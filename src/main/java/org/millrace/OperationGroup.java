@@ -9,8 +9,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
- * The group that a thread has open ({@link Millrace#group}), as the communicators in it see it: for those who implement {@link Communicator}, not for programs. One that
- * joins keeps what is enqueued on it until the group ends.
+ * The group that a thread has open ({@link Millrace#group}), as the communicators in it see it: for those who implement {@link Communicator}, not for programs.
+ * One that joins keeps what is enqueued on it until the group ends.
  */
 public final class OperationGroup {
 

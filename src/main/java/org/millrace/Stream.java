@@ -32,8 +32,8 @@ public interface Stream extends AutoCloseable {
     void record(Event event);
 
     /**
-     * Lets what is enqueued from now on wait until an event is reached: the mark that was recorded last at the time of this call. An event that was never recorded is
-     * not waited for. If an operation before the mark fails, so does this stream.
+     * Lets what is enqueued from now on wait until an event is reached: the mark that was recorded last at the time of this call. An event that was never
+     * recorded is not waited for. If an operation before the mark fails, so does this stream.
      *
      * @param event recorded on this or another stream
      * @throws IllegalArgumentException if the event is of another kind of device
@@ -41,8 +41,8 @@ public interface Stream extends AutoCloseable {
     void waitFor(Event event);
 
     /**
-     * Calls a function when all before it is complete; what is enqueued after it waits until it returns. The functions of a stream are called in order. If it throws,
-     * that is logged, and the stream goes on. It is not called if an operation before it failed.
+     * Calls a function when all before it is complete; what is enqueued after it waits until it returns. The functions of a stream are called in order. If it
+     * throws, that is logged, and the stream goes on. It is not called if an operation before it failed.
      *
      * @param function must not wait for the device, nor use the GPU
      */

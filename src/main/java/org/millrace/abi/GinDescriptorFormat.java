@@ -27,17 +27,20 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
 public enum GinDescriptorFormat {
     /** NCCL 2.28. */
     V28((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION, device_h.MILLRACE_GIN_V28_COUNTER_SHIFT(),
-            device_h.MILLRACE_GIN_V28_COUNTER_BITS(), device_h.MILLRACE_GIN_V28_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_V28_SIGNAL_BITS(), device_h.MILLRACE_GIN_V28_VALUE_LOW_SHIFT()),
+            device_h.MILLRACE_GIN_V28_COUNTER_BITS(), device_h.MILLRACE_GIN_V28_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_V28_SIGNAL_BITS(),
+            device_h.MILLRACE_GIN_V28_VALUE_LOW_SHIFT()),
     /** NCCL 2.29. */
     V29((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION, device_h.MILLRACE_GIN_COUNTER_SHIFT(),
-            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
+            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
+            device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
     /** NCCL 2.30.3 and 2.30.4. */
     V30_3((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.MILLRACE_GIN_GFD_VERSION_V23003(), device_h.MILLRACE_GIN_COUNTER_SHIFT(),
             device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
     /** NCCL 2.30.5 and later 2.30. */
     V30((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.NCCL_GIN_PROXY_GFD_VERSION(), device_h.MILLRACE_GIN_COUNTER_SHIFT(),
-            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(), device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
+            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
+            device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
 
     /** Words of the longest descriptor. */
     public static final int MAX_WORDS = (int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES);

@@ -41,7 +41,8 @@ public final class JavaCommand {
     }
 
     private static boolean isInheritable(String option) {
-        return !option.startsWith("-agentlib:") && !option.startsWith("-Xrunjdwp") && !option.startsWith("-Xdebug") && !option.startsWith("--enable-native-access");
+        return !option.startsWith("-agentlib:") && !option.startsWith("-Xrunjdwp") && !option.startsWith("-Xdebug")
+                && !option.startsWith("--enable-native-access");
     }
 
     /** Whether this process was started by {@code java -jar}: the launcher then makes the jar the whole class path, and begins its command with it. */

@@ -3,8 +3,8 @@ package org.millrace.cli;
 import org.millrace.config.LogLevel;
 
 /**
- * Gives Log4j our configuration, unless the user has named one. It is not called {@code log4j2.xml} or the like, so that a program that uses Millrace as a library
- * never finds it by accident.
+ * Gives Log4j our configuration, unless the user has named one. It is not called {@code log4j2.xml} or the like, so that a program that uses Millrace as a
+ * library never finds it by accident.
  */
 final class Logging {
 

@@ -99,8 +99,8 @@ public final class Settings {
 
     /** From which size on collectives over networks leave data where the user has it. */
     public static final Setting<Long> PTR_THRESHOLD = new Setting<>("MILLRACE_PTR_THRESHOLD", new SizeType(0, 1L << 40, 1), 16L << 10,
-            "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive into memory that was not registered, over networks that"
-                    + " can: fewer copies; 1024G for never");
+            "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive into memory"
+                    + " that was not registered, over networks that can: fewer copies; 1024G for never");
 
     /** Whether the channels of a ring share connections of the network. */
     public static final Setting<Boolean> GROUPED_CONNECTIONS = new Setting<>("MILLRACE_GROUPED_CONNECTIONS", ValueTypes.booleans(), false,

@@ -58,7 +58,8 @@ final class AggregatorSetup {
         }
     }
 
-    AggregatorSetup(ControlPlane control, EngineOptions options, Network network, Listener here, byte[][] addresses, CommunicatorFailure failure, EngineResources resources) {
+    AggregatorSetup(ControlPlane control, EngineOptions options, Network network, Listener here, byte[][] addresses,
+            CommunicatorFailure failure, EngineResources resources) {
         this.control = control;
         this.options = options;
         this.network = network;
@@ -111,8 +112,8 @@ final class AggregatorSetup {
                 throw new MillraceException("rank " + control.rank() + " gives up connecting with the aggregator: " + remote.message());
             }
             if (deadline - System.nanoTime() < 0) {
-                throw new MillraceException("rank " + control.rank() + ": " + missing + " of " + making.size() + " connections with the aggregator were not made within "
-                        + options.connectDeadline().toMillis() + " ms (MILLRACE_CONNECT_DEADLINE)");
+                throw new MillraceException("rank " + control.rank() + ": " + missing + " of " + making.size() + " connections with the aggregator"
+                        + " were not made within " + options.connectDeadline().toMillis() + " ms (MILLRACE_CONNECT_DEADLINE)");
             }
             LockSupport.parkNanos(POLL_NANOS);
         }
@@ -133,6 +134,7 @@ final class AggregatorSetup {
                 (type, op, from, fromOffset, into, intoOffset, count) ->
                         ElementKernels.of(type, op, ranks).reduce(from, fromOffset, into, intoOffset, into, intoOffset, count, false),
                 this::failed));
-        resources.add(AgentRunner.start(aggregator, new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
+        resources.add(AgentRunner.start(aggregator,
+                new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
     }
 }

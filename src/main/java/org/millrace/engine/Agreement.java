@@ -25,10 +25,12 @@ record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes)
     /** Collective: tells the others what this rank has and hears what they have. */
     static Agreement reach(ControlPlane control, Configuration configuration) {
         byte[] host = Machine.host().getBytes(StandardCharsets.UTF_8);
-        String algorithms = AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration, true).text() + "; sends and receives: " + TransferOptions.of(configuration).text();
+        String algorithms = AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration, true).text()
+                + "; sends and receives: " + TransferOptions.of(configuration).text();
         byte[] algorithmBytes = algorithms.getBytes(StandardCharsets.UTF_8);
         ByteBuffer mine = ByteBuffer.allocate(3 * Integer.BYTES + 2 * Long.BYTES + host.length + algorithmBytes.length);
-        mine.putInt(EngineOptions.proposedChannels(configuration)).putLong(configuration.get(Settings.BUFFER_SIZE)).putLong(configuration.get(Settings.FIRST_STEP));
+        mine.putInt(EngineOptions.proposedChannels(configuration))
+                .putLong(configuration.get(Settings.BUFFER_SIZE)).putLong(configuration.get(Settings.FIRST_STEP));
         mine.putInt(host.length).put(host).putInt(algorithmBytes.length).put(algorithmBytes);
         byte[][] all = control.allGather(mine.array());
         int here = 0;
@@ -52,7 +54,8 @@ record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes)
 
     private static void requireSame(String setting, Object mine, Object theirs, int rank, int other) {
         if (!mine.equals(theirs)) {
-            throw new MillraceException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank " + other + ": it must be the same on all ranks");
+            throw new MillraceException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank " + other
+                    + ": it must be the same on all ranks");
         }
     }
 

@@ -9,8 +9,8 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Which algorithm an all-reduce runs; the other operations have one only. {@code NCCL_ALGO} is read as NCCL reads it: names with commas between, after {@code ^} those
- * that are not wanted; sections with semicolons between, each for the function that it begins with, or for all.
+ * Which algorithm an all-reduce runs; the other operations have one only. {@code NCCL_ALGO} is read as NCCL reads it: names with commas between, after
+ * {@code ^} those that are not wanted; sections with semicolons between, each for the function that it begins with, or for all.
  *
  * @param allowed what may be used
  */
@@ -27,8 +27,8 @@ record AlgorithmChoice(Set<Kind> allowed) {
     /** Fewer ranks are as near each other in a ring. */
     private static final int SMALLEST_TREE = 3;
     /**
-     * A ring's way grows with the ranks, and so does the size up to which a tree is faster. Where ranks share cores that is a few KiB: 3 and 4 ranks on two busy cores
-     * took as long either way at 4 to 16 KiB, and half as long around a ring from 64 KiB on.
+     * A ring's way grows with the ranks, and so does the size up to which a tree is faster. Where ranks share cores that is a few KiB: 3 and 4 ranks on two
+     * busy cores took as long either way at 4 to 16 KiB, and half as long around a ring from 64 KiB on.
      */
     private static final long LARGEST_TREE_BYTES_PER_HOP = 2 * 1024;
 
@@ -44,7 +44,8 @@ record AlgorithmChoice(Set<Kind> allowed) {
     /** Trees run an operation's channels apart, so that they cannot share connections of a network. */
     private AlgorithmChoice ringsAlone() {
         if (!allowed.contains(Kind.RING)) {
-            throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and " + Settings.ALGORITHMS.name() + " does not allow them for " + FUNCTION);
+            throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and " + Settings.ALGORITHMS.name()
+                    + " does not allow them for " + FUNCTION);
         }
         return new AlgorithmChoice(EnumSet.of(Kind.RING));
     }
@@ -87,8 +88,8 @@ record AlgorithmChoice(Set<Kind> allowed) {
 
     private static ConfigurationException refused(String text, String why) {
         return new ConfigurationException(Settings.ALGORITHMS.name() + "=" + text + ": " + why
-                + "; the emulated device has ring and tree for allreduce and ring for all others. Allowed: names with commas between, perhaps after ^ (all but these), perhaps "
-                + "after a function and a colon, several such with semicolons between");
+                + "; the emulated device has ring and tree for allreduce and ring for all others. Allowed: names with commas between,"
+                + " perhaps after ^ (all but these), perhaps after a function and a colon, several such with semicolons between");
     }
 
     /** Whether a pair of trees is better than a ring. All ranks say the same. */

@@ -60,7 +60,8 @@ final class Arguments {
 
     void rank(Operation operation, String role, int number) {
         if (number < 0 || number >= ranks) {
-            throw new IllegalArgumentException("rank " + rank + ", " + operation.label() + ": there is no " + role + " " + number + "; ranks are 0 to " + (ranks - 1));
+            throw new IllegalArgumentException("rank " + rank + ", " + operation.label()
+                    + ": there is no " + role + " " + number + "; ranks are 0 to " + (ranks - 1));
         }
     }
 }

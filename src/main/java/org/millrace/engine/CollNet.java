@@ -55,7 +55,8 @@ final class CollNet implements AutoCloseable {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
         long maxBytes = configuration.get(Settings.COLLNET_MAX_BYTES);
         byte[] address = here.address();
-        byte[][] all = control.allGather(ByteBuffer.allocate(1 + Long.BYTES + address.length).put((byte) (wanted ? 1 : 0)).putLong(maxBytes).put(address).array());
+        byte[][] all = control.allGather(
+                ByteBuffer.allocate(1 + Long.BYTES + address.length).put((byte) (wanted ? 1 : 0)).putLong(maxBytes).put(address).array());
         byte[][] addresses = new byte[all.length][];
         for (int rank = 0; rank < all.length; rank++) {
             ByteBuffer theirs = ByteBuffer.wrap(all[rank]);
@@ -67,8 +68,8 @@ final class CollNet implements AutoCloseable {
             }
             long theirMax = theirs.getLong();
             if (wanted && theirMax != maxBytes) {
-                throw new MillraceException(Settings.COLLNET_MAX_BYTES.name() + " is " + maxBytes + " on rank " + control.rank() + " and " + theirMax + " on rank " + rank
-                        + ": it must be the same on all ranks");
+                throw new MillraceException(Settings.COLLNET_MAX_BYTES.name() + " is " + maxBytes + " on rank " + control.rank()
+                        + " and " + theirMax + " on rank " + rank + ": it must be the same on all ranks");
             }
             addresses[rank] = new byte[theirs.remaining()];
             theirs.get(addresses[rank]);

@@ -75,7 +75,8 @@ final class Collectives {
         work.sendBuffer(send == null ? 0 : send.address());
         work.receiveBuffer(receive == null ? 0 : receive.address());
         work.reductionArgument(FunctionNumber.argument(op));
-        return new PlannedCollective(this, FunctionNumber.pack(kind, protocol, moved, copies ? ReduceOp.SUM : op), work, signature, count, send, receive, regions);
+        return new PlannedCollective(this, FunctionNumber.pack(kind, protocol, moved, copies ? ReduceOp.SUM : op), work,
+                signature, count, send, receive, regions);
     }
 
     private Kind kind(int ncclFunction, long bytes, DataType type, ReduceOp op) {
@@ -152,6 +153,8 @@ final class Collectives {
         MemorySegment input = lookup.at(work.sendBuffer(), kind == Kind.REDUCE_SCATTER ? ranks * bytes : bytes);
         MemorySegment output = lookup.at(work.receiveBuffer(), kind == Kind.ALL_GATHER ? ranks * bytes : bytes);
         boolean copies = kind == Kind.ALL_GATHER || kind == Kind.BROADCAST;
-        return copies ? BlockMemory.copied(input, output) : BlockMemory.reduced(input, output, type, FunctionNumber.op(function, work.reductionArgument()), ranks);
+        return copies
+                ? BlockMemory.copied(input, output)
+                : BlockMemory.reduced(input, output, type, FunctionNumber.op(function, work.reductionArgument()), ranks);
     }
 }

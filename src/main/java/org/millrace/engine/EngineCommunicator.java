@@ -139,7 +139,8 @@ final class EngineCommunicator implements Communicator {
      * @param root          this rank, where there is none
      * @param signatureRoot 0, where there is none
      */
-    private void collective(int function, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, int signatureRoot, Stream stream) {
+    private void collective(int function, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, int signatureRoot, Stream stream) {
         PlannedCollective planned = collectives.plan(OperationSignature.pack(function, type, op, signatureRoot), count, type, op, send, receive, root);
         issue(() -> launches.add(planned, stream));
     }

@@ -48,10 +48,12 @@ record EngineOptions(
         int threshold = configuration.get(Settings.IDLE_THRESHOLD);
         int spins = coreForEach ? Math.min(SPINS, threshold == 0 ? SPINS : threshold) : 0;
         long park = threshold == 0 ? 0 : configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
-        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, spins, threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
+        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads,
+                spins, threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
                 configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.FIRST_STEP),
-                AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration, agreement.onOneHost()), TransferOptions.of(configuration), configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
-                configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(), (int) (long) configuration.get(Settings.FIRST_WORK));
+                AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration, agreement.onOneHost()), TransferOptions.of(configuration),
+                configuration.get(Settings.WORK_FIFO_BYTES).intValue(), configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
+                (int) (long) configuration.get(Settings.FIRST_WORK));
     }
 
     /** Channels that this rank proposes: the group uses the fewest that any of its ranks proposes. */

@@ -13,8 +13,9 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * A rank's polling threads: one that runs device and proxies in turn, or one for each. Where there are as many ranks as cores one thread is better: two would take
- * the core from each other just when one waits for the other. A communicator that is split shares them with those that come of it; the last one stops them.
+ * A rank's polling threads: one that runs device and proxies in turn, or one for each. Where there are as many ranks as cores one thread is
+ * better: two would take the core from each other just when one waits for the other. A communicator that is split shares them with those that come
+ * of it; the last one stops them.
  */
 final class EngineThreads implements AutoCloseable {
 

@@ -20,8 +20,8 @@ import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.PlanBuilder;
 
 /**
- * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers, as {@link TransferSchedule} orders them. Without
- * a group that is at once.
+ * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers, as {@link TransferSchedule} orders
+ * them. Without a group that is at once.
  */
 final class Launches implements OperationGroup.Part {
 

@@ -92,7 +92,10 @@ final class Links implements Agent {
         return connections == null ? List.of() : connections.refusals();
     }
 
-    /** Tells the collectives' links that have no part in an operation so: a peer that sends something for it runs another one. Not safe from several threads at a time. */
+    /**
+     * Tells the collectives' links that have no part in an operation so: a peer that sends something for it runs another one.
+     * Not safe from several threads at a time.
+     */
     void announceWithout(ProxyOp without) {
         receives.forEach((key, link) -> {
             if (key.index == Connections.COLLECTIVE) {

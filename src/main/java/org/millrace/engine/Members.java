@@ -82,7 +82,9 @@ final class Members {
     private Connections connections(Network network, Listener here) {
         List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
         return new TransportConnections(control.rank(), PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
-                new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure, failure::fail, sharedSlots(), options.transfers().groups() ? options.channels() : 0));
+                new ControlMessages(control),
+                new EndSettings(options.layout(), options.firstStep(), failure, failure::fail, sharedSlots(),
+                        options.transfers().groups() ? options.channels() : 0));
     }
 
     /** Null if every connection has slots of its own. */

@@ -32,8 +32,10 @@ final class OwnTransfers {
 
     private void requireSame(Half send, Half receive) {
         if (send.transfer.count() != receive.transfer.count() || send.transfer.type() != receive.transfer.type() || send.stream != receive.stream) {
-            throw new IllegalArgumentException(who + "it sends itself " + send.transfer.count() + " " + send.transfer.type().label() + " on " + send.stream + " and receives "
-                    + receive.transfer.count() + " " + receive.transfer.type().label() + " on " + receive.stream + ": they must be the same");
+            throw new IllegalArgumentException(who
+                    + "it sends itself " + send.transfer.count() + " " + send.transfer.type().label() + " on " + send.stream
+                    + " and receives " + receive.transfer.count() + " " + receive.transfer.type().label() + " on " + receive.stream
+                    + ": they must be the same");
         }
     }
 

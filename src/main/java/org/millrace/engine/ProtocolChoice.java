@@ -12,8 +12,8 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Which protocol an operation's data travels in. {@code NCCL_PROTO} is read as NCCL reads it: names with commas between, after {@code ^} those that are not wanted;
- * sections with semicolons between, each for the function that it begins with, or for all. Sends and receives do not look at it.
+ * Which protocol an operation's data travels in. {@code NCCL_PROTO} is read as NCCL reads it: names with commas between, after {@code ^} those that are not
+ * wanted; sections with semicolons between, each for the function that it begins with, or for all. Sends and receives do not look at it.
  *
  * @param allowed    what may be used, by the functions' numbers
  * @param thresholds which is best, where several may
@@ -65,8 +65,9 @@ record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thresholds
     }
 
     private static ConfigurationException refused(String text, String why) {
-        return new ConfigurationException(Settings.PROTOCOLS.name() + "=" + text + ": " + why + ". Allowed: LL, LL128 and Simple with commas between, perhaps after ^ (all but "
-                + "these), perhaps after a function (" + String.join(", ", FUNCTIONS) + ") and a colon, several such with semicolons between");
+        return new ConfigurationException(Settings.PROTOCOLS.name() + "=" + text + ": " + why
+                + ". Allowed: LL, LL128 and Simple with commas between, perhaps after ^ (all but these), perhaps after a function ("
+                + String.join(", ", FUNCTIONS) + ") and a colon, several such with semicolons between");
     }
 
     /**

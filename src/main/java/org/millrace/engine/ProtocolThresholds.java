@@ -5,8 +5,8 @@ import org.millrace.abi.Protocol;
 /**
  * Up to which size which protocol is the fastest, in bytes of data that one hop carries for a chunk: all of a broadcast, one rank's part of an all-reduce.
  *
- * <p>On CPU threads Simple is, at every size. LL and LL128 save a GPU the fence before tail; a CPU's release of tail costs nothing, and lines have to be packed and
- * unpacked. Processor time of a float all-reduce on two ranks, devices, proxies and a copy for a network in one thread (two-core VM, JDK 25):
+ * <p>On CPU threads Simple is, at every size. LL and LL128 save a GPU the fence before tail; a CPU's release of tail costs nothing, and lines have to be packed
+ * and unpacked. Processor time of a float all-reduce on two ranks, devices, proxies and a copy for a network in one thread (two-core VM, JDK 25):
  * <pre>
  *   bytes     LL        LL128     Simple
  *   8         1.6 us    2.1 us    1.6 us

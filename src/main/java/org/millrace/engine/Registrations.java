@@ -104,7 +104,8 @@ final class Registrations implements AutoCloseable {
             return UserRegions.NONE;
         }
         if (from != NOBODY && received == null || to != NOBODY && sent == null) {
-            LOG.debug("rank {}: {} registered bytes go through slots: no network lies between it and rank {}", rank, bytes, from != NOBODY && received == null ? from : to);
+            LOG.debug("rank {}: {} registered bytes go through slots: no network lies between it and rank {}", rank, bytes,
+                    from != NOBODY && received == null ? from : to);
             return UserRegions.NONE;
         }
         return new UserRegions(received, sent);

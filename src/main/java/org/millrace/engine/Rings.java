@@ -50,7 +50,9 @@ final class Rings {
         }
         Share share = Share.of(work.firstElement(channel), work.elements(channel), FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
         Algorithm algorithm = algorithm(kind, work, share);
-        return new Passage(algorithm, shape, algorithm.chunksReceived() > 0 ? previous.get(channel) : List.of(), algorithm.chunksSent() > 0 ? next.get(channel) : List.of());
+        return new Passage(algorithm, shape,
+                algorithm.chunksReceived() > 0 ? previous.get(channel) : List.of(),
+                algorithm.chunksSent() > 0 ? next.get(channel) : List.of());
     }
 
     /**
@@ -64,7 +66,8 @@ final class Rings {
         int before = (rank + ranks - 1) % ranks;
         int behind = (rank + 1) % ranks;
         return switch (kind) {
-            case ALL_GATHER -> registrations.of(output, bytes * ranks, protocol, before, behind).or(() -> registrations.ofAny(hopBytes, protocol, before, behind));
+            case ALL_GATHER -> registrations.of(output, bytes * ranks, protocol, before, behind)
+                    .or(() -> registrations.ofAny(hopBytes, protocol, before, behind));
             case BROADCAST -> {
                 int from = rank == root ? Registrations.NOBODY : before;
                 int to = behind == root ? Registrations.NOBODY : behind;

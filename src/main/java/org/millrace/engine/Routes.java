@@ -69,7 +69,8 @@ final class Routes {
             return Optional.empty();
         }
         Link<?> any = used.getFirst();
-        return Optional.of(new Route(way.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), any.mode(), List.copyOf(transports), refusals(transports, any.last().protocol())));
+        return Optional.of(new Route(way.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), any.mode(),
+                List.copyOf(transports), refusals(transports, any.last().protocol())));
     }
 
     private int index() {

@@ -19,8 +19,8 @@ import org.millrace.proxy.OperationSignature;
 import org.millrace.transport.Connections;
 
 /**
- * Sends and receives, over connections of their own that are made when they are first needed; what one waits for holds up no other. A transfer's bytes are spread over
- * channels in parts, part by part from channel 0 on.
+ * Sends and receives, over connections of their own that are made when they are first needed; what one waits for holds up no other. A transfer's bytes are
+ * spread over channels in parts, part by part from channel 0 on.
  */
 final class Transfers {
 
@@ -55,7 +55,9 @@ final class Transfers {
     PointToPointWork work(Transfer send, Transfer receive) {
         PointToPointWork work = PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
         work.channels(powerOfTwo(channels));
-        work.flags(PointToPointWork.PROFILED | (inPlace(send) ? PointToPointWork.SEND_REGISTERED : 0) | (inPlace(receive) ? PointToPointWork.RECEIVE_REGISTERED : 0));
+        work.flags(PointToPointWork.PROFILED
+                | (inPlace(send) ? PointToPointWork.SEND_REGISTERED : 0)
+                | (inPlace(receive) ? PointToPointWork.RECEIVE_REGISTERED : 0));
         work.sendRank(send == null ? NOBODY : send.peer());
         work.receiveRank(receive == null ? NOBODY : receive.peer());
         if (send != null) {
@@ -91,19 +93,23 @@ final class Transfers {
             Passage passage = transfer.sends() ? send(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer))
                     : receive(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer));
             Link<?> link = transfer.sends() ? passage.to().getFirst() : passage.from().getFirst();
-            passage.announce(new Identity(link.nextTransfer(), OperationSignature.pack(OperationSignature.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0), transfer.count()),
+            passage.announce(
+                    new Identity(link.nextTransfer(), OperationSignature.pack(OperationSignature.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0),
+                            transfer.count()),
                     transfer.regions());
         }
     }
 
     private Passage send(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
-        return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape, List.of(), List.of(links.send(peer, part, Connections.POINT_TO_POINT)));
+        return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape,
+                List.of(), List.of(links.send(peer, part, Connections.POINT_TO_POINT)));
     }
 
     private Passage receive(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
-        return new Passage(Chain.spread(share(bytes, part, parts, shape), false, true, false), shape, List.of(links.receive(peer, part, Connections.POINT_TO_POINT)), List.of());
+        return new Passage(Chain.spread(share(bytes, part, parts, shape), false, true, false), shape,
+                List.of(links.receive(peer, part, Connections.POINT_TO_POINT)), List.of());
     }
 
     private ChunkShape shape(long bytes, boolean inPlace) {
@@ -125,8 +131,14 @@ final class Transfers {
         if (work.sendRank() == rank) {
             return new LocalBlock(BlockMemory.copied(from, to), work.sendBytes());
         }
-        HostBlock send = sends ? send(work.sendRank(), work.sendBytes(), part, work.sendChannels(), (work.flags() & PointToPointWork.SEND_REGISTERED) != 0).block(BlockMemory.copied(from, from)) : null;
-        HostBlock receive = receives ? receive(work.receiveRank(), work.receiveBytes(), part, work.receiveChannels(), (work.flags() & PointToPointWork.RECEIVE_REGISTERED) != 0).block(BlockMemory.copied(to, to)) : null;
+        HostBlock send = sends
+                ? send(work.sendRank(), work.sendBytes(), part, work.sendChannels(), (work.flags() & PointToPointWork.SEND_REGISTERED) != 0)
+                        .block(BlockMemory.copied(from, from))
+                : null;
+        HostBlock receive = receives
+                ? receive(work.receiveRank(), work.receiveBytes(), part, work.receiveChannels(), (work.flags() & PointToPointWork.RECEIVE_REGISTERED) != 0)
+                        .block(BlockMemory.copied(to, to))
+                : null;
         return send == null ? receive : receive == null ? send : new BlockPair(send, receive);
     }
 }

@@ -11,8 +11,8 @@ import org.millrace.device.host.Share;
 import org.millrace.transport.Connections;
 
 /**
- * All-reduce over a pair of binary trees: sums go up, and what the root has comes down, a chunk as soon as it is there. The depth, not the number of ranks, says how
- * long a small operation takes. Channels take the two trees in turn. Connections are made when they are first needed.
+ * All-reduce over a pair of binary trees: sums go up, and what the root has comes down, a chunk as soon as it is there. The depth, not the number of ranks,
+ * says how long a small operation takes. Channels take the two trees in turn. Connections are made when they are first needed.
  */
 final class Trees {
 

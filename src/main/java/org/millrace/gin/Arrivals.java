@@ -87,7 +87,9 @@ final class Arrivals {
         if (GinHeader.isStaged(header)) {
             boolean brings = GinHeader.kind(header) == GinHeader.PUT || GinHeader.kind(header) == GinHeader.GET_DATA;
             if (staging == null || !brings || header.payloadBytes() != 0 || GinHeader.inlineBytes(header) != 0) {
-                throw refused(header, staging == null ? "no memory is shared to stage bytes in" : "only bytes of a put or get that bring no payload are staged");
+                throw refused(header, staging == null
+                        ? "no memory is shared to stage bytes in"
+                        : "only bytes of a put or get that bring no payload are staged");
             }
             String problem = staging.problem(header, communicator.options().chunkBytes());
             if (problem != null) {

@@ -132,7 +132,7 @@ final class GinHeader {
             case GET_DATA -> "answer to a get";
             default -> "frame of kind " + kind(header);
         };
-        return kind + " of " + (isStaged(header) ? stagedBytes(header) + " staged" : header.payloadBytes()) + " bytes, context " + context(header) + ", window " + window(header) + " at " + offset(header)
-                + (isSignalled(header) ? ", signal " + signal(header) : "");
+        return kind + " of " + (isStaged(header) ? stagedBytes(header) + " staged" : header.payloadBytes()) + " bytes, context " + context(header)
+                + ", window " + window(header) + " at " + offset(header) + (isSignalled(header) ? ", signal " + signal(header) : "");
     }
 }

@@ -191,10 +191,12 @@ final class PeerLane extends Lane {
         GinDescriptor descriptor = queue.current();
         long there = target.memory().reach(peer);
         if (descriptor.targetOffset < 0 || descriptor.targetOffset > there - descriptor.size) {
-            throw refused(queue, descriptor.size + " bytes at " + descriptor.targetOffset + " are not within " + target + ", which has " + there + " bytes at rank " + peer);
+            throw refused(queue, descriptor.size + " bytes at " + descriptor.targetOffset + " are not within " + target
+                    + ", which has " + there + " bytes at rank " + peer);
         }
         Window source = localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
-        frame.open = target.beginPeerCopy(frame.transfer, peer, descriptor.targetOffset + queue.moved(), source, descriptor.sourceOffset + queue.moved(), bytes);
+        frame.open = target.beginPeerCopy(frame.transfer, peer, descriptor.targetOffset + queue.moved(),
+                source, descriptor.sourceOffset + queue.moved(), bytes);
         return frame.open;
     }
 

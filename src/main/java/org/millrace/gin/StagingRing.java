@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.GinCells;
 
 /**
- * Memory of one host through which one rank's bytes reach another's window without a CPU copying them: the sender's device copies into it, a frame without payload
- * says where, the receiver's device copies out of it. Both processes map it; each may know it under another address, and its device under yet another.
+ * Memory of one host through which one rank's bytes reach another's window without a CPU copying them: the sender's device copies into it, a frame without
+ * payload says where, the receiver's device copies out of it. Both processes map it; each may know it under another address, and its device under yet another.
  *
  * <pre>
  *   0          64            4096                               4096 + capacity
@@ -14,9 +14,9 @@ import org.millrace.abi.GinCells;
  *   +----------+-------------+----------------------------------+
  * </pre>
  *
- * <p>Pieces lie one behind the other, each at a multiple of 64 bytes and in one run: one that does not fit before the end lies at the start. Positions count all
- * bytes that ever went through, what was skipped included; both ends compute them by the same rule. {@code released} is the position up to which the receiver has read;
- * only it writes that. The receiver settles what arrives in its order, so one word says it all.
+ * <p>Pieces lie one behind the other, each at a multiple of 64 bytes and in one run: one that does not fit before the end lies at the start. Positions count
+ * all bytes that ever went through, what was skipped included; both ends compute them by the same rule. {@code released} is the position up to which the
+ * receiver has read; only it writes that. The receiver settles what arrives in its order, so one word says it all.
  */
 public final class StagingRing {
 

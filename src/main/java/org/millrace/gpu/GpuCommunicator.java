@@ -50,7 +50,8 @@ final class GpuCommunicator implements Communicator {
     /** Closed before NCCL is: it holds on to what they captured. */
     private final Set<GpuPlan> plans = ConcurrentHashMap.newKeySet();
 
-    GpuCommunicator(NcclLibrary library, NcclCommunicator nccl, GpuDevice device, ControlPlane control, GroupFailure failure, Duration stall, Duration patience) {
+    GpuCommunicator(NcclLibrary library, NcclCommunicator nccl, GpuDevice device, ControlPlane control, GroupFailure failure,
+            Duration stall, Duration patience) {
         this.library = library;
         this.nccl = nccl;
         this.device = device;
@@ -318,7 +319,8 @@ final class GpuCommunicator implements Communicator {
 
     private void checkRank(Operation operation, String role, int number) {
         if (number < 0 || number >= size()) {
-            throw new IllegalArgumentException("rank " + rank() + ", " + operation.label() + ": there is no " + role + " " + number + "; ranks are 0 to " + (size() - 1));
+            throw new IllegalArgumentException("rank " + rank() + ", " + operation.label()
+                    + ": there is no " + role + " " + number + "; ranks are 0 to " + (size() - 1));
         }
     }
 

@@ -16,7 +16,9 @@ import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PointerAttributes;
 import org.millrace.engine.rendezvous.GroupFailure;
 
-/** A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an exception: see {@link DeviceSegments}. */
+/**
+ * A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an exception: see {@link DeviceSegments}.
+ */
 final class GpuDevice implements Device {
 
     private final CudaDevice cuda;
@@ -127,7 +129,8 @@ final class GpuDevice implements Device {
             return;
         }
         if (!DeviceSegments.isDevice(segment)) {
-            throw new IllegalArgumentException(what + ": the segment is host memory; take device memory from Device.allocate, or give the device's view of pinned memory");
+            throw new IllegalArgumentException(what + ": the segment is host memory;"
+                    + " take device memory from Device.allocate, or give the device's view of pinned memory");
         }
         // Taken by somebody else, as through NCCL or another process: CUDA knows.
         PointerAttributes known = PointerAttributes.of(cuda.runtime(), segment);

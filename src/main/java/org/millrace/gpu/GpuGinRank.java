@@ -17,8 +17,8 @@ import org.millrace.nccl.NcclWindow;
 import org.millrace.plugin.InProcessPlugin;
 
 /**
- * One rank of GIN on GPUs: its GPU, windows, and the device communicators that its kernels are given. NCCL's device functions post to queues that this JVM serves, by
- * {@link org.millrace.plugin.InProcessPlugin}. What other ranks take part in is bounded by {@code MILLRACE_CONNECT_DEADLINE}. One thread uses it.
+ * One rank of GIN on GPUs: its GPU, windows, and the device communicators that its kernels are given. NCCL's device functions post to queues that this JVM
+ * serves, by {@link org.millrace.plugin.InProcessPlugin}. What other ranks take part in is bounded by {@code MILLRACE_CONNECT_DEADLINE}. One thread uses it.
  */
 public final class GpuGinRank implements AutoCloseable {
 
@@ -98,8 +98,9 @@ public final class GpuGinRank implements AutoCloseable {
             GpuWindow both = new GpuWindow(memory, window);
             windows.add(both);
             if (window.address() == 0) {
-                throw new MillraceException("NCCL has no windows for this machine's memory: GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the"
-                        + " driver can) and a GPU of compute capability 7.0 or more");
+                throw new MillraceException("NCCL has no windows for this machine's memory:"
+                        + " GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the driver can)"
+                        + " and a GPU of compute capability 7.0 or more");
             }
             return both;
         } catch (RuntimeException | Error thrown) {
@@ -120,8 +121,8 @@ public final class GpuGinRank implements AutoCloseable {
             NcclDeviceCommunicator device = member.bounded("ncclDevCommCreate", () -> member.nccl().newDeviceCommunicator(requirements, compiledWith));
             devices.add(device);
             if (device.contexts() == 0) {
-                throw new MillraceException("NCCL made no GIN contexts: it found no network that has GIN (NCCL_DEBUG=INFO shows which it took; NCCL_NET_PLUGIN, if set, must"
-                        + " name Millrace's)");
+                throw new MillraceException("NCCL made no GIN contexts: it found no network that has GIN"
+                        + " (NCCL_DEBUG=INFO shows which it took; NCCL_NET_PLUGIN, if set, must name Millrace's)");
             }
             return device;
         } catch (RuntimeException | Error thrown) {
@@ -156,8 +157,8 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * Gives everything back and leaves. Kernels must have ended, unless this rank has failed: then what NCCL holds is left to the end of the process, because giving it
-     * back would wait for kernels that may never end. Closing twice is allowed.
+     * Gives everything back and leaves. Kernels must have ended, unless this rank has failed: then what NCCL holds is left to the end of the process, because
+     * giving it back would wait for kernels that may never end. Closing twice is allowed.
      */
     @Override
     public void close() {

@@ -6,7 +6,9 @@ import org.millrace.OperationGroup;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 
-/** All calls of libnccl in a thread's group, whichever communicators they are of: NCCL's own group, which makes all their plans before it launches one of them. */
+/**
+ * All calls of libnccl in a thread's group, whichever communicators they are of: NCCL's own group, which makes all their plans before it launches one of them.
+ */
 final class GpuGroup implements OperationGroup.Part {
 
     private final NcclGroup nccl;

@@ -59,7 +59,8 @@ enum DeviceLayout {
         boolean run = compiledWith <= loaded && (layout != V28 || loaded <= V28.last);
         if (!run || gin && compiledWith < V30.first && loaded >= V30.first) {
             throw new MillraceException("kernels compiled with the headers of NCCL " + NcclLibrary.versionText(compiledWith) + " cannot "
-                    + (run ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded) + ": compile them with the headers of that release");
+                    + (run ? "use GIN" : "run") + " with the loaded NCCL " + NcclLibrary.versionText(loaded)
+                    + ": compile them with the headers of that release");
         }
         return layout;
     }

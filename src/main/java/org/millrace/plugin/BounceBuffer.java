@@ -7,8 +7,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.unpack.BouncePages;
 
 /**
- * The pages of a process that data arrives in. There is one buffer, as a kernel knows one for all its connections; each connection has pages of its own, so that none
- * waits for another's. Safe from any thread.
+ * The pages of a process that data arrives in. There is one buffer, as a kernel knows one for all its connections; each connection has pages of its own, so
+ * that none waits for another's. Safe from any thread.
  */
 final class BounceBuffer {
 

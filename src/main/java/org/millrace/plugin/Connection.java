@@ -1,8 +1,8 @@
 package org.millrace.plugin;
 
 /**
- * One direction between two ranks, as NCCL sees it. NCCL's service thread registers memory and closes; its progress thread, if it makes progress at all, posts and
- * tests. The two never call at once.
+ * One direction between two ranks, as NCCL sees it. NCCL's service thread registers memory and closes; its progress thread, if it makes progress at all, posts
+ * and tests. The two never call at once.
  */
 interface Connection extends AutoCloseable {
 

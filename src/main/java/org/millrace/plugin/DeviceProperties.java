@@ -12,8 +12,8 @@ import org.millrace.ffi.plugin.ncclNetVDeviceProps_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * Fills in what getProperties returns, in each version's struct. v9 adds virtual devices and size limits in the middle, v11 appends multi-requests, v12 makes virtual
- * devices larger and appends rails; the fields of v8 and v9 stand at the same places in all.
+ * Fills in what getProperties returns, in each version's struct. v9 adds virtual devices and size limits in the middle, v11 appends multi-requests, v12 makes
+ * virtual devices larger and appends rails; the fields of v8 and v9 stand at the same places in all.
  */
 final class DeviceProperties {
 

@@ -41,7 +41,10 @@ final class GinControl implements AutoCloseable {
     /** Tells all ranks of this rank's part of a window, and hears of theirs. */
     Offer[] exchange(Offer mine) {
         ForeignMemory.Ticket ticket = mine.ticket();
-        long[] words = {mine.bytes(), ticket == null ? NO_TICKET : ticket.process(), ticket == null ? 0 : ticket.allocated(), ticket == null ? 0 : ticket.offset(),
+        long[] words = {mine.bytes(),
+            ticket == null ? NO_TICKET : ticket.process(),
+            ticket == null ? 0 : ticket.allocated(),
+            ticket == null ? 0 : ticket.offset(),
             ticket == null ? 0 : ticket.descriptor()};
         long[][] toAll = new long[mesh.senders().length][];
         Arrays.fill(toAll, words);
@@ -68,7 +71,8 @@ final class GinControl implements AutoCloseable {
         long end = System.nanoTime() + deadline.toNanos();
         while (!step(mine, theirs, told)) {
             if (end - System.nanoTime() < 0) {
-                throw new GinException("rank " + rank + ": rank " + missing(theirs) + " did not register its part of a window within " + deadline.toMillis() + " ms");
+                throw new GinException("rank " + rank + ": rank " + missing(theirs)
+                        + " did not register its part of a window within " + deadline.toMillis() + " ms");
             }
             LockSupport.parkNanos(POLL_NANOS);
         }
@@ -105,8 +109,8 @@ final class GinControl implements AutoCloseable {
             return null;
         }
         if (heard.word(0) != calls || heard.payloadBytes() != 0) {
-            throw new GinException("rank " + rank + ": rank " + peer + " is at step " + heard.word(0) + " of registering its windows, this rank at step " + calls
-                    + ": all ranks register the same windows in the same order");
+            throw new GinException("rank " + rank + ": rank " + peer + " is at step " + heard.word(0) + " of registering its windows,"
+                    + " this rank at step " + calls + ": all ranks register the same windows in the same order");
         }
         long[] words = new long[WORDS];
         for (int i = 0; i < WORDS; i++) {

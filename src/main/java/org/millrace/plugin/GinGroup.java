@@ -124,7 +124,8 @@ final class GinGroup implements AutoCloseable {
         List<RmaQueue> made = new ArrayList<>();
         int ranks = communicator.ranks();
         for (int i = 0; i < count; i++) {
-            GinQueueMemory queues = GinQueueMemory.of(hardware.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(), RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
+            GinQueueMemory queues = GinQueueMemory.of(hardware.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
+                    RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
             MemorySegment cis = hardware.share((long) ranks * Integer.BYTES).host();
             GinContext context = new GinContext(contexts++, queues, cis, hardware.share(Long.BYTES).host(), hardware.share(Long.BYTES).host(), ranks);
             RmaQueue queue = new RmaQueue(context, queues, GinIndices.of(cis, ranks), ranks);

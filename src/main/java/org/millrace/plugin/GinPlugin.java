@@ -17,8 +17,8 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.socket.Interfaces;
 
 /**
- * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and is handed contexts of the type that its kernels
- * serve through queues in memory: those queues are ours, and Java empties them (facts: {@code gin/gin_host.cc} of 2.28 to 2.30).
+ * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and is handed contexts of the type that its
+ * kernels serve through queues in memory: those queues are ours, and Java empties them (facts: {@code gin/gin_host.cc} of 2.28 to 2.30).
  */
 final class GinPlugin {
 
@@ -100,7 +100,8 @@ final class GinPlugin {
             key = peer == 0 ? handle.key() : key; // one of all ranks' that all ranks know
         }
         GinMesh data = GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key.high(), CONNECT_DEADLINE, () -> null);
-        GinMesh control = GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key.low(), CONNECT_DEADLINE, () -> null);
+        GinMesh control = GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key.low(),
+                CONNECT_DEADLINE, () -> null);
         GinHardware hardware = servers.acquire();
         NativeMemory.putLong(group, handles.add(new GinGroup(rank, listening.endpoint.network(), hardware, data, control, servers.options())));
         servers.openEndpoint(); // the group's own share of it
@@ -125,8 +126,8 @@ final class GinPlugin {
             case BACKEND_OF_2_30_3 -> GinDescriptorFormat.V30_3;
             case BACKEND_OF_2_30_5 -> GinDescriptorFormat.V30;
             default -> throw new SettingException(backend < BACKEND_OF_2_30_3
-                    ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no later NCCL serves GIN by proxy: build the program"
-                            + " with the headers of the NCCL that it loads, or have it load the NCCL that it was built with"
+                    ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no later NCCL serves GIN by proxy:"
+                            + " build the program with the headers of the NCCL that it loads, or have it load the NCCL that it was built with"
                     : "NCCL asks for GIN contexts of backend " + backend + ", and this Millrace knows " + BACKEND_OF_2_30_3 + " and " + BACKEND_OF_2_30_5
                             + " (NCCL 2.30): use a newer Millrace, or build the program with the headers of NCCL 2.30");
         };
@@ -196,10 +197,12 @@ final class GinPlugin {
         return begun(queue, rank, queue.put(rank, window(source), sourceOffset, bytes, window(target), targetOffset), request);
     }
 
-    int rmaPutSignal(long context, int number, long sourceOffset, long source, long bytes, long targetOffset, long target, int rank, long signalOffset, long signal,
-            long value, int op, long request) {
+    int rmaPutSignal(long context, int number, long sourceOffset, long source, long bytes, long targetOffset, long target,
+            int rank, long signalOffset, long signal, long value, int op, long request) {
         RmaQueue queue = queue(context, number);
-        return begun(queue, rank, queue.putAndSignal(rank, bytes == 0 ? null : window(source), sourceOffset, bytes, bytes == 0 ? null : window(target), targetOffset,
+        return begun(queue, rank, queue.putAndSignal(rank,
+                bytes == 0 ? null : window(source), sourceOffset, bytes,
+                bytes == 0 ? null : window(target), targetOffset,
                 window(signal), signalOffset, op == SIGNAL_INC ? 1 : value), request);
     }
 

@@ -11,8 +11,8 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmOptions;
 
 /**
- * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them, made for the first window of a peer that is out
- * of this rank's direct reach. Where it cannot be made, or mapped, bytes travel over the network as they do between hosts.
+ * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them, made for the first window of a peer that
+ * is out of this rank's direct reach. Where it cannot be made, or mapped, bytes travel over the network as they do between hosts.
  */
 final class GinStaging implements AutoCloseable {
 

@@ -31,8 +31,9 @@ public final class InProcessPlugin {
     }
 
     /**
-     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. To be called before the first communicator is made, as NCCL reads that variable once. If the
-     * user has set it, nothing is done: then NCCL opens what it names, and if that is Millrace's shim, it finds this JVM by itself. Further calls do nothing.
+     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. To be called before the first communicator is made, as NCCL reads that
+     * variable once. If the user has set it, nothing is done: then NCCL opens what it names, and if that is Millrace's shim, it finds this JVM by
+     * itself. Further calls do nothing.
      *
      * @return whether NCCL will open this plugin because of this call, or an earlier one
      * @throws MillraceException if the shim cannot be loaded: the message says what to do
@@ -95,8 +96,8 @@ public final class InProcessPlugin {
             }
             return path;
         } catch (IOException | IllegalArgumentException e) {
-            throw new MillraceException("cannot load the NCCL plugin " + file + ": " + e.getMessage() + "; is its directory mounted noexec? Name another for temporary"
-                    + " files with -Djava.io.tmpdir", e);
+            throw new MillraceException("cannot load the NCCL plugin " + file + ": " + e.getMessage()
+                    + "; is its directory mounted noexec? Name another for temporary files with -Djava.io.tmpdir", e);
         }
     }
 }

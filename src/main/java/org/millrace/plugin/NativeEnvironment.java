@@ -33,8 +33,8 @@ final class NativeEnvironment {
     }
 
     /**
-     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile: only called while NCCL initializes, when its user waits
-     * for it.
+     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile: only called while NCCL initializes,
+     * when its user waits for it.
      */
     static void set(String name, String value) {
         int result;

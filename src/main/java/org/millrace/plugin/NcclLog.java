@@ -11,8 +11,8 @@ import org.millrace.ffi.plugin.plugin_h;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 
 /**
- * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the last warning is what {@code ncclGetLastError}
- * returns. Until NCCL has given its logger there is nobody to tell, and lines are dropped.
+ * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the last warning is what
+ * {@code ncclGetLastError} returns. Until NCCL has given its logger there is nobody to tell, and lines are dropped.
  */
 public final class NcclLog {
 
@@ -31,7 +31,8 @@ public final class NcclLog {
     @SuppressWarnings("restricted") // the function that NCCL gives to init
     private static MethodHandle downcall() {
         var descriptor = ncclDebugLoggerFixed_t.descriptor();
-        return Linker.nativeLinker().downcallHandle(descriptor.appendArgumentLayouts(ADDRESS), Linker.Option.firstVariadicArg(descriptor.argumentLayouts().size()));
+        return Linker.nativeLinker().downcallHandle(descriptor.appendArgumentLayouts(ADDRESS),
+                Linker.Option.firstVariadicArg(descriptor.argumentLayouts().size()));
     }
 
     /** Logs to this function from now on. */

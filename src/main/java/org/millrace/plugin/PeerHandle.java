@@ -57,8 +57,8 @@ record PeerHandle(byte service, ConnectionKey key, byte[] address) {
                     + "; install the same release of Millrace for every rank");
         }
         byte[] address = bytes.asSlice(ADDRESS_OFFSET, Listener.ADDRESS_BYTES).toArray(ValueLayout.JAVA_BYTE);
-        return new PeerHandle(bytes.get(ValueLayout.JAVA_BYTE, SERVICE_OFFSET), new ConnectionKey(bytes.get(LONG, KEY_HIGH_OFFSET), bytes.get(LONG, KEY_LOW_OFFSET)),
-                address);
+        return new PeerHandle(bytes.get(ValueLayout.JAVA_BYTE, SERVICE_OFFSET),
+                new ConnectionKey(bytes.get(LONG, KEY_HIGH_OFFSET), bytes.get(LONG, KEY_LOW_OFFSET)), address);
     }
 
     @Override

@@ -8,8 +8,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 
 /**
- * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls connect again and again with the handle of one peer,
- * until it gets a connection; if it gives up, it tells nobody.
+ * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls connect again and again with the handle of one
+ * peer, until it gets a connection; if it gives up, it tells nobody.
  */
 final class PluginContext implements AutoCloseable {
 

@@ -36,7 +36,8 @@ public final class PluginInstaller {
      */
     public PluginInstaller(Path jar) {
         if (!Files.isRegularFile(jar)) {
-            throw new MillraceException(jar + " is no jar; build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin install DIR'");
+            throw new MillraceException(jar + " is no jar;"
+                    + " build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin install DIR'");
         }
         try (JarFile content = new JarFile(jar.toFile())) {
             if (content.getEntry(DEPENDENCY) == null) {

@@ -9,8 +9,8 @@ import java.lang.invoke.MethodType;
 import java.util.Map;
 
 /**
- * Makes native functions of the plugin's methods. Nothing that a method throws leaves an upcall, as that would end the process: it becomes a line in NCCL's log, and a
- * result code.
+ * Makes native functions of the plugin's methods. Nothing that a method throws leaves an upcall, as that would end the process: it becomes a line in
+ * NCCL's log, and a result code.
  */
 final class PluginTables {
 

@@ -3,8 +3,8 @@ package org.millrace.plugin;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * The requests of one connection that NCCL has not seen done yet. A request's sequence is its message's, as messages of one connection keep their order; its number
- * is the sequence modulo {@link PartNumber#REQUEST_NUMBERS}.
+ * The requests of one connection that NCCL has not seen done yet. A request's sequence is its message's, as messages of one connection keep their order; its
+ * number is the sequence modulo {@link PartNumber#REQUEST_NUMBERS}.
  */
 final class RequestRing {
 

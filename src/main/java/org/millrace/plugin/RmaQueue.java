@@ -42,7 +42,8 @@ final class RmaQueue {
     }
 
     /** The signal is a descriptor of its own: it comes after the put, as the queue is carried out in order. */
-    synchronized long putAndSignal(int peer, Window source, long sourceOffset, long bytes, Window target, long targetOffset, Window signal, long signalOffset, long value) {
+    synchronized long putAndSignal(int peer, Window source, long sourceOffset, long bytes, Window target, long targetOffset,
+            Window signal, long signalOffset, long value) {
         if (room(peer) < 2) {
             return FULL;
         }

@@ -11,9 +11,9 @@ import java.util.function.UnaryOperator;
 /**
  * Whether connections can be taken over under the user's settings, and what has to be set for it.
  *
- * <p>NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 those below that need setting are first read behind {@code ncclNetInit} of the first
- * communicator, which is where the plugin's init is called: PXN_DISABLE when the topology's paths are computed, NET_SHARED_BUFFERS when a connection is set up.
- * GDRCOPY_ENABLE is read before; but its default is what is needed.
+ * <p>NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 those below that need setting are first read behind {@code ncclNetInit} of the
+ * first communicator, which is where the plugin's init is called: PXN_DISABLE when the topology's paths are computed, NET_SHARED_BUFFERS when a connection is
+ * set up. GDRCOPY_ENABLE is read before; but its default is what is needed.
  *
  * @param takeover whether connections are taken over
  * @param toSet    variables that must be set for it, and to what
@@ -41,8 +41,8 @@ record SettingsForNccl(boolean takeover, Map<String, String> toSet, String refus
             new Requirement("NCCL_ALLOC_P2P_NET_LL_BUFFERS", 0, 0, "it moves the LL buffer away from the counters"));
 
     /**
-     * Rings that NCCL makes unless the user says how many. Two, which it would choose by the speed of a network card, are what one core can copy; the data of more
-     * rings is moved by more threads. The same on every rank, whatever its machine: ranks that differ would wait for each other's rings.
+     * Rings that NCCL makes unless the user says how many. Two, which it would choose by the speed of a network card, are what one core can copy; the data of
+     * more rings is moved by more threads. The same on every rank, whatever its machine: ranks that differ would wait for each other's rings.
      */
     private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS = List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
@@ -67,8 +67,8 @@ record SettingsForNccl(boolean takeover, Map<String, String> toSet, String refus
             return new SettingsForNccl(false, Map.of(), null);
         }
         if (wish != null && !wish.isEmpty() && !insists) {
-            throw new SettingException(TAKEOVER + "=" + wish + " is not known; allowed: 1 (take over or fail), 0 (leave NCCL's proxy in charge), or not set (take over"
-                    + " where it is possible)");
+            throw new SettingException(TAKEOVER + "=" + wish + " is not known; allowed: 1 (take over or fail), 0 (leave NCCL's proxy in charge),"
+                    + " or not set (take over where it is possible)");
         }
         Map<String, String> toSet = new LinkedHashMap<>();
         List<String> conflicts = new ArrayList<>();

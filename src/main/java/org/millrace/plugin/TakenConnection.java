@@ -17,8 +17,8 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters them, which is when it stops: the memory is
- * freed right after the first deregistration returns.
+ * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters them, which is when it stops: the
+ * memory is freed right after the first deregistration returns.
  */
 abstract class TakenConnection implements Connection {
 
@@ -83,7 +83,9 @@ abstract class TakenConnection implements Connection {
         return number;
     }
 
-    /** Of the global scope, as all memory is that a proxy works with: see {@link NativeMemory}. It is the arena's, which is closed after the proxy has stopped. */
+    /**
+     * Of the global scope, as all memory is that a proxy works with: see {@link NativeMemory}. It is the arena's, which is closed after the proxy has stopped.
+     */
     private MemorySegment allocateStaging(long bytes) {
         return NativeMemory.at(arena.allocate(bytes, LL128Line.BYTES).address(), bytes);
     }
@@ -146,7 +148,8 @@ abstract class TakenConnection implements Connection {
     }
 
     private IllegalStateException taken() {
-        return new IllegalStateException("NCCL's proxy asks for progress of a connection that was taken over: is this NCCL older than 2.28, or newer than 2.30?");
+        return new IllegalStateException("NCCL's proxy asks for progress of a connection that was taken over:"
+                + " is this NCCL older than 2.28, or newer than 2.30?");
     }
 
     @Override

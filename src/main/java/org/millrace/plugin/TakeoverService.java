@@ -10,7 +10,8 @@ import org.millrace.net.Network;
 import org.millrace.proxy.ProxyAgent;
 
 /**
- * Java threads move the data: connections are given back to NCCL with the word that they need no progress of its proxy's, and their memory is served by our own.
+ * Java threads move the data: connections are given back to NCCL with the word that they need no progress of its proxy's,
+ * and their memory is served by our own.
  */
 final class TakeoverService implements ConnectionService {
 
@@ -21,7 +22,9 @@ final class TakeoverService implements ConnectionService {
     private static final int MOST_THREADS = 8;
     private static final int CORES_PER_THREAD = 4;
 
-    /** A program that reduces in every few milliseconds finds its proxies awake; the threads of channels that it does not use soon leave their cores to others. */
+    /**
+     * A program that reduces in every few milliseconds finds its proxies awake; the threads of channels that it does not use soon leave their cores to others.
+     */
     private static final long SPIN_NANOS = 4_000_000;
     private static final long YIELD_NANOS = 6_000_000;
     private static final long MIN_PARK_NANOS = 20_000;

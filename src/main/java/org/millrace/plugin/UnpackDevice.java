@@ -8,8 +8,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.Network;
 
 /**
- * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its lists and its handle. It is host memory that the
- * GPU has mapped. Safe from any thread.
+ * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its lists and its handle. It is host memory that
+ * the GPU has mapped. Safe from any thread.
  */
 final class UnpackDevice implements AutoCloseable {
 

@@ -6,8 +6,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.proxy.unpack.UnpackMemory;
 
 /**
- * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its buffers in the order of the protocols and posts
- * every slice, empty ones included: each is one that the kernel counts.
+ * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its buffers in the order of the protocols and
+ * posts every slice, empty ones included: each is one that the kernel counts.
  */
 final class UnpackRequests {
 
@@ -50,8 +50,9 @@ final class UnpackRequests {
         }
         int slot = (int) (offset / slotBytes);
         if (offset % slotBytes != 0 || bytes > memory.pages().room(slot, ConnectionLayout.SLOTS)) {
-            throw new IllegalArgumentException("a slice of " + bytes + " bytes at byte " + offset + " of its buffer does not begin with one of its slots of " + slotBytes
-                    + " bytes; set NCCL_NET_SHARED_BUFFERS=0, or unset " + UnpackSettings.CHOICE);
+            throw new IllegalArgumentException("a slice of " + bytes + " bytes at byte " + offset + " of its buffer"
+                    + " does not begin with one of its slots of " + slotBytes + " bytes;"
+                    + " set NCCL_NET_SHARED_BUFFERS=0, or unset " + UnpackSettings.CHOICE);
         }
         firstPages[index] = memory.pages().first(slot);
     }

@@ -38,12 +38,13 @@ record UnpackSettings(boolean wanted, boolean onHost, long bounceBytes) {
         boolean onHost = "host".equals(choice);
         boolean off = choice == null || choice.isEmpty() || "0".equals(choice);
         if (!off && !onHost && !"1".equals(choice)) {
-            throw new SettingException(CHOICE + "=" + choice + " is not known; allowed: 1 (the GPU's kernels unpack), 0 or not set (they do not), or host (for kernels that"
-                    + " are played by the CPU)");
+            throw new SettingException(CHOICE + "=" + choice + " is not known; allowed: 1 (the GPU's kernels unpack), 0 or not set (they do not),"
+                    + " or host (for kernels that are played by the CPU)");
         }
         long mib = NcclInteger.parse(environment.apply(SIZE), USUAL_MIB);
         if (mib < 1 || mib > MOST_MIB) {
-            throw new SettingException(SIZE + "=" + mib + " is not possible; allowed: 1 to " + MOST_MIB + " MiB of bounce buffer, or not set (here: " + USUAL_MIB + ")");
+            throw new SettingException(SIZE + "=" + mib + " is not possible; allowed: 1 to " + MOST_MIB
+                    + " MiB of bounce buffer, or not set (here: " + USUAL_MIB + ")");
         }
         return new UnpackSettings(!off, onHost, mib << 20);
     }
@@ -58,9 +59,11 @@ record UnpackSettings(boolean wanted, boolean onHost, long bounceBytes) {
         if (!wanted) {
             return set;
         }
-        require(environment, SHARED_BUFFERS, NcclInteger.parse(environment.apply(SHARED_BUFFERS), 0) == 0, "a slice's pages are those of its connection's own slots; set it to 0");
+        require(environment, SHARED_BUFFERS, NcclInteger.parse(environment.apply(SHARED_BUFFERS), 0) == 0,
+                "a slice's pages are those of its connection's own slots; set it to 0");
         // An empty send is LL then, always: the kernel counts Simple slices, and an empty step does not say what it is.
-        require(environment, P2P_LL, NcclInteger.parse(environment.apply(P2P_LL), 0) >= 0, "a send of nothing must be told from a Simple slice; set it to 0 or more");
+        require(environment, P2P_LL, NcclInteger.parse(environment.apply(P2P_LL), 0) >= 0,
+                "a send of nothing must be told from a Simple slice; set it to 0 or more");
         TO_SET.forEach((name, value) -> {
             String present = environment.apply(name);
             if (present == null || present.isEmpty()) {
@@ -72,7 +75,8 @@ record UnpackSettings(boolean wanted, boolean onHost, long bounceBytes) {
 
     private static void require(UnaryOperator<String> environment, String name, boolean possible, String because) {
         if (!possible) {
-            throw new SettingException(CHOICE + "=1 is not possible with " + name + "=" + environment.apply(name) + ": " + because + ", or unset one of the two");
+            throw new SettingException(CHOICE + "=1 is not possible with " + name + "=" + environment.apply(name)
+                    + ": " + because + ", or unset one of the two");
         }
     }
 }

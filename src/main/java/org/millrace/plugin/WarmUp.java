@@ -25,9 +25,9 @@ import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 
 /**
- * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code is compiled when the first kernel posts. Without
- * it the first thousands of steps would be interpreted, at several times their cost. Sizes, protocols and pace are random: a branch that the warm-up never takes is
- * compiled into a way back to the interpreter.
+ * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code is compiled when the first kernel posts.
+ * Without it the first thousands of steps would be interpreted, at several times their cost. Sizes, protocols and pace are random: a branch that the warm-up
+ * never takes is compiled into a way back to the interpreter.
  */
 final class WarmUp implements Runnable {
 

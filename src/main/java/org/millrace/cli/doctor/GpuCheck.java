@@ -50,7 +50,8 @@ final class GpuCheck implements Check {
     }
 
     private static String describe(CudaReport.Device device) {
-        return device.index() + " " + device.name() + " (" + Bytes.text(device.memory()) + ", compute capability " + device.computeCapability() + ") at " + device.pciBusId();
+        return device.index() + " " + device.name()
+                + " (" + Bytes.text(device.memory()) + ", compute capability " + device.computeCapability() + ") at " + device.pciBusId();
     }
 
     private List<String> listed() {

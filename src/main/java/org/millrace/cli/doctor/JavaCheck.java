@@ -14,7 +14,8 @@ final class JavaCheck implements Check {
         Module module = JavaCheck.class.getModule();
         if (!module.isNativeAccessEnabled()) {
             String name = module.isNamed() ? module.getName() : "ALL-UNNAMED";
-            return Finding.unusable(java + "; native access is not granted", "start Java with --enable-native-access=" + name + ", or run millrace.jar with java -jar");
+            return Finding.unusable(java + "; native access is not granted",
+                    "start Java with --enable-native-access=" + name + ", or run millrace.jar with java -jar");
         }
         return Finding.works(java);
     }

@@ -33,8 +33,11 @@ final class NativeChecks {
     }
 
     List<Check> list() {
-        return List.of(new DriverCheck(DRIVER, Path.of("/dev")), new LibraryCheck("CUDA runtime", () -> harm(Probe.CUDA), this::cudaLibrary), new GpuCheck(DRIVER, this::cuda),
-                new LibraryCheck("NCCL", () -> harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings))), new ProvidersCheck(settings, this::isHarmless));
+        return List.of(new DriverCheck(DRIVER, Path.of("/dev")),
+                new LibraryCheck("CUDA runtime", () -> harm(Probe.CUDA), this::cudaLibrary),
+                new GpuCheck(DRIVER, this::cuda),
+                new LibraryCheck("NCCL", () -> harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings))),
+                new ProvidersCheck(settings, this::isHarmless));
     }
 
     private Optional<Finding> harm(Probe probe) {

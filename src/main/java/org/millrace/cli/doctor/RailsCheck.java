@@ -32,6 +32,7 @@ final class RailsCheck implements Check {
         Configuration configuration = Configuration.load(settings);
         List<InetAddress> addresses = configuration.get(Settings.SOCKET_ADDRESSES)
                 .orElseGet(() -> Interfaces.chooseAll(configuration.get(Settings.SOCKET_INTERFACES).orElse(""), null));
-        return Finding.works(addresses.size() + " over TCP between hosts: " + addresses.stream().map(InetAddress::getHostAddress).collect(Collectors.joining(", ")));
+        return Finding.works(addresses.size() + " over TCP between hosts: "
+                + addresses.stream().map(InetAddress::getHostAddress).collect(Collectors.joining(", ")));
     }
 }

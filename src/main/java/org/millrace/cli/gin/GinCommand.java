@@ -31,8 +31,8 @@ import picocli.CommandLine.Spec;
         name = "gin",
         description = {"Measure GPU-initiated networking on the emulated device or on GPUs, and check what arrives.",
             "Blocks post descriptors to the queues that NCCL's device side uses; each rank is a thread with an agent that carries them out over the network.",
-            "On GPUs (--device cuda) each rank is a process with a GPU and an NCCL_HOSTID of its own, whose kernels call NCCL's device functions. They are compiled by nvcc with the"
-                + " headers of the NCCL that is there, 2.28.7 or later."},
+            "On GPUs (--device cuda) each rank is a process with a GPU and an NCCL_HOSTID of its own, whose kernels call NCCL's device functions."
+                + " They are compiled by nvcc with the headers of the NCCL that is there, 2.28.7 or later."},
         sortOptions = false)
 public final class GinCommand implements Callable<Integer> {
 
@@ -96,13 +96,15 @@ public final class GinCommand implements Callable<Integer> {
     @Option(names = "--net", paramLabel = "NAME", description = "What carries the data; short for -D MILLRACE_NET=NAME.")
     private String net;
 
-    @Option(names = "--device", paramLabel = "NAME", defaultValue = "host", description = "host or cuda: the emulated device, or GPUs (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--device", paramLabel = "NAME", defaultValue = "host",
+            description = "host or cuda: the emulated device, or GPUs (default: ${DEFAULT-VALUE}).")
     private String device;
 
     @Option(names = "--nvcc", paramLabel = "FILE", description = "cuda: the compiler (default: CUDA_HOME's, PATH's or /usr/local/cuda's).")
     private Path nvcc;
 
-    @Option(names = "--nccl-include", paramLabel = "DIR", description = "cuda: where nccl_device.h lies (default: in NCCL_HOME, beside the libnccl that is loaded, or /usr/include).")
+    @Option(names = "--nccl-include", paramLabel = "DIR",
+            description = "cuda: where nccl_device.h lies (default: in NCCL_HOME, beside the libnccl that is loaded, or /usr/include).")
     private Path include;
 
     @Option(names = "--cubin", paramLabel = "FILE", description = "cuda: kernels that are compiled already, from src/main/cuda/gin.cu.")

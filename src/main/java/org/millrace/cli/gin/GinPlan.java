@@ -26,7 +26,8 @@ record GinPlan(
     CudaGinPlan onGpus(CudaGinPlan.Pattern pattern, Duration deadline) {
         List<Long> sizes = pattern == CudaGinPlan.Pattern.SIGNAL ? List.of(0L) : sizes();
         int parts = pattern == CudaGinPlan.Pattern.ALLTOALL ? ranks : 1;
-        return new CudaGinPlan(pattern, ranks, contexts, sizes.stream().map(bytes -> new CudaGinPlan.Case(bytes, iterations(bytes * parts))).toList(), deadline);
+        return new CudaGinPlan(pattern, ranks, contexts,
+                sizes.stream().map(bytes -> new CudaGinPlan.Case(bytes, iterations(bytes * parts))).toList(), deadline);
     }
 
     int iterations(long bytes) {

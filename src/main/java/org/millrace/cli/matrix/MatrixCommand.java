@@ -33,7 +33,8 @@ import picocli.CommandLine.Spec;
 /** {@code millrace matrix}. */
 @Command(
         name = "matrix",
-        description = {"Run every collective over every transport, in every protocol and mode, with threads and processes, on the emulated device, and check every result.",
+        description = {"Run every collective over every transport, in every protocol and mode, with threads and processes, on the emulated device,"
+                + " and check every result.",
             "A cell counts only if the communicator says that what was asked for is what ran; if it is not, its reason is printed."},
         sortOptions = false)
 public final class MatrixCommand implements Callable<Integer> {
@@ -63,10 +64,12 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--mode", paramLabel = "NAME", split = ",", description = "Only these: NORMAL, OFFSET, PTR.")
     private List<String> modes = List.of();
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Count.class, description = "Numbers of ranks (default: 2,3,5,8; with --quick 2,3).")
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Count.class,
+            description = "Numbers of ranks (default: 2,3,5,8; with --quick 2,3).")
     private List<Integer> ranks = List.of();
 
-    @Option(names = "--processes", paramLabel = "0|1", arity = "1", converter = Converters.Flag.class, description = "1: ranks are processes only; 0: threads only (default: both).")
+    @Option(names = "--processes", paramLabel = "0|1", arity = "1", converter = Converters.Flag.class,
+            description = "1: ranks are processes only; 0: threads only (default: both).")
     private Boolean processes;
 
     @Option(names = "--quick", description = "Some cells of 2 and 3 ranks, picked by the seed.")

@@ -22,8 +22,8 @@ record MatrixPlan(List<Group> groups, long seed) {
      *
      * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
      */
-    record Selected(List<Operation> collectives, List<String> algorithms, List<Way> ways, List<String> protocols, List<Mode> modes, List<Integer> ranks, List<Boolean> processes,
-            int sample) {
+    record Selected(List<Operation> collectives, List<String> algorithms, List<Way> ways, List<String> protocols, List<Mode> modes,
+            List<Integer> ranks, List<Boolean> processes, int sample) {
     }
 
     static MatrixPlan of(Selected selected, long seed) {

@@ -70,7 +70,8 @@ final class MatrixProgress {
     }
 
     private String text() {
-        return String.format(Locale.ROOT, "# %d ranks, %s: %d of %d cells, %d ran, %d wrong, %s%.0f s", current.ranks(), current.processes() ? "processes" : "threads", done, cells, ran,
-                wrong, failed == 0 ? "" : failed + " failed, ", (System.nanoTime() - start) / 1e9);
+        return String.format(Locale.ROOT, "# %d ranks, %s: %d of %d cells, %d ran, %d wrong, %s%.0f s",
+                current.ranks(), current.processes() ? "processes" : "threads", done, cells, ran, wrong,
+                failed == 0 ? "" : failed + " failed, ", (System.nanoTime() - start) / 1e9);
     }
 }

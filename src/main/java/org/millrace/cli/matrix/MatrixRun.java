@@ -37,7 +37,8 @@ final class MatrixRun {
      * @param terminal  whether {@code err} is one
      * @param deadline  when everything has to be finished
      */
-    MatrixRun(MatrixPlan plan, Map<String, String> settings, BiFunction<Integer, String, List<String>> arguments, PrintWriter err, boolean terminal, Duration deadline) {
+    MatrixRun(MatrixPlan plan, Map<String, String> settings, BiFunction<Integer, String, List<String>> arguments,
+            PrintWriter err, boolean terminal, Duration deadline) {
         this.plan = plan;
         this.settings = settings;
         this.arguments = arguments;

@@ -42,7 +42,8 @@ final class MatrixTable {
         out.println("# " + how);
         out.println("# columns: protocol, number of ranks, t: threads of one process, p: processes. ok: ran as asked, no element wrong");
         List<String> columns = columns();
-        results.forEach(result -> rows.computeIfAbsent(row(result), _ -> new LinkedHashMap<>()).put(column(result.group(), result.group().protocol()), text(result)));
+        results.forEach(result -> rows.computeIfAbsent(row(result), _ -> new LinkedHashMap<>())
+                .put(column(result.group(), result.group().protocol()), text(result)));
         int width = columns.stream().mapToInt(String::length).max().orElse(0) + 1;
         StringBuilder head = new StringBuilder(String.format("%-42s", "# collective   algo    transport    mode"));
         columns.forEach(column -> head.append(String.format("%" + width + "s", column)));
@@ -87,8 +88,9 @@ final class MatrixTable {
             String letters = String.join("", Set.copyOf(rows.get(row(first)).values()));
             if (first.isImpossible() && letters.equals(text(first))) {
                 String all = firstOfRows().stream()
-                        .filter(other -> other.isImpossible() && other.cell().operation() == first.cell().operation() && other.group().algorithm().equals(group.algorithm())
-                                && other.group().mode() == group.mode() && Set.copyOf(rows.get(row(other)).values()).equals(Set.of(letters)))
+                        .filter(other -> other.isImpossible() && other.cell().operation() == first.cell().operation()
+                                && other.group().algorithm().equals(group.algorithm()) && other.group().mode() == group.mode()
+                                && Set.copyOf(rows.get(row(other)).values()).equals(Set.of(letters)))
                         .map(other -> other.group().way().label()).collect(Collectors.joining(", "));
                 collectives.computeIfAbsent(letters + ": " + group.algorithm() + ", " + group.mode() + ", over " + all, _ -> new LinkedHashSet<>())
                         .add(first.cell().operation().label());
@@ -100,7 +102,8 @@ final class MatrixTable {
     private List<String> columns() {
         List<String> columns = new ArrayList<>();
         for (String protocol : MatrixPlan.PROTOCOLS) {
-            results.stream().map(CellResult::group).filter(group -> group.protocol().equals(protocol)).map(group -> column(group, protocol)).distinct().forEach(columns::add);
+            results.stream().map(CellResult::group).filter(group -> group.protocol().equals(protocol))
+                    .map(group -> column(group, protocol)).distinct().forEach(columns::add);
         }
         return columns;
     }
@@ -130,6 +133,7 @@ final class MatrixTable {
         long impossible = results.stream().filter(CellResult::isImpossible).count();
         long wrong = results.stream().mapToLong(CellResult::wrong).sum();
         long failed = results.size() - ran - impossible;
-        return "cells: " + ran + " ran, " + wrong + " wrong, " + impossible + " impossible (" + reasons.size() + " reasons)" + (failed == 0 ? "" : ", " + failed + " failed");
+        return "cells: " + ran + " ran, " + wrong + " wrong, " + impossible + " impossible (" + reasons.size() + " reasons)"
+                + (failed == 0 ? "" : ", " + failed + " failed");
     }
 }

@@ -57,8 +57,9 @@ record Way(String label, List<String> algorithms, Map<String, String> settings) 
 
     /** What has to be set for the same cell to be the same whatever is set around it. */
     static Map<String, String> neutral() {
-        return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0", SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY", "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto",
-                "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE", "64K", "MILLRACE_DEVICE", "host");
+        return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0",
+                SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY", "0", "NCCL_SHM_MEMCPY_MODE", "1",
+                NET, "auto", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE", "64K", "MILLRACE_DEVICE", "host");
     }
 
     @Override

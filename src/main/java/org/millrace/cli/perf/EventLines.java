@@ -37,7 +37,8 @@ final class EventLines {
             case "measured" -> new RankEvent.Measured(rank, Integer.parseInt(field[1]), sample(field[2], field[3]), sample(field[4], field[5]));
             case "routed" -> new RankEvent.Routed(rank, Integer.parseInt(field[1]),
                     new Route(unescape(field[2]), unescape(field[3]), unescape(field[4]), unescape(field[5]).lines().toList(), List.of()));
-            case "checked" -> new RankEvent.Checked(rank, Integer.parseInt(field[1]), Long.parseLong(field[2]), Integer.parseInt(field[3]), unescape(field[4]), unescape(field[5]));
+            case "checked" -> new RankEvent.Checked(rank, Integer.parseInt(field[1]), Long.parseLong(field[2]), Integer.parseInt(field[3]),
+                    unescape(field[4]), unescape(field[5]));
             case "noted" -> new RankEvent.Noted(rank, unescape(field[1]));
             case "finished" -> new RankEvent.Finished(rank);
             case "failed" -> new RankEvent.Failed(rank, unescape(field[1]), unescape(field[2]), false);

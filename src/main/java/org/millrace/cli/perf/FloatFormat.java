@@ -5,8 +5,8 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
- * How the elements of a floating-point type are read and written. Deliberately none of the code that reduces elements on the emulated device, whose mistakes would
- * otherwise cancel out.
+ * How the elements of a floating-point type are read and written. Deliberately none of the code that reduces elements on the emulated device, whose mistakes
+ * would otherwise cancel out.
  */
 enum FloatFormat {
     /** {@link DataType#FLOAT16}. */

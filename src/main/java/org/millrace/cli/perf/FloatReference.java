@@ -3,8 +3,8 @@ package org.millrace.cli.perf;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Floating-point numbers: computed in double precision, and compared with what rounding to the type after every step allows. The order in which a collective combines
- * ranks is its own business, so that results may differ by as much.
+ * Floating-point numbers: computed in double precision, and compared with what rounding to the type after every step allows. The order in which a collective
+ * combines ranks is its own business, so that results may differ by as much.
  */
 final class FloatReference implements Reference {
 
@@ -40,8 +40,8 @@ final class FloatReference implements Reference {
     }
 
     /**
-     * Exact in this type: all its fraction bits are random. Even ranks' numbers are from 1 to 2 and odd ranks' from ½ to 1, so that products stay near 1; half of all
-     * are negative.
+     * Exact in this type: all its fraction bits are random. Even ranks' numbers are from 1 to 2 and odd ranks' from ½ to 1, so that products stay near 1;
+     * half of all are negative.
      */
     private double value(Operands operands, int rank, long index) {
         long bits = operands.bits(rank, index);

@@ -54,14 +54,16 @@ final class Measurement {
             Sample outOfPlace = sample(line, false);
             Sample inPlace = sample(line, true);
             communicator.route().ifPresent(route ->
-                    events.accept(new RankEvent.Routed(rank, line.index(), new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(), List.of()))));
+                    events.accept(new RankEvent.Routed(rank, line.index(),
+                            new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(), List.of()))));
             events.accept(new RankEvent.Measured(rank, line.index(), outOfPlace, inPlace));
         }
     }
 
     private void starters(PerfCase like, long bytes, int operations) {
         int parts = plan.collective().parts(plan.ranks());
-        run(Placed.of(new PerfCase(0, like.type(), like.reduction(), bytes / like.type().bytes() / parts * parts, 0, operations), plan, rank, send, receive), operations);
+        run(Placed.of(new PerfCase(0, like.type(), like.reduction(), bytes / like.type().bytes() / parts * parts, 0, operations),
+                plan, rank, send, receive), operations);
     }
 
     /** One operation on fresh operands; the number of its wrong elements. */

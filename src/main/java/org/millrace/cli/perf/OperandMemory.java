@@ -7,7 +7,8 @@ import org.millrace.Device;
 import org.millrace.Stream;
 
 /**
- * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands. On the emulated device the copies are plain ones.
+ * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands.
+ * On the emulated device the copies are plain ones.
  */
 final class OperandMemory {
 

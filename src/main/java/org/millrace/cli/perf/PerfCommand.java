@@ -27,8 +27,10 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "perf",
         description = {"Measure a collective and check its results.",
-            "On GPUs (--device cuda) every rank is a process with a GPU and an NCCL_HOSTID of its own, so that NCCL takes it for a host and uses the network; set NCCL_HOSTID yourself"
-                + " to have all ranks on one host.", "Times are those of one operation, averaged over the iterations, of the slowest rank. What is checked is one more operation on fresh random data."},
+            "On GPUs (--device cuda) every rank is a process with a GPU and an NCCL_HOSTID of its own, so that NCCL takes it for a host"
+                + " and uses the network; set NCCL_HOSTID yourself to have all ranks on one host.",
+            "Times are those of one operation, averaged over the iterations, of the slowest rank."
+                + " What is checked is one more operation on fresh random data."},
         sortOptions = false)
 public final class PerfCommand implements Callable<Integer> {
 
@@ -106,8 +108,8 @@ public final class PerfCommand implements Callable<Integer> {
     private List<PerfRun.Failure> run(PerfPlan plan, PerfRun run, Map<String, String> settings) {
         try (RunScope scope = new RunScope()) {
             Ranks ranks = processes
-                    ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, scope.rendezvous())), RankProcess::hostOfItsOwn, run.events(),
-                            spec.commandLine().getErr())
+                    ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, scope.rendezvous())),
+                            RankProcess::hostOfItsOwn, run.events(), spec.commandLine().getErr())
                     : new ThreadRanks(plan.ranks(), rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
             scope.owns(ranks);
             return run.run(ranks);

@@ -24,10 +24,12 @@ final class PerfOptions {
     @Parameters(paramLabel = "COLLECTIVE", converter = Selection.CollectiveConverter.class, description = "What to measure: ${COMPLETION-CANDIDATES}.")
     Collective collective;
 
-    @Option(names = {"-b", "--minbytes"}, paramLabel = "SIZE", defaultValue = "8", converter = Converters.Size.class, description = "Smallest size (default: ${DEFAULT-VALUE}).")
+    @Option(names = {"-b", "--minbytes"}, paramLabel = "SIZE", defaultValue = "8", converter = Converters.Size.class,
+            description = "Smallest size (default: ${DEFAULT-VALUE}).")
     private long min;
 
-    @Option(names = {"-e", "--maxbytes"}, paramLabel = "SIZE", defaultValue = "64M", converter = Converters.Size.class, description = "Largest size (default: ${DEFAULT-VALUE}).")
+    @Option(names = {"-e", "--maxbytes"}, paramLabel = "SIZE", defaultValue = "64M", converter = Converters.Size.class,
+            description = "Largest size (default: ${DEFAULT-VALUE}).")
     private long max;
 
     @Option(names = {"-f", "--stepfactor"}, paramLabel = "FACTOR", description = "Multiply sizes by this (default: " + DEFAULT_FACTOR + ").")
@@ -36,7 +38,8 @@ final class PerfOptions {
     @Option(names = {"-i", "--stepbytes"}, paramLabel = "SIZE", converter = Converters.Size.class, description = "Add this to sizes instead.")
     private Long step;
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Count.class, description = "Number of ranks (default: ${DEFAULT-VALUE}).")
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Count.class,
+            description = "Number of ranks (default: ${DEFAULT-VALUE}).")
     int ranks;
 
     @Option(names = {"-n", "--iters"}, paramLabel = "N", converter = Converters.Count.class,
@@ -58,7 +61,8 @@ final class PerfOptions {
             description = "Compare every result with a reference (default: ${DEFAULT-VALUE}).")
     private boolean check;
 
-    @Option(names = "--check-every", description = "Compare the result of every operation, those before and those that are timed included. On by itself where MILLRACE_FAULT is set.")
+    @Option(names = "--check-every",
+            description = "Compare the result of every operation, those before and those that are timed included. On by itself where MILLRACE_FAULT is set.")
     private boolean checkEvery;
 
     @Option(names = "--seed", paramLabel = "N", description = "What the data is made from (default: different every time; printed).")
@@ -105,7 +109,9 @@ final class PerfOptions {
         require(warmup == null || warmup >= 0, "-w " + warmup + " is less than 0");
         require(json == null || directoryOf(json).toFile().isDirectory(), "--json " + json + ": the directory does not exist");
         return new PerfPlan(collective, ranks,
-                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes, collective.parts(ranks), iterations == null ? 0 : iterations, warmup == null ? -1 : warmup), checking(faultPlanted), data, deadline);
+                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes, collective.parts(ranks),
+                        iterations == null ? 0 : iterations, warmup == null ? -1 : warmup),
+                checking(faultPlanted), data, deadline);
     }
 
     private Checking checking(boolean faultPlanted) {
@@ -129,10 +135,10 @@ final class PerfOptions {
     String describe(PerfPlan plan, boolean asProcesses) {
         PerfCase first = plan.cases().getFirst();
         PerfCase last = plan.cases().getLast();
-        return "ranks: " + ranks + (asProcesses ? " (processes)" : " (threads)") + " minBytes: " + min + " maxBytes: " + max + " step: "
-                + (step == null ? Optional.ofNullable(factor).orElse(DEFAULT_FACTOR) + "(factor)" : step + "(bytes)") + " warmup iters: "
-                + range(first.warmup(), last.warmup()) + " iters: " + range(first.iterations(), last.iterations()) + " validation: " + (plan.checking() == Checking.EVERY ? "every" : check ? 1 : 0) + " seed: "
-                + plan.seed();
+        return "ranks: " + ranks + (asProcesses ? " (processes)" : " (threads)") + " minBytes: " + min + " maxBytes: " + max
+                + " step: " + (step == null ? Optional.ofNullable(factor).orElse(DEFAULT_FACTOR) + "(factor)" : step + "(bytes)")
+                + " warmup iters: " + range(first.warmup(), last.warmup()) + " iters: " + range(first.iterations(), last.iterations())
+                + " validation: " + (plan.checking() == Checking.EVERY ? "every" : check ? 1 : 0) + " seed: " + plan.seed();
     }
 
     private static String range(int first, int last) {

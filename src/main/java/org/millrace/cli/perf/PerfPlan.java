@@ -38,8 +38,8 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
     }
 
     /**
-     * How often an operation is repeated where the user does not say: 1000 times, and so much less often for large operands that no line moves more than this many
-     * bytes for each rank, but 4 times at least.
+     * How often an operation is repeated where the user does not say: 1000 times, and so much less often for large operands that no line moves more than this
+     * many bytes for each rank, but 4 times at least.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
     private static final int MOST_ITERATIONS = 1000;
@@ -71,8 +71,8 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
     }
 
     /**
-     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type, or of the parts of an operand, are rounded
-     * down; a size that appears twice after that is measured once.
+     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type, or of the parts of an operand, are
+     * rounded down; a size that appears twice after that is measured once.
      *
      * @param parts  into how many equal parts the larger operand is divided
      * @param warmup operations before those that are timed; negative to choose

@@ -113,7 +113,8 @@ final class PerfResults {
     /** Over all lines, in place and not; 0 if there is none. */
     double averageBusBandwidth() {
         return rows.stream()
-                .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace()).filter(Sample::isMeasured).mapToDouble(sample -> busBandwidth(row.line(), sample)))
+                .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace()).filter(Sample::isMeasured)
+                        .mapToDouble(sample -> busBandwidth(row.line(), sample)))
                 .average()
                 .orElse(0);
     }

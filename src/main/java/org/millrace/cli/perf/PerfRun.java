@@ -32,7 +32,8 @@ final class PerfRun {
 
     private static final Duration TICK = Duration.ofMillis(500);
     /**
-     * When one rank fails, others do because of it, and its own word may arrive after theirs. All are heard before the ranks are ended; nobody waits longer than this.
+     * When one rank fails, others do because of it, and its own word may arrive after theirs. All are heard before the ranks are ended;
+     * nobody waits longer than this.
      */
     private static final Duration SETTLE = Duration.ofSeconds(2);
 

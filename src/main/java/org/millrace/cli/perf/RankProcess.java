@@ -14,8 +14,8 @@ import org.millrace.MillraceException;
 import org.millrace.cli.Host;
 
 /**
- * A rank in a process of its own. It writes events to its standard output; everything else it writes is passed on with its rank before it. It ends by itself when its
- * standard input does, so that it never outlives this process, however that ends.
+ * A rank in a process of its own. It writes events to its standard output; everything else it writes is passed on with its rank before it. It ends by itself
+ * when its standard input does, so that it never outlives this process, however that ends.
  */
 final class RankProcess {
 
@@ -53,8 +53,8 @@ final class RankProcess {
     }
 
     /**
-     * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no proxy to measure. A host id of its own makes each
-     * rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others.
+     * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no proxy to measure. A host id of its own makes
+     * each rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others.
      */
     static Map<String, String> hostOfItsOwn(int rank) {
         return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1");

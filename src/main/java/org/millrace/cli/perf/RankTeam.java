@@ -59,8 +59,8 @@ public final class RankTeam {
      * @param notes    takes lines for the user by rank, on this thread
      * @return why the run is not complete, the likeliest cause first; empty if it is complete
      */
-    public static List<String> run(int size, Function<String, IntFunction<List<String>>> command, Duration deadline, PrintWriter err, Consumer<Measured> results,
-            ObjIntConsumer<String> notes) {
+    public static List<String> run(int size, Function<String, IntFunction<List<String>>> command, Duration deadline, PrintWriter err,
+            Consumer<Measured> results, ObjIntConsumer<String> notes) {
         BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
         Deadline end = Deadline.after(deadline);
         try (RunScope scope = new RunScope()) {
@@ -105,7 +105,8 @@ public final class RankTeam {
 
     /** One that died is the cause of what the others say, and cannot say so itself. */
     private static List<String> texts(List<RankEvent.Failed> failed) {
-        return failed.stream().sorted(Comparator.comparing(failure -> !failure.died())).map(failure -> "rank " + failure.rank() + ": " + failure.message()).toList();
+        return failed.stream().sorted(Comparator.comparing(failure -> !failure.died()))
+                .map(failure -> "rank " + failure.rank() + ": " + failure.message()).toList();
     }
 
     /**

@@ -28,7 +28,8 @@ final class Selection {
         @Override
         public Types convert(String text) {
             List<String> labels = Arrays.stream(DataType.values()).map(DataType::label).toList();
-            return new Types(select(text, List.of(DataType.values()), labels, name -> type -> type.label().equalsIgnoreCase(name) || type.name().equalsIgnoreCase(name)));
+            return new Types(select(text, List.of(DataType.values()), labels,
+                    name -> type -> type.label().equalsIgnoreCase(name) || type.name().equalsIgnoreCase(name)));
         }
     }
 
@@ -64,7 +65,8 @@ final class Selection {
         List<T> selected = new ArrayList<>();
         for (String name : text.split(",")) {
             selected.add(all.stream().filter(match.of(name.strip())).findFirst()
-                    .orElseThrow(() -> new TypeConversionException("there is no '" + name.strip() + "'; allowed: all, or one or more of " + String.join(", ", labels))));
+                    .orElseThrow(() -> new TypeConversionException("there is no '" + name.strip()
+                            + "'; allowed: all, or one or more of " + String.join(", ", labels))));
         }
         return selected;
     }

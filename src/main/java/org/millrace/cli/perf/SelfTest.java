@@ -24,7 +24,8 @@ public final class SelfTest {
      * @return what went wrong; empty if nothing did
      */
     public static List<String> run(Map<String, String> settings) {
-        PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 2, List.of(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)), Checking.AFTERWARDS, 1, DEADLINE);
+        PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 2,
+                List.of(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)), Checking.AFTERWARDS, 1, DEADLINE);
         PerfResults results = new PerfResults(plan);
         List<String> failures = new ArrayList<>();
         try (RunScope scope = new RunScope()) {

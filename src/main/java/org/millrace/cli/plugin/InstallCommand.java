@@ -28,8 +28,9 @@ public final class InstallCommand implements Callable<Integer> {
     @Parameters(paramLabel = "DIR", description = "Where to; made if it does not exist.")
     private Path directory;
 
-    @Option(names = "--java", paramLabel = "HOME", description = "The Java that the plugin starts in programs that are not Java (default: the one that runs this command)."
-            + " MILLRACE_JAVA_HOME overrides it later.")
+    @Option(names = "--java", paramLabel = "HOME",
+            description = "The Java that the plugin starts in programs that are not Java (default: the one that runs this command)."
+                    + " MILLRACE_JAVA_HOME overrides it later.")
     private Path java = Path.of(System.getProperty("java.home"));
 
     @Option(names = "--jar", hidden = true, description = "The jar to install, where this program does not run from it.")

@@ -4,13 +4,13 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are, and waits; the proxies send from there, and
- * receive there. Only what has to be combined arrives in a slot, and only what no operand has room for is sent from one. Chunks are cut as {@link SimplePrimitives}
- * cut them, so that the peer may use slots.
+ * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are, and waits; the proxies send from there,
+ * and receive there. Only what has to be combined arrives in a slot, and only what no operand has room for is sent from one. Chunks are cut as
+ * {@link SimplePrimitives} cut them, so that the peer may use slots.
  *
- * <p>Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all slices in it are offered to the receiving proxy
- * ahead, so that several frames may arrive at a time. Elements that are passed on are sent from the output. Where that is the input too (in place), what arrives
- * there overwrites nothing that is still to be sent: a rank's own elements come back to it, combined, only after they have gone all the way round.
+ * <p>Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all slices in it are offered to the receiving
+ * proxy ahead, so that several frames may arrive at a time. Elements that are passed on are sent from the output. Where that is the input too (in place), what
+ * arrives there overwrites nothing that is still to be sent: a rank's own elements come back to it, combined, only after they have gone all the way round.
  *
  * <p>The user gets the memory back when the kernel ends, so it ends only when everything is sent.
  */

@@ -7,8 +7,8 @@ import java.util.stream.IntStream;
 import org.millrace.engine.rendezvous.Message.Contribution;
 
 /**
- * The parts of the collective calls in flight. There are at most two of them: a rank begins the next call only when every rank has contributed to the one before,
- * and this rank takes the result of a call before it begins the next. So two slots are enough, and a rank that would need a third breaks the protocol.
+ * The parts of the collective calls in flight. There are at most two of them: a rank begins the next call only when every rank has contributed to the one
+ * before, and this rank takes the result of a call before it begins the next. So two slots are enough, and a rank that would need a third breaks the protocol.
  *
  * <p>Not safe for several threads: {@link Group} guards it.
  */

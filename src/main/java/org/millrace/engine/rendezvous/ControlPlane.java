@@ -14,8 +14,9 @@ import org.millrace.engine.rendezvous.Message.Letter;
  * One rank's connection to the other ranks of its group, for everything but data: they find each other, exchange what they need for their set-up, and tell each
  * other of failures.
  *
- * <p>{@link #allGather} and {@link #barrier} are collective: all ranks make the same calls in the same order, each from one thread at a time. The first failure,
- * this rank's or another's, ends every collective call, now and later. {@link #fail}, {@link #failure} and {@link #close} are safe from any thread at any moment.
+ * <p>{@link #allGather} and {@link #barrier} are collective: all ranks make the same calls in the same order, each from one thread at a time. The
+ * first failure, this rank's or another's, ends every collective call, now and later. {@link #fail}, {@link #failure} and {@link #close} are safe from
+ * any thread at any moment.
  *
  * <p>After rank 0 has closed its end the others can no longer tell each other anything. A program that wants failures to be told to the very end calls
  * {@link #barrier} before {@link #close}.
@@ -165,8 +166,8 @@ public final class ControlPlane implements AutoCloseable {
      */
     public void send(int to, long tag, byte[] data) {
         if (to < 0 || to >= size() || to == rank() || data.length > MAX_LETTER_BYTES) {
-            throw new IllegalArgumentException("letter of rank " + rank() + " to rank " + to + " of " + size() + ", " + data.length + " bytes; it must go to another rank and have at most "
-                    + MAX_LETTER_BYTES);
+            throw new IllegalArgumentException("letter of rank " + rank() + " to rank " + to + " of " + size() + ", " + data.length + " bytes;"
+                    + " it must go to another rank and have at most " + MAX_LETTER_BYTES);
         }
         say(new Letter(rank(), to, tag, data.clone()));
     }

@@ -18,7 +18,10 @@ import org.millrace.engine.rendezvous.Message.OtherVersion;
 import org.millrace.engine.rendezvous.Message.Proof;
 import org.millrace.engine.rendezvous.Message.Rejected;
 
-/** A rank connects to rank 0, makes sure that it is rank 0, and shows that it belongs to the group. Runs on the caller's thread, before there is a control thread. */
+/**
+ * A rank connects to rank 0, makes sure that it is rank 0, and shows that it belongs to the group.
+ * Runs on the caller's thread, before there is a control thread.
+ */
 final class Introduction {
 
     /** Somebody listens who cannot be rank 0 of this group. */

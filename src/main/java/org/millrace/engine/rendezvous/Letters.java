@@ -22,7 +22,8 @@ final class Letters {
 
     void add(Letter letter) throws ProtocolException {
         if (letter.data().length > ControlPlane.MAX_LETTER_BYTES) {
-            throw new ProtocolException("sent a letter of rank " + letter.from() + " with " + letter.data().length + " bytes; the limit is " + ControlPlane.MAX_LETTER_BYTES);
+            throw new ProtocolException("sent a letter of rank " + letter.from() + " with " + letter.data().length
+                    + " bytes; the limit is " + ControlPlane.MAX_LETTER_BYTES);
         }
         if (waiting.size() == LIMIT || waiting.putIfAbsent(new Address(letter.from(), letter.tag()), letter.data()) != null) {
             throw new ProtocolException("sent a letter of rank " + letter.from() + " with tag " + Long.toHexString(letter.tag())

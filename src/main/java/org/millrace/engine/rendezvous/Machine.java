@@ -26,7 +26,8 @@ public final class Machine {
     }
 
     /**
-     * The same for all processes that reach each other over loopback: two containers of one machine share the kernel, but may have loopbacks and names of their own.
+     * The same for all processes that reach each other over loopback: two containers of one machine share the kernel,
+     * but may have loopbacks and names of their own.
      *
      * @return the kernel and the host's name
      */

@@ -41,10 +41,13 @@ final class Split {
         int rank = members.indexOf(from.rank());
         try (ServerSocketChannel listener = rank == 0 ? Listeners.bind(new InetSocketAddress(from.address(), 0)) : null) {
             String random = Secret.randomHex();
-            byte[] invitation = from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random) : new byte[0])[members.getFirst()];
+            byte[] invitation = from.allGather(rank == 0
+                    ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
+                    : new byte[0])[members.getFirst()];
             return ControlPlane.join(rendezvous(listener, ByteBuffer.wrap(invitation)), rank, members.size(), from.options());
         } catch (IOException e) {
-            throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1) + " others of its new group: " + e.getMessage(), e);
+            throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
+                    + " others of its new group: " + e.getMessage(), e);
         }
     }
 

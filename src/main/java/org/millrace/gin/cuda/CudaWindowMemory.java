@@ -8,8 +8,8 @@ import org.millrace.gin.Transfer;
 import org.millrace.gin.WindowMemory;
 
 /**
- * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are in flight at once; what a peer in reach is to
- * have is copied there from GPU to GPU.
+ * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are in flight at once; what a peer in reach
+ * is to have is copied there from GPU to GPU.
  */
 public final class CudaWindowMemory implements WindowMemory {
 
@@ -90,7 +90,8 @@ public final class CudaWindowMemory implements WindowMemory {
     @Override
     public void arrived(Transfer transfer) {
         int buffer = transfer.slot();
-        transfer.ticket(bring(address + transfer.offset(), mover.staging().host(), mover.staging().offset(buffer), mover.staging().address(buffer), transfer.bytes()));
+        transfer.ticket(bring(address + transfer.offset(),
+                mover.staging().host(), mover.staging().offset(buffer), mover.staging().address(buffer), transfer.bytes()));
     }
 
     /** A value of 4 or 8 bytes travels in the stream's own commands: quicker than a copy. */

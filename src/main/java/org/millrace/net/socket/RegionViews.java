@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a buffer has one position: so each connection makes
- * a view when it first needs it, and never again.
+ * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a buffer has one position: so each connection
+ * makes a view when it first needs it, and never again.
  */
 final class RegionViews {
 

@@ -9,9 +9,9 @@ import org.millrace.net.MemoryRegion;
 /**
  * Registered memory, and buffers over it, one for each GiB that is used.
  *
- * <p>View {@code i} begins at GiB {@code i} and is as long as a buffer can be (almost 2 GiB), so that a payload of up to 1 GiB lies within one view wherever
- * it begins. They belong to the global session: {@code java.nio} then neither takes nor gives back a hold on the user's arena with every call, and the memory
- * may be confined to a thread that is not ours. The price is that nothing notices memory that is freed too early: see {@link org.millrace.net.Network#register}.
+ * <p>View {@code i} begins at GiB {@code i} and is as long as a buffer can be (almost 2 GiB), so that a payload of up to 1 GiB lies within one view wherever it
+ * begins. They belong to the global session: {@code java.nio} then neither takes nor gives back a hold on the user's arena with every call, and the memory may
+ * be confined to a thread that is not ours. The price is that nothing notices memory that is freed too early: see {@link org.millrace.net.Network#register}.
  */
 final class SocketRegion implements MemoryRegion {
 

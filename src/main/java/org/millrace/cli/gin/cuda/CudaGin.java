@@ -49,7 +49,8 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             Configuration configuration = Configuration.load(settings);
             CudaRuntime cuda = CudaRuntime.load(configuration.get(Settings.CUDART_LIBRARY).map(Object::toString).orElse(null));
             if (cuda.deviceCount() < plan.ranks()) {
-                throw new MillraceException(plan.ranks() + " ranks need as many GPUs, and here are " + cuda.deviceCount() + ": NCCL has no two ranks on one GPU");
+                throw new MillraceException(plan.ranks() + " ranks need as many GPUs, and here are " + cuda.deviceCount()
+                        + ": NCCL has no two ranks on one GPU");
             }
             if (image == null) {
                 directory = Files.createTempDirectory("millrace-gin-");

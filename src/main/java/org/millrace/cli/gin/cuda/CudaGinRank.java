@@ -86,7 +86,8 @@ final class CudaGinRank {
         private final int contexts;
         private final MemorySegment host;
 
-        Lines(GpuGinRank member, GinKernels kernels, CudaStream stream, GpuGinRank.GpuWindow source, GpuGinRank.GpuWindow target, int contexts, MemorySegment host) {
+        Lines(GpuGinRank member, GinKernels kernels, CudaStream stream, GpuGinRank.GpuWindow source, GpuGinRank.GpuWindow target,
+                int contexts, MemorySegment host) {
             this.member = member;
             this.kernels = kernels;
             this.stream = stream;

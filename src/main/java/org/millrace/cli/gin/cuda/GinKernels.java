@@ -52,8 +52,8 @@ final class GinKernels implements AutoCloseable {
         compiledWith = (int) word(0);
         deviceCommunicatorBytes = word(1);
         if (compiledWith == 0) {
-            throw new MillraceException("ginFacts of " + image + " ran and left nothing: it is not compiled from gin.cu, or for another GPU than this one of compute capability "
-                    + device.computeCapability());
+            throw new MillraceException("ginFacts of " + image + " ran and left nothing: it is not compiled from gin.cu,"
+                    + " or for another GPU than this one of compute capability " + device.computeCapability());
         }
         outcome.host().fill((byte) 0);
     }
@@ -100,8 +100,9 @@ final class GinKernels implements AutoCloseable {
     void throwIfLate() {
         long what = word(0);
         if (what != 0) {
-            throw new MillraceException("a kernel of rank " + communicator.rank() + " waited " + patienceNanos / 1_000_000_000 + " s for " + (what == 1 ? "what others put"
-                    : "others to meet it") + ": signal " + (what - 1) + " of context " + word(3) + " is " + word(2) + " and not yet " + word(1)
+            throw new MillraceException("a kernel of rank " + communicator.rank() + " waited " + patienceNanos / 1_000_000_000 + " s for "
+                    + (what == 1 ? "what others put" : "others to meet it")
+                    + ": signal " + (what - 1) + " of context " + word(3) + " is " + word(2) + " and not yet " + word(1)
                     + "; see whether another rank failed, and what NCCL_DEBUG=INFO says");
         }
     }

@@ -59,8 +59,9 @@ final class KernelCompiler {
         }
         places.add(Path.of("/usr/local/cuda/bin"));
         return places.stream().map(place -> place.resolve("nvcc")).filter(Files::isExecutable).findFirst()
-                .orElseThrow(() -> new MillraceException("the kernels have to be compiled, and there is no nvcc in CUDA_HOME, on the PATH or in /usr/local/cuda/bin. Install"
-                        + " CUDA's compiler (package cuda-nvcc), name it with --nvcc, or give kernels that were compiled elsewhere with --cubin"));
+                .orElseThrow(() -> new MillraceException("the kernels have to be compiled, and there is no nvcc"
+                        + " in CUDA_HOME, on the PATH or in /usr/local/cuda/bin. Install CUDA's compiler (package cuda-nvcc), name it with --nvcc,"
+                        + " or give kernels that were compiled elsewhere with --cubin"));
     }
 
     private static Path findHeaders(Path library) {
@@ -75,8 +76,9 @@ final class KernelCompiler {
         places.add(Path.of("/usr/include"));
         places.add(Path.of("/usr/local/include"));
         return places.stream().filter(place -> Files.exists(place.resolve("nccl_device.h"))).findFirst()
-                .orElseThrow(() -> new MillraceException("the kernels have to be compiled, and none of " + places + " has NCCL's nccl_device.h. Name the directory where it lies with"
-                        + " --nccl-include or its parent in NCCL_HOME, or give kernels that were compiled elsewhere with --cubin"));
+                .orElseThrow(() -> new MillraceException("the kernels have to be compiled, and none of " + places + " has NCCL's nccl_device.h."
+                        + " Name the directory where it lies with --nccl-include or its parent in NCCL_HOME,"
+                        + " or give kernels that were compiled elsewhere with --cubin"));
     }
 
     private static Path unpack(Path directory) {
