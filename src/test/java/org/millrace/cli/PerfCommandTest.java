@@ -149,7 +149,7 @@ class PerfCommandTest {
     void theTableSaysWhichWayDataGoes(String how) throws IOException {
         Path file = directory.resolve("results.json");
         List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", "host", "--net", "socket", "-r", "2", "-b", "8", "-e", "256K", "-f", "32768", "-n", "3",
-                "-D", "NCCL_ALGO=ring", "--deadline", "60s", "--json", file.toString()));
+                "-D", "NCCL_ALGO=ring", "-D", "MILLRACE_PTR_THRESHOLD=64K", "--deadline", "60s", "--json", file.toString()));
         if (!how.isEmpty()) {
             arguments.add(how);
         }
