@@ -1,0 +1,93 @@
+/* Round trips between ranks 0 and 1 over context 0, and how long a flush takes: the best of several runs, after one that warms up. */
+#pragma once
+#include "gin_setting.cuh"
+
+#define RUNS 5
+
+/* How often something of a size is done in a run. */
+static int repeats(const Setting &s, size_t bytes) { return bytes <= 65536 ? s.iterations : bytes <= 1 << 20 ? s.iterations / 4 + 1 : s.iterations / 40 + 2; }
+
+/* Microseconds of one of `many`, of which each launch does that many; all ranks begin together. */
+template <class Launch> static float bestOf(const Setting &s, int many, Launch launch) {
+  float best = 1e30f;
+  cudaEvent_t begin, end;
+  CUDA(cudaEventCreate(&begin));
+  CUDA(cudaEventCreate(&end));
+  for (int r = 0; r < RUNS; r++) {
+    float ms;
+    everybody(s);
+    CUDA(cudaEventRecord(begin, stream));
+    launch(r);
+    CUDA(cudaEventRecord(end, stream));
+    run();
+    CUDA(cudaEventElapsedTime(&ms, begin, end));
+    if (r > 0 && ms * 1e3f / many < best)
+      best = ms * 1e3f / many;
+  }
+  CUDA(cudaEventDestroy(begin));
+  CUDA(cudaEventDestroy(end));
+  return best;
+}
+
+/* Ranks 0 and 1 in turn; 0 bytes is a signal alone. */
+__global__ void pingPong(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, size_t bytes, unsigned signal, uint64_t before, int iterations) {
+  ncclGin gin{devComm, 0};
+  ncclTeam world = ncclTeamWorld(devComm);
+  int peer = 1 - devComm.rank;
+  for (int i = 0; i < iterations; i++) {
+    if (devComm.rank == 1)
+      gin.waitSignal(ncclCoopThread(), signal, before + i + 1);
+    if (bytes)
+      gin.put(world, peer, to, 0, from, 0, bytes, ncclGin_SignalInc{signal});
+    else
+      gin.signal(world, peer, ncclGin_SignalInc{signal});
+    if (devComm.rank == 0)
+      gin.waitSignal(ncclCoopThread(), signal, before + i + 1);
+  }
+  gin.flush(ncclCoopThread());
+}
+
+static void timeRoundTrips(const Setting &s) {
+  const size_t timed[] = {0, 8, 1024, 65536, 1 << 20, 16 << 20, 64 << 20};
+  uint64_t before = 0;
+  for (size_t n = 0; n < sizeof timed / sizeof *timed && timed[n] <= s.max; n++) {
+    int many = repeats(s, timed[n]);
+    float micros = bestOf(s, many, [&](int) {
+      if (rank < 2)
+        pingPong<<<1, 1, 0, stream>>>(s.devComm, s.outWindow, s.inWindow, timed[n], PING_PONG, before, many);
+      before += many;
+    });
+    if (rank == 0)
+      printf("round trip, %9zu B + signal: %10.2f us, %7.2f GB/s one way\n", timed[n], micros, timed[n] / (micros / 2) / 1e3);
+  }
+}
+
+/* A put of 8 bytes and a flush, over and over: how long until the source may be written again. */
+__global__ void putAndFlush(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, int iterations) {
+  ncclGin gin{devComm, 0};
+  for (int i = 0; i < iterations; i++) {
+    gin.put(ncclTeamWorld(devComm), 1, to, 0, from, 0, 8);
+    gin.flush(ncclCoopThread());
+  }
+}
+
+/* A signal of rank 0's, behind all that it put. */
+__global__ void settle(ncclDevComm devComm, unsigned signal) {
+  ncclGin gin{devComm, 0};
+  if (devComm.rank == 0)
+    gin.signal(ncclTeamWorld(devComm), 1, ncclGin_SignalInc{signal});
+  else
+    gin.waitSignal(ncclCoopThread(), signal, 1);
+}
+
+static void timeFlush(const Setting &s) {
+  float micros = bestOf(s, s.iterations, [&](int) {
+    if (rank == 0)
+      putAndFlush<<<1, 1, 0, stream>>>(s.devComm, s.outWindow, s.inWindow, s.iterations);
+  });
+  if (rank < 2) /* a flush does not say that the bytes are there: rank 1 must not go on before */
+    settle<<<1, 1, 0, stream>>>(s.devComm, SETTLED);
+  run();
+  if (rank == 0)
+    printf("flush behind a put of 8 B: %10.2f us\n", micros);
+}
