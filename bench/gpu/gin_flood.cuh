@@ -19,16 +19,19 @@ __device__ inline uint64_t eightBytes(int from, int to, int round, size_t at) {
   return value;
 }
 
-/* FLOOD_BLOCKS blocks for each context. The bytes begin at `offset` of every slot. */
+/*
+ * FLOOD_BLOCKS blocks for each context. The bytes begin at `offset` of every slot. A warp posts to one queue at a time, the warps to different ones: if the
+ * compiler has a warp's threads wait for each other, none holds a place in one queue while it waits for room in another.
+ */
 __global__ void flood(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWindow_t from, size_t slot, size_t offset, int round, unsigned signal,
                       uint64_t before, uint64_t *found) {
-  int context = blockIdx.x % contexts, block = blockIdx.x / contexts, thread = block * blockDim.x + threadIdx.x, ranks = devComm.nRanks;
+  int context = blockIdx.x % contexts, block = blockIdx.x / contexts, thread = block * blockDim.x + threadIdx.x, warp = thread / warpSize, ranks = devComm.nRanks;
   ncclGin gin{devComm, context};
   ncclTeam world = ncclTeamWorld(devComm);
   for (int i = 0; i < FLOOD_EACH * ranks; i++) {
-    int peer = (i + thread) % ranks, each = i / ranks;
+    int peer = (i + warp) % ranks, each = i / ranks;
     size_t at = (((size_t)context * FLOOD_BLOCKS * FLOOD_THREADS + thread) * FLOOD_EACH + each) * sizeof(uint64_t);
-    if ((each + thread) % 2)
+    if ((each + warp) % 2)
       gin.put(world, peer, to, devComm.rank * slot + offset + at, from, peer * slot + offset + at, sizeof(uint64_t), ncclGin_SignalInc{signal});
     else
       gin.putValue(world, peer, to, devComm.rank * slot + offset + at, eightBytes(devComm.rank, peer, round, at), ncclGin_SignalInc{signal});

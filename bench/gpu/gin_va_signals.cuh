@@ -21,8 +21,8 @@ enum { BEHIND_WEAK, BEHIND_STRONG, COUNTED, ADDED, PASSES_ZERO, VA_PING_PONG, PL
 #define STRONG_STEP ((1ull << 35) + 1)
 
 /*
- * Where a signal lies in the window of words: each is between words that nobody may touch. The window begins where its memory does: resetSignal of a signal in a
- * window (2.29.7 to 2.30.7) adds the window's place in its memory twice, and stores elsewhere if that is not 0.
+ * Where a signal lies in the window of words: each is between words that nobody may touch. The window begins where its memory does: resetSignal of a signal in
+ * a window (2.29.7 to 2.30.7) adds the window's place in its memory twice, and stores elsewhere if that is not 0.
  */
 __host__ __device__ inline size_t vaOffset(int context, int place, int sender, int ranks) {
   static_assert(1 + 2 * CONTEXTS * PLACES <= WORDS_OF_RANK, "room for all signals and the words between them");

@@ -3,9 +3,9 @@
  *
  *   nccl_gin RANK RANKS ID_FILE MAX_BYTES ITERATIONS
  *
- * Checks puts of 0 B to MAX_BYTES at odd offsets, values, signals, counters and resets between all ranks, on all contexts, bit for bit, and more descriptors than
- * a queue holds; with the headers of 2.29.7 and since signals in windows too, of 2.30.3 and since gets. Times round trips between ranks 0 and 1. Prints a line for
- * each (rank 0) and at the end, every rank: "wrong COUNT".
+ * Checks puts of 0 B to MAX_BYTES at odd offsets, values, signals, counters and resets between all ranks, on all contexts, bit for bit, and more descriptors
+ * than a queue holds; with the headers of 2.29.7 and since signals in windows too, of 2.30.3 and since gets. Times round trips between ranks 0 and 1. Prints a
+ * line for each (rank 0) and at the end, every rank: "wrong COUNT".
  */
 #include "gin_checks.cuh"
 #include "gin_flood.cuh"
@@ -20,7 +20,7 @@
 /* What all versions have; how much was wrong. */
 static size_t checkAndTime(const Setting &s) {
   size_t wrong = checkPuts(s);
-  wrong += checkValues(s); /* one after the other: the order of a sum's parts is not said, and ranks must go the same way */
+  wrong += checkValues(s);
   wrong += checkSignallingOn(s);
   wrong += checkWrap(s);
   wrong += checkFlood(s);
