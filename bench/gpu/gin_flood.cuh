@@ -25,7 +25,8 @@ __device__ inline uint64_t eightBytes(int from, int to, int round, size_t at) {
  */
 __global__ void flood(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWindow_t from, size_t slot, size_t offset, int round, unsigned signal,
                       uint64_t before, uint64_t *found) {
-  int context = blockIdx.x % contexts, block = blockIdx.x / contexts, thread = block * blockDim.x + threadIdx.x, warp = thread / warpSize, ranks = devComm.nRanks;
+  int context = blockIdx.x % contexts, block = blockIdx.x / contexts, ranks = devComm.nRanks;
+  int thread = block * blockDim.x + threadIdx.x, warp = thread / warpSize;
   ncclGin gin{devComm, context};
   ncclTeam world = ncclTeamWorld(devComm);
   for (int i = 0; i < FLOOD_EACH * ranks; i++) {
