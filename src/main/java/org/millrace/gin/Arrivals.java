@@ -249,6 +249,11 @@ final class Arrivals {
                 + ": " + why);
     }
 
+    /** How many of the peer's frames have been carried out, all they asked for included. */
+    long settled() {
+        return landings.settled();
+    }
+
     boolean isSettled() {
         return landings.isEmpty();
     }

@@ -29,6 +29,8 @@ public final class GinCommunicator {
     private final GinFailureListener listener;
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private volatile GinContext[] contexts = {};
+    /** The agent's thread alone changes it, and uses it. */
+    private SignalMemory[] shared = {};
     private int passesWithoutWork;
     private volatile GinAgent agent;
     /** Whether the network touches no window any more, whatever was under way. */
@@ -180,6 +182,32 @@ public final class GinCommunicator {
             return true;
         })) {
             throw new GinException("rank " + rank + ": the agent does not take a staging ring");
+        }
+    }
+
+    /**
+     * Says in memory that peers map, from now on, how many of their frames were carried out here. To be called before they know of the memory.
+     *
+     * @param memory not to be unmapped before the agent has let go of the communicator
+     */
+    public void share(SignalMemory memory) {
+        throwIfFailed();
+        if (!atAgent(() -> {
+            shared = Arrays.copyOf(shared, shared.length + 1);
+            shared[shared.length - 1] = memory;
+            for (Lane lane : lanes) {
+                lane.tellSettled();
+            }
+            return true;
+        })) {
+            throw new GinException("rank " + rank + ": the agent does not take memory for signals");
+        }
+    }
+
+    /** Tells a peer how many of its frames were carried out here. */
+    void tellSettled(int peer, long frames) {
+        for (SignalMemory memory : shared) {
+            memory.settled(peer, frames);
         }
     }
 

@@ -16,6 +16,7 @@ public final class GinContext {
     private final GinCells counters;
     private final GinCells signals;
     private final PeerQueue[] queues;
+    private final PeerSignals[] reached;
     private final ServedCounters served = new ServedCounters();
     private boolean closed;
 
@@ -34,6 +35,7 @@ public final class GinContext {
         this.counters = GinCells.of(counters);
         this.signals = GinCells.of(signals);
         this.queues = new PeerQueue[peers];
+        this.reached = new PeerSignals[peers];
         GinIndices indices = GinIndices.of(cis, peers);
         for (int peer = 0; peer < peers; peer++) {
             this.queues[peer] = new PeerQueue(this, peer, queues, indices);
@@ -65,6 +67,25 @@ public final class GinContext {
      */
     public GinServed served() {
         return served.read();
+    }
+
+    /**
+     * Lets this rank's agent count up signals of the same context at a peer by itself. To be called before the context is served.
+     *
+     * @param peer    another rank
+     * @param signals that this process maps; not to be unmapped before the agent has let go of the context
+     */
+    public void reach(int peer, PeerSignals signals) {
+        reached[peer] = signals;
+    }
+
+    /** The signals at a peer, or null if only frames get there. */
+    PeerSignals reached(int peer) {
+        return reached[peer];
+    }
+
+    void countReached() {
+        served.countReached();
     }
 
     void count(GinDescriptor descriptor) {

@@ -48,6 +48,11 @@ final class Landings {
         return work;
     }
 
+    /** How many were added and have nothing left to do. */
+    long settled() {
+        return settled;
+    }
+
     /** All that were added are there: nothing had to travel. */
     void allArrived() {
         arrived = added;

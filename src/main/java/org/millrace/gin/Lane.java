@@ -21,6 +21,9 @@ abstract class Lane {
     /** Passes a part of a queue's current descriptor on, or all of it; false if there is no room now. */
     abstract boolean advance(PeerQueue queue);
 
+    /** Tells the peer how far its frames were carried out, if there are any. */
+    abstract void tellSettled();
+
     /** Whether nothing is under way. */
     abstract boolean isDrained();
 

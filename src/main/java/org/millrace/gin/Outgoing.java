@@ -10,6 +10,11 @@ final class Outgoing {
     /** Whether the transfer is open. */
     boolean open;
     private boolean staged;
+    /** How many frames were offered to the network up to this one. */
+    private long number;
+    /** Of the descriptor, if there is nothing left to do for it at the peer but to signal, if even that; or null. */
+    private GinContext context;
+    private PeerSignals signals;
     /** Whose descriptor is complete when this is sent, or null. */
     PeerQueue queue;
     int index;
@@ -17,6 +22,7 @@ final class Outgoing {
     void clear() {
         open = false;
         staged = false;
+        context = null;
         queue = null;
     }
 
@@ -36,6 +42,27 @@ final class Outgoing {
         staged = true;
     }
 
+    /** Its bytes, if it has any, get to the peer without it. */
+    void bringsSignalAtMost(GinContext of, int peer) {
+        context = of;
+        signals = of.reached(peer);
+    }
+
+    /** Does without a frame what is to be done at the peer, if that is possible behind so many frames. */
+    boolean isNeedless(long frames) {
+        if (context == null) {
+            return false;
+        }
+        if (!GinHeader.isSignalled(header)) {
+            return true;
+        }
+        if (signals == null || !signals.add(frames, (int) GinHeader.signal(header), GinHeader.value(header))) {
+            return false;
+        }
+        context.countReached();
+        return true;
+    }
+
     boolean hasPayload() {
         return open && !staged && header.payloadBytes() > 0;
     }
@@ -44,11 +71,17 @@ final class Outgoing {
         return !open || transfer.memory().readable(transfer);
     }
 
-    /** The frame was offered: a source that was copied is free. */
-    void offered() {
+    /** The frame was offered, or is needless behind so many: a source that was copied is free. */
+    void offered(long frames) {
+        number = frames;
         if (open && (staged || transfer.memory().isCopied())) {
             complete();
         }
+    }
+
+    /** Whether the network has sent it, and all before it. */
+    boolean isSent(long frames) {
+        return frames - number >= 0;
     }
 
     /** The frame was sent: its source was read. */

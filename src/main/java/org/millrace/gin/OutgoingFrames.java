@@ -2,13 +2,18 @@ package org.millrace.gin;
 
 import org.millrace.net.FrameSender;
 
-/** The frames to one peer that are under way, oldest first. They are offered to the network in that order, however long each takes to be staged. */
+/**
+ * The frames to one peer that are under way, oldest first. They are offered to the network in that order, however long each takes to be staged. A frame with
+ * nothing to bring, or with a signal that this rank can count up at the peer, is not sent when its turn comes.
+ */
 final class OutgoingFrames {
 
     private final FrameSender sender;
     private final Outgoing[] ring;
     private long added;
     private long offered;
+    /** How many of those that were offered went to the network. */
+    private long frames;
     private long sent;
 
     OutgoingFrames(FrameSender sender, int depth) {
@@ -50,20 +55,28 @@ final class OutgoingFrames {
     /** Offers what is staged, moves what the network takes, and completes what it has sent. */
     int progress() {
         int work = 0;
-        while (offered < added && at(offered).isReadable() && offer(at(offered))) {
-            at(offered++).offered();
+        while (offered < added && at(offered).isReadable() && pass(at(offered))) {
+            at(offered++).offered(frames);
             work++;
         }
         work += sender.progress();
-        while (sent < offered && sender.framesCompleted() - sent > 0) {
+        while (sent < offered && at(sent).isSent(sender.framesCompleted())) {
             at(sent++).sent();
             work++;
         }
         return work;
     }
 
-    private boolean offer(Outgoing frame) {
+    /** Has the frame sent, or does without it; false if the network has no room now. */
+    private boolean pass(Outgoing frame) {
+        if (frame.isNeedless(frames)) {
+            return true;
+        }
         Transfer payload = frame.hasPayload() ? frame.transfer : null;
-        return sender.offer(frame.header, payload == null ? null : payload.region(), payload == null ? 0 : payload.regionOffset());
+        if (!sender.offer(frame.header, payload == null ? null : payload.region(), payload == null ? 0 : payload.regionOffset())) {
+            return false;
+        }
+        frames++;
+        return true;
     }
 }

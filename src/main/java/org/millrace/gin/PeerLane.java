@@ -19,6 +19,8 @@ final class PeerLane extends Lane {
     private final Arrivals arrivals;
     /** Where what this rank sends is staged; null if it travels as the payload of frames. */
     private StagingOut staging;
+    /** How many of the peer's frames it was told that they were carried out. */
+    private long toldSettled;
     private boolean sendingOver;
     private boolean receivingOver;
 
@@ -45,10 +47,20 @@ final class PeerLane extends Lane {
     @Override
     int progress() {
         try {
-            return send() + receive();
+            int work = send() + receive();
+            if (arrivals.settled() != toldSettled) {
+                tellSettled();
+            }
+            return work;
         } catch (ConnectionException lost) {
             throw new GinException("rank " + communicator.rank() + " lost rank " + peer + ": " + lost.getMessage() + underWay(), lost);
         }
+    }
+
+    @Override
+    void tellSettled() {
+        toldSettled = arrivals.settled();
+        communicator.tellSettled(peer, toldSettled);
     }
 
     private int send() {
@@ -149,6 +161,9 @@ final class PeerLane extends Lane {
                 return false;
             }
         }
+        if (direct != null || descriptor.size == 0 && descriptor.has(GinOp.PUT)) { // its bytes get there without the frame
+            frame.bringsSignalAtMost(queue.context(), peer);
+        }
         if (queue.moved() + bytes < descriptor.size) {
             queue.advance(bytes);
         } else {
@@ -186,7 +201,7 @@ final class PeerLane extends Lane {
         return target != null && target.memory().reach(peer) > 0 ? target : null;
     }
 
-    /** The bytes go to the peer's memory at once; the frame behind them is without payload, and waits for them, and so does every signal after it. */
+    /** The bytes go to the peer's memory at once; whatever comes behind them waits until they are there. */
     private boolean copy(PeerQueue queue, Outgoing frame, Window target, long bytes) {
         GinDescriptor descriptor = queue.current();
         long there = target.memory().reach(peer);

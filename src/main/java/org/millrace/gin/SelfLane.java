@@ -72,6 +72,11 @@ final class SelfLane extends Lane {
     }
 
     @Override
+    void tellSettled() {
+        // to itself a rank sends no frames
+    }
+
+    @Override
     boolean isDrained() {
         return landings.isEmpty() && !isWanted();
     }

@@ -14,8 +14,9 @@ final class ServedCounters {
     private static final int GETS = 3;
     private static final int FLUSHES = 4;
     private static final int SIGNALLED = 5;
+    private static final int REACHED = 6;
 
-    private final long[] counts = new long[SIGNALLED + 1];
+    private final long[] counts = new long[REACHED + 1];
 
     void count(GinDescriptor descriptor) {
         int kind = kind(descriptor);
@@ -23,6 +24,10 @@ final class ServedCounters {
         if (kind <= VALUES && descriptor.signals()) {
             increment(SIGNALLED);
         }
+    }
+
+    void countReached() {
+        increment(REACHED);
     }
 
     private static int kind(GinDescriptor descriptor) {
@@ -48,6 +53,6 @@ final class ServedCounters {
     }
 
     GinServed read() {
-        return new GinServed(read(PUTS), read(VALUES), read(SIGNALS), read(GETS), read(FLUSHES), read(SIGNALLED));
+        return new GinServed(read(PUTS), read(VALUES), read(SIGNALS), read(GETS), read(FLUSHES), read(SIGNALLED), read(REACHED));
     }
 }

@@ -34,7 +34,9 @@ final class GinGroup implements AutoCloseable {
     private final Network network;
     private final GinHardware hardware;
     private final GinControl control;
+    private final GinSharedMemory shared;
     private final GinStaging staging;
+    private final GinSignals signals;
     private final GinCommunicator communicator;
     private final List<Window> windows = new CopyOnWriteArrayList<>();
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
@@ -45,9 +47,11 @@ final class GinGroup implements AutoCloseable {
         this.network = network;
         this.hardware = hardware;
         this.control = new GinControl(rank, control, CONTROL_DEADLINE);
-        this.staging = new GinStaging(rank, data.senders().length, hardware, this.control);
+        this.shared = new GinSharedMemory(hardware);
+        this.staging = new GinStaging(rank, data.senders().length, shared, this.control);
         this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options,
                 failure -> NcclLog.warn("GIN: " + NcclLog.describe(failure)));
+        this.signals = new GinSignals(this.control, shared, communicator);
         hardware.agent().add(communicator);
     }
 
@@ -146,7 +150,7 @@ final class GinGroup implements AutoCloseable {
     }
 
     /**
-     * Makes contexts whose memory kernels and the agent share.
+     * Makes contexts whose memory kernels and the agent share; returns when all ranks have.
      *
      * @param format    of their descriptors
      * @param count     how many
@@ -159,12 +163,15 @@ final class GinGroup implements AutoCloseable {
         long stride = format.contextBytes();
         List<GinContext> made = new ArrayList<>();
         List<Long> allocated = new ArrayList<>();
+        GinSignals.Contexts signalled = this.signals.create(count, Math.max(signals, 1));
         long forKernels = hardware.allocate(count * stride);
         allocated.add(forKernels);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment all = arena.allocate(count * stride, GinGpuContext.ALIGNMENT);
             for (int i = 0; i < count; i++) {
-                made.add(context(format, GinGpuContext.of(all.asSlice(i * stride, stride)), ranks, signals, counters, queueSize, allocated));
+                made.add(context(format, GinGpuContext.of(all.asSlice(i * stride, stride)), ranks, signals, counters, queueSize, allocated,
+                        signalled.mine() == null ? hardware.share((long) Math.max(signals, 1) * Long.BYTES) : signalled.signals(i)));
+                reach(made.get(i), i, signalled);
             }
             hardware.store(forKernels, all);
         }
@@ -174,11 +181,11 @@ final class GinGroup implements AutoCloseable {
         return new Served(this, made, handle, allocated);
     }
 
-    private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters, int queueSize, List<Long> allocated) {
+    private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters, int queueSize, List<Long> allocated,
+            GinHardware.Shared signalled) {
         GinHardware.Shared queues = hardware.share(GinQueueMemory.bytes(format, ranks, queueSize));
         GinHardware.Shared cis = hardware.share((long) ranks * Integer.BYTES);
         GinHardware.Shared counted = hardware.share((long) Math.max(counters, 1) * Long.BYTES);
-        GinHardware.Shared signalled = hardware.share((long) Math.max(signals, 1) * Long.BYTES);
         long pis = take((long) ranks * Integer.BYTES, allocated);
         seen.set(ranks, queueSize, queues.device(), pis, cis.device(), counted.device(), signalled.device());
         if (seen.hasSignalOffsets()) {
@@ -186,6 +193,12 @@ final class GinGroup implements AutoCloseable {
                     take((long) ranks * Integer.BYTES, allocated));
         }
         return new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize), cis.host(), counted.host(), signalled.host(), ranks);
+    }
+
+    private void reach(GinContext context, int index, GinSignals.Contexts signalled) {
+        for (int peer = 0; peer < communicator.ranks(); peer++) {
+            context.reach(peer, signalled.of(peer, index, rank));
+        }
     }
 
     private long take(long bytes, List<Long> allocated) {
@@ -203,6 +216,6 @@ final class GinGroup implements AutoCloseable {
         }
         windows.forEach(window -> window.memory().close()); // NCCL 2.28 deregisters none that the user left registered
         windows.clear();
-        staging.close();
+        shared.close();
     }
 }

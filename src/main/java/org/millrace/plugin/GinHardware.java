@@ -36,8 +36,8 @@ interface GinHardware extends AutoCloseable {
     record Pinned(long device, Runnable release) {
     }
 
-    /** Whether bytes for ranks of this host are staged in memory shared with them. */
-    boolean sharesStaging();
+    /** Whether bytes for ranks of this host are staged, and their signals kept, in memory shared with them. */
+    boolean sharesMemory();
 
     /** Lets the device's copies reach host memory that was made elsewhere. */
     Pinned pin(MemorySegment memory);

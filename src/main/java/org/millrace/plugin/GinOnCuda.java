@@ -50,7 +50,7 @@ final class GinOnCuda implements GinHardware {
      * @param driver     the driver's functions
      * @param device     the GPU
      * @param direct     whether peers' memory is mapped where that is possible
-     * @param shared     whether bytes are staged in memory shared with peers of this host
+     * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
      * @param chunkBytes what is staged at once
      */
     GinOnCuda(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes) {
@@ -119,7 +119,7 @@ final class GinOnCuda implements GinHardware {
     }
 
     @Override
-    public boolean sharesStaging() {
+    public boolean sharesMemory() {
         return shared;
     }
 

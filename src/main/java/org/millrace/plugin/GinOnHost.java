@@ -56,7 +56,7 @@ final class GinOnHost implements GinHardware {
     }
 
     @Override
-    public boolean sharesStaging() {
+    public boolean sharesMemory() {
         return shared;
     }
 

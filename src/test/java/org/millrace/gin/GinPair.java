@@ -26,9 +26,12 @@ final class GinPair implements AutoCloseable {
         final long[] words = new long[GinDescriptorFormat.MAX_WORDS];
 
         Context(Arena arena, int number, GinDescriptorFormat format, int queueSize, int cells, int first) {
+            this(arena, number, format, queueSize, arena.allocate(8L * cells, 64), first);
+        }
+
+        Context(Arena arena, int number, GinDescriptorFormat format, int queueSize, MemorySegment signalBytes, int first) {
             MemorySegment cisBytes = arena.allocate(8, 64);
-            MemorySegment counterBytes = arena.allocate(8L * cells, 64);
-            MemorySegment signalBytes = arena.allocate(8L * cells, 64);
+            MemorySegment counterBytes = arena.allocate(signalBytes.byteSize(), 64);
             queues = GinQueueMemory.of(arena.allocate(GinQueueMemory.bytes(format, 2, queueSize), 64), format, 2, queueSize);
             cis = GinIndices.of(cisBytes, 2);
             pis = new int[] {first, first};
@@ -54,6 +57,7 @@ final class GinPair implements AutoCloseable {
     final MemoryFrames forth;
     final MemoryFrames back;
     final GinCommunicator[] communicators = new GinCommunicator[2];
+    private final SignalMemory[] shared = new SignalMemory[2];
     final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
 
     GinPair(GinOptions options, RandomGenerator random) {
@@ -84,6 +88,24 @@ final class GinPair implements AutoCloseable {
             communicators[from].stageOut(to, new StagingRing(memory, memory.address()));
         }
         return rings;
+    }
+
+    /** Before {@link #serve}. Both ranks keep the signals of their contexts in memory that the other reaches. */
+    void shareSignals(int contexts, int cells) {
+        for (int rank = 0; rank < 2; rank++) {
+            shared[rank] = new SignalMemory(arena.allocate(SignalMemory.bytes(2, contexts, cells), 128), 2, cells);
+            communicators[rank].share(shared[rank]);
+        }
+    }
+
+    /** A context that is not served yet. */
+    Context newContext(int rank, int number, GinDescriptorFormat format, int queueSize, int cells, int first) {
+        if (shared[rank] == null) {
+            return new Context(arena, number, format, queueSize, cells, first);
+        }
+        Context context = new Context(arena, number, format, queueSize, shared[rank].signals(number), first);
+        context.agentSide.reach(1 - rank, shared[1 - rank].toward(number, rank));
+        return context;
     }
 
     int work() {

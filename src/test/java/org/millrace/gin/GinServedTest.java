@@ -47,7 +47,7 @@ class GinServedTest {
                 pair.work();
                 pair.throwIfFailed();
             }
-            GinServed expected = new GinServed(2, 2, 2, gets, 1, 2);
+            GinServed expected = new GinServed(2, 2, 2, gets, 1, 2, 0);
             assertEquals(expected, used.agentSide.served());
             assertEquals(GinServed.NONE, contexts[0].agentSide.served());
             assertEquals(expected, pair.communicators[0].served());
@@ -72,8 +72,8 @@ class GinServedTest {
     /** Scripts read the first number. */
     @Test
     void theLineBeginsWithTheSum() {
-        assertEquals("descriptors served by Java: 21 (2 puts, 3 values, 4 signals alone, 5 gets, 7 flushes; 1 puts and values brought a signal)",
-                new GinServed(2, 3, 4, 5, 7, 1).toString());
-        assertEquals(new GinServed(3, 5, 7, 9, 12, 3), new GinServed(2, 3, 4, 5, 7, 1).plus(new GinServed(1, 2, 3, 4, 5, 2)));
+        assertEquals("descriptors served by Java: 21 (2 puts, 3 values, 4 signals alone, 5 gets, 7 flushes; 1 puts and values brought a signal, 6 signals without a frame)",
+                new GinServed(2, 3, 4, 5, 7, 1, 6).toString());
+        assertEquals(new GinServed(3, 5, 7, 9, 12, 3, 10), new GinServed(2, 3, 4, 5, 7, 1, 6).plus(new GinServed(1, 2, 3, 4, 5, 2, 4)));
     }
 }

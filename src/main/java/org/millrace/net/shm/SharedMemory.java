@@ -12,8 +12,8 @@ import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
 
 /**
- * Memory that two processes of one user share, in a file that only these two ever open: it has a random name and mode 0600, and is deleted as soon as the
- * second process has mapped it. A file whose maker was killed before that is deleted by the next listener that opens in its directory.
+ * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and is deleted as soon as the second of
+ * two processes, or the last of several, has mapped it. A file whose maker was killed before that is deleted by the next listener that opens in its directory.
  */
 public final class SharedMemory implements AutoCloseable {
 
@@ -73,15 +73,18 @@ public final class SharedMemory implements AutoCloseable {
         if (parsed == null || !parsed.kind().equals(FileName.MEMORY)) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of shared memory of ours");
         }
-        Path file = directory.resolve(name);
+        SharedMemory memory = map(directory.resolve(name), bytes);
+        memory.deleteFile();
+        return memory;
+    }
+
+    private static SharedMemory map(Path file, long bytes) {
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
             if (channel.size() != bytes || !CurrentUser.owns(file)) {
                 throw new ShmUnavailableException(
                         "the shared memory " + file + " has " + channel.size() + " bytes instead of " + bytes + ", or is another user's");
             }
-            SharedMemory memory = new SharedMemory(file, channel, bytes);
-            RingFile.delete(file);
-            return memory;
+            return new SharedMemory(file, channel, bytes);
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot open the peer's shared memory " + file + ": " + e + "; do both processes see the same directory?", e);
         }
@@ -97,7 +100,29 @@ public final class SharedMemory implements AutoCloseable {
      * @throws ShmUnavailableException if it is not there, or not as it should be
      */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
-        return open(directory, new FileName(key[0], new ProcessIdentity(key[1], key[2], key[3]), FileName.MEMORY).toString(), bytes);
+        return open(directory, nameOf(key), bytes);
+    }
+
+    /**
+     * Maps memory of which several processes know. Its file stays for the others, until its maker calls {@link #deleteFile}.
+     *
+     * @param directory where
+     * @param key       what its maker said that {@link #key} is
+     * @param bytes     how much it must be
+     * @return the memory
+     * @throws ShmUnavailableException if it is not there, or not as it should be
+     */
+    public static SharedMemory join(Path directory, long[] key, long bytes) {
+        return map(directory.resolve(nameOf(key)), bytes);
+    }
+
+    private static String nameOf(long[] key) {
+        return new FileName(key[0], new ProcessIdentity(key[1], key[2], key[3]), FileName.MEMORY).toString();
+    }
+
+    /** Nobody needs to map it any more. May be called twice. */
+    public void deleteFile() {
+        RingFile.delete(file);
     }
 
     /**

@@ -9,7 +9,7 @@ import org.millrace.gin.GinServed;
 class GinNotesTest {
 
     private static String note(String named, OptionalInt nccl, OptionalInt ours) {
-        return GinNotes.of(new GinServed(1, 2, 3, 4, 5, 0), named, nccl, ours);
+        return GinNotes.of(new GinServed(1, 2, 3, 4, 5, 0, 0), named, nccl, ours);
     }
 
     @Test
