@@ -256,4 +256,8 @@ final class Arrivals {
     void close() {
         receiver.close();
     }
+
+    void abandon() {
+        landings.abandon();
+    }
 }

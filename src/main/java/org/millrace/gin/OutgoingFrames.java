@@ -62,6 +62,13 @@ final class OutgoingFrames {
         return work;
     }
 
+    /** The connection is closed. Whoever failed may have begun a frame and not added it, so all are looked at. */
+    void abandon() {
+        for (Outgoing frame : ring) {
+            frame.abandon();
+        }
+    }
+
     private boolean offer(Outgoing frame) {
         Transfer payload = frame.hasPayload() ? frame.transfer : null;
         return sender.offer(frame.header, payload == null ? null : payload.region(), payload == null ? 0 : payload.regionOffset());

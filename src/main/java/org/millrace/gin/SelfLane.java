@@ -78,6 +78,6 @@ final class SelfLane extends Lane {
 
     @Override
     void close(boolean failed) {
-        // nothing was opened
+        landings.abandon();
     }
 }
