@@ -95,6 +95,15 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
+     * The copy that was begun last.
+     *
+     * @return its number, to be asked after
+     */
+    public long last() {
+        return begun;
+    }
+
+    /**
      * Whether a copy was made, and all before it.
      *
      * @param number what the copy's beginning returned

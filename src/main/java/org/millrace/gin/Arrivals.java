@@ -261,4 +261,8 @@ final class Arrivals {
     void close() {
         receiver.close();
     }
+
+    void abandon() {
+        landings.abandon();
+    }
 }

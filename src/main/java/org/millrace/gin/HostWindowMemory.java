@@ -100,6 +100,11 @@ public final class HostWindowMemory implements WindowMemory {
     }
 
     @Override
+    public void abandon(Transfer transfer) {
+        // nothing was taken
+    }
+
+    @Override
     public void close() {
         region.close();
     }

@@ -88,4 +88,12 @@ final class Landing {
         }
         return true;
     }
+
+    /** The connection is closed. The staging ring's room is not given back: the peer would write where a copy may still read. */
+    void abandon() {
+        if (open) {
+            Window.abandon(transfer);
+            open = false;
+        }
+    }
 }

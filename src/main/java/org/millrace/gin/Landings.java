@@ -66,4 +66,11 @@ final class Landings {
         }
         return work;
     }
+
+    /** The connection is closed. Whoever failed may have opened a landing and not added it, so all are looked at. */
+    void abandon() {
+        for (Landing landing : ring) {
+            landing.abandon();
+        }
+    }
 }

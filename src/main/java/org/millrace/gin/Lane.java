@@ -27,7 +27,7 @@ abstract class Lane {
     /** Whether nothing is under way. */
     abstract boolean isDrained();
 
-    /** Ends the lane; with a failure the peer is to see that it was not meant. */
+    /** Ends the lane, and abandons what is under way; with a failure the peer is to see that it was not meant. */
     abstract void close(boolean failed);
 
     /** Takes descriptors of all contexts, each pass beginning with another. */

@@ -93,6 +93,14 @@ final class Outgoing {
         complete();
     }
 
+    /** The connection is closed: nobody will say that the frame was sent. */
+    void abandon() {
+        if (open) {
+            Window.abandon(transfer);
+            open = false;
+        }
+    }
+
     private void complete() {
         if (queue != null) {
             queue.complete(index);

@@ -67,6 +67,13 @@ final class OutgoingFrames {
         return work;
     }
 
+    /** The connection is closed. Whoever failed may have begun a frame and not added it, so all are looked at. */
+    void abandon() {
+        for (Outgoing frame : ring) {
+            frame.abandon();
+        }
+    }
+
     /** Has the frame sent, or does without it; false if the network has no room now. */
     private boolean pass(Outgoing frame) {
         if (frame.isNeedless(frames)) {

@@ -228,5 +228,7 @@ final class PeerLane extends Lane {
             sender.close();
         }
         arrivals.close();
+        frames.abandon(); // behind both ends: where one could not be closed, its network may still use what was staged
+        arrivals.abandon();
     }
 }

@@ -83,6 +83,6 @@ final class SelfLane extends Lane {
 
     @Override
     void close(boolean failed) {
-        // nothing was opened
+        landings.abandon();
     }
 }

@@ -87,6 +87,14 @@ public final class Window {
         window.memory.release(transfer);
     }
 
+    /** Ends a transfer that nobody waits for any more, of a connection that is closed. */
+    static void abandon(Transfer transfer) {
+        Window window = transfer.window();
+        window.open--;
+        transfer.window(null);
+        window.memory.abandon(transfer);
+    }
+
     /** The memory will be used by a transfer that is yet to be opened. */
     void hold() {
         open++;

@@ -14,6 +14,8 @@ package org.millrace.gin;
  *   staged in:  beginCopyIn   →  written?   →  release
  * </pre>
  *
+ * <p>A transfer of a communicator that ends before it is abandoned instead of released, at any point.
+ *
  * <p>Transfers may become readable and written in another order than they were begun; the agent keeps signals behind the puts they belong to. A memory that
  * the network reaches itself gives its own region out; one that it does not (a GPU's) gives out staging buffers of its own, of at least {@link
  * GinOptions#chunkBytes}, and copies.
@@ -155,6 +157,14 @@ public interface WindowMemory extends AutoCloseable {
      * @param transfer that was opened or begun
      */
     void release(Transfer transfer);
+
+    /**
+     * Instead of {@link #release}, wherever the transfer stands: nobody waits for it any more, and the network lets its place alone. Copies of it may still be
+     * under way; only when they are over may its place be given to another.
+     *
+     * @param transfer that was opened or begun
+     */
+    void abandon(Transfer transfer);
 
     /** Waits for what is under way, and gives back what was taken. Called once, by whoever closes the window, when no transfer is open any more. */
     @Override

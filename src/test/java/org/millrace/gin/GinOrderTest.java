@@ -64,13 +64,13 @@ class GinOrderTest {
             }
             pair.serve();
             MemorySegment[] memory = new MemorySegment[2];
-            StagedMemory[] staged = new StagedMemory[2];
+            StagedDevice[] staged = new StagedDevice[2];
             Window[] windows = new Window[2];
             GinPair.Context[][] contexts = new GinPair.Context[2][CONTEXTS];
             for (int rank = 0; rank < 2; rank++) {
                 memory[rank] = pair.arena.allocate(WINDOW, 64);
-                staged[rank] = new StagedMemory(memory[rank], pair.arena.allocate(12 * CHUNK, 64), 12, random);
-                windows[rank] = pair.communicators[rank].register(staged[rank]);
+                staged[rank] = new StagedDevice(pair.arena.allocate(12 * CHUNK, 64), 12, random);
+                windows[rank] = pair.communicators[rank].register(new StagedMemory(memory[rank], staged[rank]));
                 for (int c = 0; c < CONTEXTS; c++) {
                     contexts[rank][c] = pair.newContext(rank, c, format, 8, 4, (int) seed - 6);
                     pair.communicators[rank].add(contexts[rank][c].agentSide);

@@ -32,7 +32,7 @@ class StagingPressureTest {
     private static final int MOST_PASSES = 100 * OPERATIONS;
 
     private final MemorySegment[] memory = new MemorySegment[2];
-    private final StagedMemory[] staged = new StagedMemory[2];
+    private final StagedDevice[] staged = new StagedDevice[2];
     private final GinPair.Context[] contexts = new GinPair.Context[2];
 
     @ParameterizedTest
@@ -97,8 +97,8 @@ class StagingPressureTest {
             for (int i = 0; i < OPERATIONS; i++) {
                 memory[rank].asSlice(SOURCE + i * CHUNK, CHUNK).fill(content(rank, i));
             }
-            staged[rank] = new StagedMemory(memory[rank], pair.arena.allocate((long) buffers * CHUNK, 64), buffers, null);
-            pair.communicators[rank].register(staged[rank]);
+            staged[rank] = new StagedDevice(pair.arena.allocate((long) buffers * CHUNK, 64), buffers, null);
+            pair.communicators[rank].register(new StagedMemory(memory[rank], staged[rank]));
             contexts[rank] = new GinPair.Context(pair.arena, 0, FORMAT, 2 * Integer.highestOneBit(OPERATIONS), 4, -7);
             pair.communicators[rank].add(contexts[rank].agentSide);
         }

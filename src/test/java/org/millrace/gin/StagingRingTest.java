@@ -85,6 +85,22 @@ class StagingRingTest {
         assertThrows(GinException.class, () -> out.begin(frame(), window, 0, 1));
     }
 
+    /** A communicator ended: the copy out of the ring may still be under way, and the peer must not write there. */
+    @Test
+    void whatWasAbandonedMakesNoRoom() {
+        StagingOut out = new StagingOut(ring, 1);
+        StagingIn in = new StagingIn(ring);
+        Outgoing frame = frame();
+        assertTrue(out.begin(frame, window, 0, CHUNK));
+        Landing landing = new Landing();
+        assertTrue(in.begin(frame.header, landing, window, 0));
+        assertFalse(window.isIdle());
+        landing.abandon();
+        frame.abandon();
+        assertTrue(window.isIdle());
+        assertEquals(0, ring.released().acquire(0));
+    }
+
     @Test
     void aRingMustHaveRoomForTwoChunks() {
         assertThrows(IllegalArgumentException.class, () -> new StagingRing(shared.asSlice(0, CAPACITY), 0));

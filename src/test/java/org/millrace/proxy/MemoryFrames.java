@@ -6,6 +6,7 @@ import java.util.random.RandomGenerator;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
+import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -24,6 +25,9 @@ public final class MemoryFrames {
     private long accepted;
     private long received;
     private long sent;
+    private boolean senderClosed;
+    private boolean receiverClosed;
+    private boolean cut;
 
     /**
      * @param random decides when frames complete; null for at once
@@ -80,6 +84,21 @@ public final class MemoryFrames {
         return offered;
     }
 
+    /** Loses the connection when the next payload is received. */
+    public void cut() {
+        cut = true;
+    }
+
+    /** Whether the sending end was closed: it reads no payload any more. */
+    public boolean senderClosed() {
+        return senderClosed;
+    }
+
+    /** Whether the receiving end was closed: it writes no payload any more. */
+    public boolean receiverClosed() {
+        return receiverClosed;
+    }
+
     public FrameSender sender() {
         return new FrameSender() {
             @Override
@@ -115,7 +134,7 @@ public final class MemoryFrames {
 
             @Override
             public void close() {
-                // nothing is open
+                senderClosed = true;
             }
         };
     }
@@ -142,6 +161,9 @@ public final class MemoryFrames {
                 int index = at(accepted);
                 long bytes = headers[index].payloadBytes();
                 if (bytes > 0) {
+                    if (cut) {
+                        throw new ConnectionException("cut by the test");
+                    }
                     MemorySegment.copy(regions[index].segment(), offsets[index], region.segment(), offset, bytes);
                 }
                 accepted++;
@@ -163,7 +185,7 @@ public final class MemoryFrames {
 
             @Override
             public void close() {
-                // nothing is open
+                receiverClosed = true;
             }
         };
     }

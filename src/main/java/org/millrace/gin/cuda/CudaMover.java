@@ -30,7 +30,7 @@ public final class CudaMover implements AutoCloseable {
         out = new CopyQueue(driver, device);
         in = new CopyQueue(driver, device);
         direct = new CopyQueue(driver, device);
-        staging = new Staging(device, network, BUFFERS, chunkBytes);
+        staging = new Staging(device, network, BUFFERS, chunkBytes, new StagingCopies(out, in));
     }
 
     CopyQueue out() {

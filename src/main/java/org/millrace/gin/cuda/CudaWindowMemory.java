@@ -57,7 +57,12 @@ public final class CudaWindowMemory implements WindowMemory {
             return false;
         }
         place(transfer, buffer, offset, length);
-        transfer.ticket(mover.out().copy(mover.staging().address(buffer), address + offset, length));
+        try {
+            transfer.ticket(mover.out().copy(mover.staging().address(buffer), address + offset, length));
+        } catch (Throwable failure) {
+            mover.staging().buffers().abandon(buffer); // the transfer is not open: nobody else will
+            throw failure;
+        }
         return true;
     }
 
@@ -165,7 +170,12 @@ public final class CudaWindowMemory implements WindowMemory {
             return false;
         }
         place(transfer, buffer, offset, Long.BYTES);
-        transfer.ticket(mover.in().copy(mover.staging().address(buffer), address + offset, Long.BYTES));
+        try {
+            transfer.ticket(mover.in().copy(mover.staging().address(buffer), address + offset, Long.BYTES));
+        } catch (Throwable failure) {
+            mover.staging().buffers().abandon(buffer); // as in openRead
+            throw failure;
+        }
         addition = transfer;
         addend = value;
         addRead = false;
@@ -198,6 +208,13 @@ public final class CudaWindowMemory implements WindowMemory {
     public void release(Transfer transfer) {
         if (transfer.slot() >= 0) {
             mover.staging().buffers().give(transfer.slot());
+        }
+    }
+
+    @Override
+    public void abandon(Transfer transfer) {
+        if (transfer.slot() >= 0) {
+            mover.staging().buffers().abandon(transfer.slot());
         }
     }
 

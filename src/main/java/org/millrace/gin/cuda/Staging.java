@@ -19,14 +19,14 @@ final class Staging implements AutoCloseable {
     private final StagingBuffers buffers;
 
     @SuppressWarnings("restricted")
-    Staging(CudaDevice device, Network network, int count, long bufferBytes) {
+    Staging(CudaDevice device, Network network, int count, long bufferBytes, StagingBuffers.Copies copies) {
         PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
         this.device = pinned.device().address();
         // Of the global scope, so that a copy checks no arena: it is closed after the agent has let go of everything.
         this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
         this.region = network.register(host);
         this.bufferBytes = bufferBytes;
-        this.buffers = new StagingBuffers(count);
+        this.buffers = new StagingBuffers(count, copies);
     }
 
     /** Which of them are free. */

@@ -1,0 +1,163 @@
+package org.millrace.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LLLine;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMeta;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Pages;
+import org.millrace.proxy.unpack.BouncePages;
+import org.millrace.proxy.unpack.SliceLists;
+import org.millrace.proxy.unpack.UnpackMemory;
+
+/** The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks: slices, empty ones, and lines. */
+class UnpackAllocationTest {
+
+    private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 12288);
+    /** Two slices of two steps, of which the second may be empty, and four steps of lines. */
+    private static final int STEPS_A_TURN = 8;
+    private static final int TURNS = 50_000;
+    private static final long SLICE_BYTES = 5000;
+    private static final long LINES_BYTES = 32;
+    /** So that the counters wrap on the way. */
+    private static final long FIRST_STEP = -4L * TURNS;
+
+    private final Arena arena = Arena.ofAuto();
+    private final ConnectionInfo to = ConnectionInfo.allocate(arena, LAYOUT, FIRST_STEP);
+    private final MemorySegment meta = arena.allocate(UnpackMeta.BYTES, 16);
+    private final UnpackMeta lists = UnpackMeta.of(meta);
+    private final MemoryRegion payload = MemoryFrames.region(arena.allocate(SLICE_BYTES, 8));
+    private final MemoryFrames frames = new MemoryFrames(null);
+    private final FrameSender peer = frames.sender();
+    private final FrameHeader header = new FrameHeader();
+    private long step = FIRST_STEP;
+    private long slice = FIRST_STEP;
+    private int scattered;
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void stepsOfAllKindsAllocateNothing(boolean scatters) {
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        assertTrue(threads.isThreadAllocatedMemoryEnabled(), "this JVM does not count allocated bytes");
+        ReceiveProxy proxy = ReceiveProxy.unpacking(ConnectionName.of("unpacking"), LAYOUT, MemoryFrames.region(to.buffers()),
+                MemoryFrames.staging(arena, LAYOUT), unpack(), FIRST_STEP, scatters ? new Scattering() : frames.receiver(), (c, f) -> { });
+        run(proxy);
+        long before = threads.getCurrentThreadAllocatedBytes();
+        run(proxy);
+        long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+        assertEquals(FIRST_STEP + 2L * TURNS * STEPS_A_TURN, to.recvMem().tailAcquire(), "all steps were received");
+        assertEquals(scatters ? 3 * TURNS : 0, scattered, "slices that were scattered");
+        assertEquals(0, allocated, "bytes allocated over " + (long) TURNS * STEPS_A_TURN + " steps");
+    }
+
+    private UnpackMemory unpack() {
+        MemorySegment bounce = arena.allocate(1 << 20, 4096);
+        MemorySegment handle = arena.allocate(UnpackHandle.BYTES, 16);
+        UnpackHandle.of(handle).set(meta.address(), bounce.address(), slice - 1);
+        int[] offsets = new int[BouncePages.needed(LAYOUT.slotBytes(Protocol.SIMPLE))];
+        for (int i = 0; i < offsets.length; i++) {
+            offsets[i] = BouncePages.PAGE_BYTES * i;
+        }
+        return new UnpackMemory(new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
+                new SliceLists(meta, handle, bounce.byteSize(), slice), slice);
+    }
+
+    /** Pages that lie one behind the other are filled as if they were spread. */
+    private final class Scattering implements FrameReceiver {
+        private final FrameReceiver receiver = frames.receiver();
+
+        @Override
+        public FrameHeader poll() {
+            return receiver.poll();
+        }
+
+        @Override
+        public void accept(MemoryRegion region, long offset) {
+            receiver.accept(region, offset);
+        }
+
+        @Override
+        public boolean scatters() {
+            return true;
+        }
+
+        @Override
+        public void acceptScattered(Pages pages, int first) {
+            scattered++;
+            receiver.accept(pages.region(), pages.offset(first, 0));
+        }
+
+        @Override
+        public int progress() {
+            return receiver.progress();
+        }
+
+        @Override
+        public long framesCompleted() {
+            return receiver.framesCompleted();
+        }
+
+        @Override
+        public void close() {
+            receiver.close();
+        }
+    }
+
+    private void run(ReceiveProxy proxy) {
+        for (int turn = 0; turn < TURNS; turn++) {
+            simple(proxy, SLICE_BYTES);
+            simple(proxy, turn % 2 == 0 ? SLICE_BYTES : 0);
+            for (int i = 0; i < 4; i++) {
+                lines(proxy);
+            }
+        }
+    }
+
+    private void simple(ReceiveProxy proxy, long bytes) {
+        receive(proxy, Protocol.SIMPLE, 2, bytes);
+        if (bytes > 0 && lists.count((int) slice & UnpackMeta.SLICES - 1) != 2) {
+            throw new AssertionError("no list of two pages was published");
+        }
+        slice++;
+    }
+
+    private void lines(ReceiveProxy proxy) {
+        long half = LLLine.half(1, LLLine.flag(step));
+        for (long at = 0; at < LINES_BYTES; at += LLLine.BYTES) {
+            LLLine.storeOpaque(payload.segment(), at, half, half);
+        }
+        receive(proxy, Protocol.LL, 1, LINES_BYTES);
+    }
+
+    private void receive(ReceiveProxy proxy, Protocol protocol, int steps, long bytes) {
+        long end = step + steps;
+        StepHeader.step(header, step, end, protocol.id());
+        StepHeader.posted(header, true);
+        header.payloadBytes(bytes);
+        if (!peer.offer(header, payload, 0)) {
+            throw new AssertionError("the connection is full");
+        }
+        for (int pass = 0; to.recvMem().tailAcquire() != end; pass++) {
+            if (pass == 100) {
+                throw new AssertionError("steps that do not arrive");
+            }
+            proxy.progress();
+        }
+        peer.progress();
+        to.sendMem().headRelease(end);
+        step = end;
+    }
+}
