@@ -22,9 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* NCCL's functions have more than is needed here */
 enum { MAX_RANKS = 8, MAX_GROUPS = 32, MAX_WINDOWS = 1024, QUEUE_SIZE = 512, WORDS = 8, PIECES = 4, PIECE_BYTES = 256 << 10, PATIENCE_SECONDS = 60 };
 #define EXPORT __attribute__((visibility("default")))
-#define WARN(...) (logger ? logger(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__, "GIN: " __VA_ARGS__) : (void)0)
+#define TELL(level, ...) (logger ? logger(level, NCCL_NET, __FILE__, __LINE__, "GIN: " __VA_ARGS__) : (void)0)
+#define WARN(...) TELL(NCCL_LOG_WARN, __VA_ARGS__)
 #define CUDA(call) succeeded(call, #call)
 /* Of memory that other threads, processes and kernels see: what comes before a STORE or an ADD is seen before it, what comes after a LOAD after it. */
 #define LOAD(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
@@ -58,7 +60,7 @@ typedef struct {
 } queue_t;
 
 typedef struct {
-  int rank, ranks, windows;
+  int rank, ranks, number, windows;
   uint64_t signals, counters, served;
   uint32_t meetings;
   bool failed;
@@ -72,7 +74,6 @@ typedef struct {
   ncclGinProxyGpuCtx_v1_t context; /* pinned memory has one address for host and device */
   void *deviceContext;
   ncclNetDeviceHandle_t handle;
-  char *name;
   queue_t queues[MAX_RANKS];
 } group_t;
 
@@ -80,7 +81,7 @@ static ncclDebugLogger_t logger;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the thread's life and of its groups */
 static pthread_t thread;
 static group_t *groups[MAX_GROUPS];
-static int groupCount, device;
+static int connections, groupCount, device;
 static bool running;
 
 static time_t deadline(void) { return time(NULL) + PATIENCE_SECONDS; }
@@ -99,7 +100,7 @@ static bool copy(group_t *group, void *to, const void *from, size_t bytes) {
 static ring_t *ring(group_t *group, int from, int to) { return &group->segment->rings[from * group->ranks + to]; }
 
 static char *address(group_t *group, uint64_t window, uint64_t offset, uint64_t bytes) {
-  uint64_t end = window < MAX_WINDOWS ? group->window[window].bytes : 0;
+  uint64_t end = window < MAX_WINDOWS ? LOAD(&group->window[window].bytes) : 0;
   return offset <= end && bytes <= end - offset ? group->window[window].base + offset : NULL;
 }
 
@@ -254,8 +255,7 @@ static segment_t *map(const char *name, int rank, size_t bytes) {
 }
 
 static ncclResult_t init(void **ctx, uint64_t commId, ncclDebugLogger_t log) {
-  (void)commId;
-  logger = log;
+  STORE(&logger, log);
   *ctx = &logger; /* there is nothing to keep */
   return ncclSuccess;
 }
@@ -266,46 +266,39 @@ static ncclResult_t devices(int *count) {
 }
 
 static ncclResult_t getNetProperties(int dev, ncclNetProperties_v11_t *to) {
-  *to = (ncclNetProperties_v11_t){.name = "gin_c", .ptrSupport = NCCL_PTR_HOST, .speed = 10000, .maxComms = 1 << 16, .maxRecvs = 1, .maxMultiRequestSize = 1};
-  to->vProps = (ncclNetVDeviceProps_v11_t){1, {dev}};
-  to->maxP2pBytes = to->maxCollBytes = MAX_NET_SIZE;
+  *to = (ncclNetProperties_v11_t){.name = "gin_c", .ptrSupport = NCCL_PTR_HOST, .speed = 10000, .maxComms = 1 << 16, .maxRecvs = 1, .vProps = {1, {dev}},
+                                  .maxP2pBytes = MAX_NET_SIZE, .maxCollBytes = MAX_NET_SIZE, .maxMultiRequestSize = 1};
   return ncclSuccess;
 }
 
-/* Not a proxy's type: NCCL leaves contexts to the plugin then. */
 static ncclResult_t getProperties(int dev, ncclNetProperties_v11_t *to) {
   getNetProperties(dev, to);
-  to->netDeviceType = NCCL_NET_DEVICE_GIN_GDAKI;
+  to->netDeviceType = NCCL_NET_DEVICE_GIN_GDAKI; /* not a proxy's: NCCL leaves contexts to the plugin then */
   return ncclSuccess;
 }
 
 /* A name for shared memory: rank 0's will be used. */
 static ncclResult_t ginListen(void *ctx, int dev, void *handle, void **listenComm) {
-  static unsigned count;
-  (void)ctx, (void)dev;
-  snprintf(handle, NCCL_NET_HANDLE_MAXSIZE, "/gin_c-%d-%ld-%u", (int)getpid(), (long)time(NULL), ADD(&count, 1));
+  static int count;
+  snprintf(handle, NCCL_NET_HANDLE_MAXSIZE, "/gin_c-%d-%ld-%d", (int)getpid(), (long)time(NULL), ADD(&count, 1));
   *listenComm = &count;
   return ncclSuccess;
 }
 
 static ncclResult_t destroyContext(void *ginCtx) {
   group_t *group = ginCtx;
-  change(NULL, group);
-  if (logger && group->deviceContext)
-    logger(NCCL_LOG_INFO, NCCL_NET, __FILE__, __LINE__, "GIN: rank %d, context %s: descriptors served by C: %lu", group->rank, group->name, group->served);
+  TELL(NCCL_LOG_INFO, "rank %d, context %d: descriptors served by C: %lu", group->rank, group->number, group->served);
+  return change(NULL, group) ? ncclSuccess : ncclSystemError;
+}
+
+static ncclResult_t closeColl(void *collComm) {
+  group_t *group = collComm;
+  change(NULL, group); /* a context that could not be made */
   void *pinned[] = {group->context.queues, group->context.cis, group->context.counters, group->context.signals};
   for (int i = 0; i < 4; i++)
     CUDA(cudaFreeHost(pinned[i]));
   CUDA(cudaFree(group->context.pis));
   CUDA(cudaFree(group->deviceContext));
-  group->deviceContext = NULL;
-  memset(&group->context, 0, sizeof group->context);
-  return ncclSuccess;
-}
-
-static ncclResult_t closeColl(void *collComm) {
-  group_t *group = collComm;
-  destroyContext(group);
   if (group->stream)
     CUDA(cudaStreamDestroy(group->stream));
   if (group->segment) {
@@ -317,7 +310,6 @@ static ncclResult_t closeColl(void *collComm) {
 }
 
 static ncclResult_t ginConnect(void *ctx, void *handles[], int ranks, int rank, void *listenComm, void **collComm) {
-  (void)ctx, (void)listenComm;
   group_t *group = calloc(1, sizeof *group);
   if (!group || ranks > MAX_RANKS) {
     WARN("%d ranks, and this serves %d at most", ranks, MAX_RANKS);
@@ -325,7 +317,7 @@ static ncclResult_t ginConnect(void *ctx, void *handles[], int ranks, int rank, 
   }
   group->rank = rank;
   group->ranks = ranks;
-  group->name = strrchr(handles[0], '-') + 1;
+  group->number = ADD(&connections, 1);
   group->segmentBytes = sizeof(segment_t) + ranks * ranks * sizeof(ring_t);
   group->segment = map(handles[0], rank, group->segmentBytes);
   if (!group->segment)
@@ -369,46 +361,37 @@ static ncclResult_t createContext(void *collComm, int nSignals, int nCounters, v
 /* The n-th window is the n-th on all ranks, and nobody puts into it before all have it. Numbers are not given again. */
 static ncclResult_t regMrSym(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle, void **ginHandle) {
   group_t *group = collComm;
-  (void)type, (void)mrFlags;
   int window = ++group->windows;
   if (window >= MAX_WINDOWS)
     return ncclInvalidUsage;
   group->window[window].base = data;
-  group->window[window].bytes = size;
+  STORE(&group->window[window].bytes, size); /* pairs with address's LOAD */
   *mhandle = &group->window[window];
   *ginHandle = (void *)(intptr_t)window;
   return meet(group) ? ncclSuccess : ncclSystemError;
 }
 
-static ncclResult_t deregMrSym(void *collComm, void *mhandle) {
-  (void)collComm, (void)mhandle;
-  return ncclSuccess;
-}
+static ncclResult_t deregMrSym(void *collComm, void *mhandle) { return ncclSuccess; }
 
 static ncclResult_t queryLastError(void *ginCtx, bool *hasError) {
   *hasError = ginCtx && LOAD(&((group_t *)ginCtx)->failed);
   return ncclSuccess;
 }
 
-static ncclResult_t nothing(void *object) {
-  (void)object;
-  return ncclSuccess;
-}
+static ncclResult_t nothing(void *object) { return ncclSuccess; }
 
 /* The rest NCCL calls of its own proxy alone. */
 EXPORT const ncclGin_v11_t ncclGinPlugin_v11 = {
-    .name = "gin_c", .init = init, .devices = devices, .getProperties = getProperties, .listen = ginListen, .connect = ginConnect, .createContext = createContext,
-    .regMrSym = regMrSym, .deregMrSym = deregMrSym, .destroyContext = destroyContext, .closeColl = closeColl, .closeListen = nothing,
-    .queryLastError = queryLastError, .finalize = nothing};
+    .name = "gin_c", .init = init, .devices = devices, .getProperties = getProperties, .listen = ginListen, .connect = ginConnect,
+    .createContext = createContext, .regMrSym = regMrSym, .deregMrSym = deregMrSym, .destroyContext = destroyContext, .closeColl = closeColl,
+    .closeListen = nothing, .queryLastError = queryLastError, .finalize = nothing};
 
 static ncclResult_t netInit(void **ctx, uint64_t commId, ncclNetCommConfig_v11_t *config, ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
-  (void)config, (void)profiler;
   return init(ctx, commId, log);
 }
 
 /* What NCCL calls first for a connection. */
 static ncclResult_t netListen(void *ctx, int dev, void *handle, void **listenComm) {
-  (void)ctx, (void)dev, (void)handle, (void)listenComm;
   WARN("this plugin serves kernels alone, and no collectives");
   return ncclInvalidUsage;
 }
