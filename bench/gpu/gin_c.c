@@ -328,7 +328,7 @@ static ncclResult_t ginConnect(void *ctx, void *handles[], int ranks, int rank, 
     shm_unlink(handles[0]);
   if (!ok)
     closeColl(group);
-  *collComm = group;
+  *collComm = ok ? group : NULL;
   return ok ? ncclSuccess : ncclSystemError;
 }
 
