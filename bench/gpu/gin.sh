@@ -8,11 +8,14 @@
 #
 # Then tokens are dispatched to experts and combined, as in DeepEP (nccl_expert.cu), by every number of ranks in EXPERT_RANKS (2 4) that there are GPUs for.
 #
+# GIN_C=1 runs nccl_gin over gin_c.c as well, a plugin that does the same in C for NCCL 2.28: one spinning thread, bytes staged piece by piece in memory that
+# the ranks share. C and Java staged (MILLRACE_GIN_DIRECT=0) take turns, two each, after Java's run on every network; a table shows all their round trips.
+#
 # RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000), SEED (another each time; printed) and LIMIT (90 s a run) may be set.
 # Needs as many GPUs, nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; exit 2; }
 output=${2:-$(mktemp -d)}
@@ -43,18 +46,59 @@ run() {
   echo "== $label"
   grep -hE "$results" "$output/$label.0.log" || true
   grep -h '^rank .* wrong ' "$output/$label".?.log || { echo "failed:"; tail -n 5 "$output/$label".?.log; }
-  grep -hoE 'GIN: rank .*, context .*: descriptors served by Java: .*' "$output/$label".?.log || echo "nothing says that Java served a descriptor"
+  grep -hoE 'GIN: rank .*, context .*: descriptors served by (Java|C): .*' "$output/$label".?.log || echo "nothing says that a descriptor was served"
   grep -hE '^rank .*threads' "$output/$label".?.log || true
+}
+
+build_gin_c() {
+  gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -I"$here/../../headers" -I"$CUDA_HOME/include" "$here/gin_c.c" \
+    -o "$work/libnccl-net-gin-c.so" -L"$CUDA_HOME/lib64" -lcudart -lpthread -lrt -Wl,-z,nodelete -Wl,-rpath,"$CUDA_HOME/lib64"
+}
+
+nccl_gin() { # LABEL
+  run "$1" "${RANKS:-2}" '^([0-9]+ ranks,|put |values|signals |flood |round trip|flush |VA signal|get )' \
+    nccl_gin "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}"
+}
+
+beside() { # LABEL...: their round trips
+  local label
+  echo "== round trips in us"
+  for label; do
+    sed -n "s/^round trip, *\([0-9]*\) B + signal: *\([0-9.]*\) us.*/\1 $label \2/p" "$output/$label.0.log"
+  done | awk -v labels="$*" '
+    BEGIN { n = split(labels, label, " "); printf "%10s", "B"; for (i = 1; i <= n; i++) printf " %18s", label[i]; print "" }
+    !seen[$1]++ { sizes[++m] = $1 }
+    { us[$1, $2] = $3 }
+    END { for (r = 1; r <= m; r++) { printf "%10d", sizes[r]; for (i = 1; i <= n; i++) printf " %18s", us[sizes[r], label[i]]; print "" } }'
+}
+
+compare_with_c() { # beside nccl_gin's run of $network
+  local turn version
+  version=$(awk '$2 == "NCCL_MAJOR" || $2 == "NCCL_MINOR" {printf "%s%s", dot, $3; dot = "."}' "$NCCL_HOME/include/nccl.h")
+  if [ "$version" != 2.28 ]; then
+    echo "== gin_c not run: it serves NCCL 2.28, and here is $version"
+    return
+  fi
+  for turn in 1 2; do
+    plugin=$work/libnccl-net-gin-c.so nccl_gin "c_${network}_$turn"
+    MILLRACE_GIN_DIRECT=0 nccl_gin "staged_${network}_$turn"
+  done
+  beside "gin_$network" "c_${network}_1" "c_${network}_2" "staged_${network}_1" "staged_${network}_2"
 }
 
 build nccl_gin
 build nccl_expert
+if [ "${GIN_C:-0}" = 1 ]; then
+  build_gin_c
+fi
 gpus=$(nvidia-smi -L | wc -l)
 seed=${SEED:-$RANDOM$RANDOM}
 # kernels with the headers of NCCL 2.29 also signal in windows, of 2.30 also get: those lines are missing with older ones
 for network in ${NETWORKS:-shm socket}; do
-  run "gin_$network" "${RANKS:-2}" '^([0-9]+ ranks,|put |values|signals |flood |round trip|flush |VA signal|get )' \
-    nccl_gin "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}"
+  nccl_gin "gin_$network"
+  if [ "${GIN_C:-0}" = 1 ]; then
+    compare_with_c
+  fi
   for ranks in ${EXPERT_RANKS:-2 4}; do
     if [ "$ranks" -le "$gpus" ]; then
       run "expert_${network}_$ranks" "$ranks" '^expert' nccl_expert "${TOKENS:-1000000}" "$seed"
