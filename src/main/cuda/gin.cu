@@ -17,6 +17,9 @@
 /* What outcome[0] may say; outcome[1] is the value waited for, outcome[2] the one found, outcome[3] the context. */
 enum { FINE = 0, NO_ARRIVAL = 1, NO_BARRIER = 2 };
 
+/* At a signal between two looks at the clock, which cost as much as many of them. */
+#define LOOKS 256
+
 __device__ static uint64_t now() {
   uint64_t nanos;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanos));
@@ -26,17 +29,17 @@ __device__ static uint64_t now() {
 /* Waits for a signal. Acquires: what was put before it was sent can be read after this. */
 __device__ static bool reached(ncclGin &gin, unsigned context, ncclGinSignal_t signal, uint64_t least, uint64_t deadline, uint64_t *outcome) {
   uint64_t found;
-  while ((found = gin.readSignal(signal)) < least) {
-    if (now() > deadline) {
-      outcome[1] = least;
-      outcome[2] = found;
-      outcome[3] = context;
-      __threadfence_system(); /* the host reads the first word first: the others are there before it */
-      *(volatile uint64_t *)outcome = signal == BARRIER ? NO_BARRIER : NO_ARRIVAL;
-      return false;
-    }
-  }
-  return true;
+  do {
+    for (int look = 0; look < LOOKS; look++)
+      if ((found = gin.readSignal(signal)) >= least)
+        return true;
+  } while (now() <= deadline);
+  outcome[1] = least;
+  outcome[2] = found;
+  outcome[3] = context;
+  __threadfence_system(); /* the host reads the first word first: the others are there before it */
+  *(volatile uint64_t *)outcome = signal == BARRIER ? NO_BARRIER : NO_ARRIVAL;
+  return false;
 }
 
 /* All ranks, by one warp, over context 0. */
