@@ -24,6 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
@@ -147,6 +148,22 @@ class EngineWorkTest {
             }
         });
         thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** With one polling thread and with two. The streams' thread ends with the communicator: what they hold is not left to nobody. */
+    @ParameterizedTest
+    @ValueSource(strings = {"1", "2"})
+    void aStreamOutlivesItsCommunicator(String threads) {
+        Communicator communicator = EngineGroup.join(directory, 0, 1, EngineGroup.settings("MILLRACE_THREADS", threads));
+        try (Stream stream = communicator.device().newStream()) {
+            Event event = communicator.device().newEvent();
+            communicator.close();
+            stream.record(event);
+            for (MillraceException told : List.of(assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE)),
+                    assertThrows(MillraceException.class, () -> event.synchronize(PATIENCE)))) {
+                assertTrue(told.getMessage().contains("the device has stopped"), told.getMessage());
+            }
+        }
     }
 
     @Test
