@@ -23,4 +23,9 @@ public interface Agent {
      * @param failure what {@link #doWork()} threw
      */
     void onFailure(Throwable failure);
+
+    /** Tells the agent that it gets no more passes. Called on its thread, once, as the last thing. */
+    default void onClose() {
+        // most agents hold nothing that waits for another pass
+    }
 }

@@ -43,6 +43,11 @@ public final class AgentRunner implements AutoCloseable {
             }
             idleStrategy.idle(work);
         }
+        try {
+            agent.onClose();
+        } catch (Throwable failure) {
+            agent.onFailure(failure);
+        }
     }
 
     /**

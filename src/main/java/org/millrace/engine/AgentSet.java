@@ -51,4 +51,15 @@ final class AgentSet implements Agent {
             agent.onFailure(failure);
         }
     }
+
+    @Override
+    public void onClose() {
+        for (Agent agent : agents) {
+            try {
+                agent.onClose();
+            } catch (Throwable failure) {
+                agent.onFailure(failure);
+            }
+        }
+    }
 }

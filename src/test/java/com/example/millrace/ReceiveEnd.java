@@ -26,7 +26,7 @@ final class ReceiveEnd extends SocketEnd {
     @Override
     public byte[] setup() {
         try {
-            directory = Files.createTempDirectory("example-unix-");
+            directory = Files.createTempDirectory("example-unix-" + ProcessHandle.current().pid() + "-");
             server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
             server.bind(UnixDomainSocketAddress.of(path()));
             server.configureBlocking(false);

@@ -52,6 +52,11 @@ final class EngineGroup {
 
     /** Runs one callable per rank, each on a thread of its own. */
     static List<Throwable> call(int ranks, java.util.function.IntFunction<Callable<Void>> body) throws InterruptedException {
+        return call(ranks, PATIENCE_SECONDS, body);
+    }
+
+    /** For bodies of many operations, all of them bounded: how long they take together is a matter of the machine. */
+    static List<Throwable> call(int ranks, long patienceSeconds, java.util.function.IntFunction<Callable<Void>> body) throws InterruptedException {
         try (ExecutorService threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().name("test-rank-", 0).factory())) {
             List<Future<Void>> futures = new ArrayList<>();
             for (int rank = 0; rank < ranks; rank++) {
@@ -60,7 +65,7 @@ final class EngineGroup {
             List<Throwable> thrown = new ArrayList<>();
             for (Future<Void> future : futures) {
                 try {
-                    future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+                    future.get(patienceSeconds, TimeUnit.SECONDS);
                     thrown.add(null);
                 } catch (ExecutionException e) {
                     thrown.add(e.getCause());

@@ -69,13 +69,17 @@ class EngineRailsTest {
         }
     }
 
+    /**
+     * Twice as many frames are between the cuts as can be under way: those that were when the first rail was cut have arrived before the second is, and so
+     * a receiver has found out about the first, even if it read nothing there while a piece waited for its destination.
+     */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1;cut:frame=12,rail=0|rail 0", "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1"})
+    @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1;cut:frame=27,rail=0|rail 0", "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1"})
     void theLastRailIsTheConnectionAndEveryRankSaysSo(String faults, String last) throws Exception {
         for (Throwable failure : EngineGroup.run(directory, 2, settings(faults), EngineRailsTest::sums)) {
             assertNotNull(failure, faults);
-            assertTrue(failure.getMessage().contains("socket connection") && failure.getMessage().contains("connection lost (") && failure.getMessage().contains("on its last rail, " + last),
-                    failure.getMessage());
+            assertTrue(failure.getMessage().contains("socket connection") && failure.getMessage().contains("connection lost ("), failure.getMessage());
+            assertTrue(failure.getMessage().contains("on its last rail, " + last), failure.getMessage());
         }
     }
 }

@@ -38,6 +38,8 @@ class PartialFailureTest {
     Path directory;
 
     private static final Path TEMPORARY = Path.of(System.getProperty("java.io.tmpdir"));
+    /** Other processes may run the example, too. */
+    private static final String OURS = "example-unix-" + ProcessHandle.current().pid() + "-";
 
     /**
      * What this process holds that a leak would show in: files by name, mappings by line, sockets by number. Names are compared and not counts, as
@@ -48,7 +50,7 @@ class PartialFailureTest {
         try (Stream<Path> here = Files.list(directory);
                 Stream<Path> temporary = Files.list(TEMPORARY);
                 Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
-            Stream.concat(here, temporary.filter(file -> file.getFileName().toString().startsWith("example-unix-"))).map(Path::toString).forEach(held::add);
+            Stream.concat(here, temporary.filter(file -> file.getFileName().toString().startsWith(OURS))).map(Path::toString).forEach(held::add);
             descriptors.flatMap(PartialFailureTest::ours).forEach(held::add);
         }
         return held;

@@ -1,6 +1,7 @@
 package org.millrace.cli.perf;
 
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
 import org.millrace.Communicator;
@@ -11,8 +12,9 @@ import org.millrace.Stream;
 /** The part of a run for which there is a communicator. */
 final class Measurement {
 
-    /** Operations before the first case, so that the first lines do not show how fast the JVM interprets: about as many as make it compile. */
-    private static final int SMALL_STARTERS = 300;
+    /** After how many operations before the first line the ranks ask each other whether to go on, and after what time they do not. */
+    private static final int STARTERS_ROUND = 1000;
+    private static final Duration STARTERS_TIME = Duration.ofSeconds(2);
     private static final int LARGE_STARTERS = 10;
     private static final long LARGE_STARTER_BYTES = 1 << 20;
 
@@ -48,7 +50,7 @@ final class Measurement {
     /** Measures all lines. */
     void run(Consumer<RankEvent> events) {
         PerfCase first = plan.cases().getFirst();
-        starters(first, plan.smallestBytes(), SMALL_STARTERS);
+        smallStarters(first);
         starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS);
         for (PerfCase line : plan.cases()) {
             Sample outOfPlace = sample(line, false);
@@ -57,6 +59,17 @@ final class Measurement {
                     events.accept(new RankEvent.Routed(rank, line.index(),
                             new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(), List.of()))));
             events.accept(new RankEvent.Measured(rank, line.index(), outOfPlace, inPlace));
+        }
+    }
+
+    /** Bounded: on a machine of too few cores, or a slow network, so many would take longer than everything after them. */
+    private void smallStarters(PerfCase first) {
+        CommonClock clock = new CommonClock(communicator, stream, memory, STARTERS_TIME);
+        for (int left = plan.starters(); left > 0; left -= STARTERS_ROUND) {
+            starters(first, plan.smallestBytes(), Math.min(left, STARTERS_ROUND));
+            if (left > STARTERS_ROUND && clock.passed()) {
+                return;
+            }
         }
     }
 

@@ -2,7 +2,9 @@ package org.millrace.cli.perf;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.function.Consumer;
 import org.millrace.Device;
 import org.millrace.Stream;
 
@@ -24,6 +26,7 @@ final class OperandMemory {
     private final int ranks;
     private final MemorySegment host;
     private final MemorySegment copy;
+    private final MemorySegment word;
 
     OperandMemory(Device device, Stream stream, Deadline deadline, int rank, int ranks, Arena arena) {
         this.device = device;
@@ -33,6 +36,7 @@ final class OperandMemory {
         this.ranks = ranks;
         host = arena.allocate(PIECE, 64);
         copy = arena.allocate(PIECE, 64);
+        word = device.allocate(Long.BYTES, arena);
     }
 
     private interface PieceAction {
@@ -96,6 +100,17 @@ final class OperandMemory {
             at += mismatch / bytes * bytes;
         }
         return different;
+    }
+
+    /** Gives the device a word, lets operations work on it, and returns what it is then. */
+    long exchange(long value, Consumer<MemorySegment> operations) {
+        MemorySegment here = host.asSlice(0, Long.BYTES);
+        here.set(ValueLayout.JAVA_LONG, 0, value);
+        upload(here, word);
+        operations.accept(word);
+        device.copyToHost(word, here, stream);
+        stream.synchronize(deadline.remaining());
+        return here.get(ValueLayout.JAVA_LONG, 0);
     }
 
     private void upload(MemorySegment piece, MemorySegment target) {

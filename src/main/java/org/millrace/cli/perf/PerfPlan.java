@@ -51,6 +51,10 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
     private static final long FIRST_OF_LOOPS = 64 << 10;
     private static final long LAST_OF_LOOPS = 1 << 20;
     private static final int WARMUP_SHARE = 5;
+    /** Operations before the first line, so that it does not show how fast the JVM interprets: about as many as make it compile at all. */
+    private static final int STARTERS = 300;
+    /** With the first line's own: the JIT compiler is done with a small operation after 30,000 to 40,000, which then takes a tenth of the time. */
+    private static final int STARTERS_OF_SMALL = 30_000;
 
     /**
      * How often an operation of a size is timed.
@@ -91,6 +95,14 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
             }
         }
         return cases;
+    }
+
+    /**
+     * The most operations of the smallest size before the first line. Few where the first line's operations are few, and where each is checked: what that costs
+     * is no measurement.
+     */
+    int starters() {
+        return checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST ? STARTERS_OF_SMALL : STARTERS;
     }
 
     boolean check() {

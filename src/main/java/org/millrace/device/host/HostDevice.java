@@ -3,6 +3,7 @@ package org.millrace.device.host;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.millrace.Device;
@@ -22,6 +23,7 @@ public final class HostDevice implements Device, Agent {
     private volatile Resident[] residents = {};
     /** The thread that runs streams just now. Others may see an old one, which is none of them. */
     private Thread running;
+    private volatile boolean stopped;
 
     /**
      * A device with no streams.
@@ -156,6 +158,38 @@ public final class HostDevice implements Device, Agent {
         }
         running = null;
         return work;
+    }
+
+    /**
+     * Runs what the streams hold as far as it waits for nothing, and makes the rest fail, as well as all that they are given later: there is no thread any more
+     * that would run it, and whoever waits for it would wait in vain.
+     */
+    @Override
+    public void onClose() {
+        finish(streams);
+        stopped = true;
+        for (HostStream stream : streams) {
+            stream.skipAll();
+        }
+    }
+
+    /** No more than what they hold now: a function may enqueue itself again and again. */
+    private void finish(HostStream[] all) {
+        long[] targets = Arrays.stream(all).mapToLong(HostStream::enqueued).toArray();
+        running = Thread.currentThread();
+        int work;
+        do {
+            work = 0;
+            for (int i = 0; i < all.length; i++) {
+                work += all[i].completed() < targets[i] ? all[i].progress() : 0;
+            }
+        } while (work > 0);
+        running = null;
+    }
+
+    /** Whether no thread runs the streams any more, nor ever will. */
+    boolean stopped() {
+        return stopped;
     }
 
     @Override

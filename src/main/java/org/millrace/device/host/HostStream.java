@@ -35,6 +35,10 @@ public final class HostStream implements Stream {
     void enqueue(HostTask task) {
         enqueued.incrementAndGet();
         queue.add(task);
+        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag is read: one of the two skips it (Dekker).
+        if (device.stopped()) {
+            skipAll();
+        }
     }
 
     /** Runs the oldest task on; called by the device's thread alone. */
@@ -60,6 +64,31 @@ public final class HostStream implements Stream {
             failure = thrown;
         }
         current = null;
+        complete();
+        return work + 1;
+    }
+
+    /** Makes what is enqueued fail, as nobody runs it: when the device has stopped, on any thread. */
+    void skipAll() {
+        synchronized (queue) {
+            for (HostTask task = current == null ? queue.poll() : current; task != null; task = queue.poll()) {
+                Throwable reason = failure;
+                if (reason == null) {
+                    reason = new MillraceException(name + ": the device has stopped, because its communicator was closed, and runs nothing any more");
+                    failure = reason;
+                }
+                current = null;
+                try {
+                    task.skip(reason);
+                } catch (Throwable thrown) {
+                    failure = thrown;
+                }
+                complete();
+            }
+        }
+    }
+
+    private void complete() {
         // Volatile, as is the waiters' count that is read next: a waiter adds itself before it reads `completed`, so one of the two sees the other (Dekker).
         completed++;
         if (waiters > 0) {
@@ -67,7 +96,14 @@ public final class HostStream implements Stream {
                 waiting.notifyAll();
             }
         }
-        return work + 1;
+    }
+
+    long enqueued() {
+        return enqueued.get();
+    }
+
+    long completed() {
+        return completed;
     }
 
     @Override

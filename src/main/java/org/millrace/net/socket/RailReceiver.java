@@ -3,6 +3,8 @@ package org.millrace.net.socket;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 import org.apache.logging.log4j.LogManager;
@@ -29,7 +31,8 @@ final class RailReceiver implements FrameReceiver {
     private boolean headerShown;
     /** How many frames there were in all; -1 while no goodbye has come. */
     private long total = -1;
-    private Rail lostRail;
+    /** Those that were lost and not told of yet: which of several came first nobody can say when one pass finds them all. */
+    private final Set<Rail> lostRails = new LinkedHashSet<>();
     private IOException lostCause;
 
     /**
@@ -114,7 +117,7 @@ final class RailReceiver implements FrameReceiver {
                 lane.acknowledge();
             }
         }
-        if (lostRail != null) {
+        if (!lostRails.isEmpty()) {
             report();
         }
         return moved;
@@ -144,22 +147,22 @@ final class RailReceiver implements FrameReceiver {
     }
 
     private void lose(ReceiveLane lost, IOException cause) {
-        lostRail = lost.rail();
+        lostRails.add(lost.rail());
         lostCause = cause;
         for (ReceiveLane lane : lanes) {
-            if (lane.rail() == lostRail && lane.isOpen()) {
+            if (lane.rail() == lost.rail() && lane.isOpen()) {
                 lane.giveUp();
             }
         }
     }
 
-    /** Tells of a rail that was lost, if the connection goes on without it. */
+    /** Tells of rails that were lost, if the connection goes on without them. */
     private void report() {
         String left = Arrays.stream(lanes).filter(ReceiveLane::isOpen).map(lane -> lane.rail().toString()).distinct().collect(Collectors.joining(", "));
         if (!left.isEmpty()) {
             String why = lostCause == null ? "the peer's end of it is gone" : lostCause.getMessage();
-            LOG.warn("{}: lost {} ({}); the connection goes on over {}", streams, lostRail, why, left);
-            lostRail = null;
+            LOG.warn("{}: lost {} ({}); the connection goes on over {}", streams, lostNames(), why, left);
+            lostRails.clear();
         }
     }
 
@@ -171,8 +174,13 @@ final class RailReceiver implements FrameReceiver {
             }
         }
         if (moved == 0 && !frames.waitsForDestination()) {
-            throw streams.lost(lostCause, lostRail == null ? howFar() : "on its last rail, " + lostRail + ", " + howFar());
+            String last = lostRails.isEmpty() ? "" : "on its last " + (lostRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
+            throw streams.lost(lostCause, last + howFar());
         }
+    }
+
+    private String lostNames() {
+        return lostRails.stream().map(Rail::toString).collect(Collectors.joining(" and "));
     }
 
     private String howFar() {

@@ -84,7 +84,7 @@ final class RailSender implements FrameSender, Railed {
         long now = clock.getAsLong();
         long before = frames.completed();
         for (SendLane lane : lanes) {
-            if (lane.isOpen() && (look || full || lane.owed() > 0)) {
+            if (lane.isOpen() && (look || full || lane.owed() > 0 || lane.isCut())) {
                 listen(lane, now);
             }
         }

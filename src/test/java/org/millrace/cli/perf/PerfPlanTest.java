@@ -3,6 +3,7 @@ package org.millrace.cli.perf;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
@@ -32,6 +33,23 @@ class PerfPlanTest {
         assertEquals(new PerfCase(23, DataType.FLOAT32, Reduction.SUM, 16 << 20, 1, 4), cases.getLast());
         long moved = cases.stream().mapToLong(line -> 2 * line.bytes() * (line.iterations() + line.warmup() + 1)).sum();
         assertTrue(moved < 18L << 30, "at 1 GB/s more than 18 s: " + moved);
+    }
+
+    /** A first line of few operations, or of operations that are checked one by one, is not worth tens of thousands before it. */
+    @Test
+    void manyOperationsComeBeforeAFirstLineOfManyOnly() {
+        assertEquals(30_000, plan(8, 0, -1, Checking.AFTERWARDS).starters());
+        assertEquals(30_000, plan(8, 0, -1, Checking.NONE).starters());
+        assertEquals(300, plan(8, 0, -1, Checking.EVERY).starters());
+        assertEquals(300, plan(1 << 20, 0, -1, Checking.AFTERWARDS).starters());
+        assertEquals(300, plan(8, 1000, -1, Checking.AFTERWARDS).starters());
+        assertEquals(300, plan(8, 0, 5, Checking.AFTERWARDS).starters());
+    }
+
+    private static PerfPlan plan(long bytes, int iterations, int warmup, Checking checking) {
+        return new PerfPlan(Collective.ALL_REDUCE, 2,
+                PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(bytes, bytes, 2, 0), 1, iterations, warmup),
+                checking, 1, Duration.ofSeconds(1));
     }
 
     @Test

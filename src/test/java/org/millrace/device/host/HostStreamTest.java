@@ -164,6 +164,55 @@ class HostStreamTest {
         assertTrue(begin.elapsedSince(end).isNegative());
     }
 
+    /** Whoever closes a stream behind its communicator, or waits for it or for its events, would else wait for a thread that has ended. */
+    @Test
+    void whatIsLeftWhenTheDeviceStopsIsRunOrFails() {
+        HostStream stream = device.newStream();
+        HostStream other = device.newStream();
+        HostStream held = device.newStream();
+        HostEvent reached = device.newEvent();
+        HostEvent lost = device.newEvent();
+        other.call(() -> log.add("first"));
+        other.record(reached);
+        stream.waitFor(reached);
+        stream.call(() -> log.add("second"));
+        HostKernel hangs = kernel(new AtomicBoolean());
+        device.launch(hangs, held);
+        held.call(() -> log.add("behind what hangs"));
+        held.record(lost);
+        device.onClose();
+        assertEquals(List.of("begin", "first", "second"), log.stream().sorted().toList());
+        assertTrue(reached.query() && stream.query() && other.query(), "what waits for nothing is run");
+        assertTrue(hangs.done(), "a kernel is still on the device");
+        for (MillraceException told : List.of(assertThrows(MillraceException.class, lost::query), assertThrows(MillraceException.class, held::query))) {
+            assertTrue(told.getMessage().contains("the device has stopped"), told.getMessage());
+        }
+        stream.call(() -> log.add("on a device that has stopped"));
+        assertThrows(MillraceException.class, () -> stream.synchronize(NOW));
+        HostStream late = device.newStream();
+        late.record(lost);
+        assertThrows(MillraceException.class, () -> lost.synchronize(NOW));
+        for (HostStream each : List.of(stream, other, held, late)) {
+            each.close();
+            assertFalse(device.isRegistered(each));
+        }
+        assertEquals(3, log.size(), log::toString);
+    }
+
+    @Test
+    void aFunctionThatEnqueuesItselfDoesNotKeepTheDeviceFromStopping() {
+        HostStream stream = device.newStream();
+        Runnable[] again = new Runnable[1];
+        again[0] = () -> {
+            log.add("called");
+            stream.call(again[0]);
+        };
+        stream.call(again[0]);
+        device.onClose();
+        assertEquals(List.of("called"), log);
+        assertThrows(MillraceException.class, stream::query);
+    }
+
     /** Random streams that record and wait: what is behind a mark never runs before it. */
     @Test
     void randomWaitsKeepTheirOrder() {

@@ -7,6 +7,8 @@ import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
@@ -78,30 +80,55 @@ class RailCutTest {
         return count;
     }
 
-    @Test
-    void theLossOfTheLastRailIsTheConnectionsAndSaysWhich() throws IOException {
+    /** Whichever is lost last; and both where the receiver finds both lost at once: it cannot know which was the first. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {"0|1|true|rail, rail 1 (relay 1)", "1|0|true|rail, rail 0 (relay 0)",
+        "1|0|false|rails, rail 0 (relay 0) and rail 1 (relay 1)"})
+    void theLossOfTheLastRailIsTheConnectionsAndSaysWhich(int first, int last, boolean seen, String named) throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 20_000, 4)) {
             MemoryRegion memory = ends.network.register(arena.allocate(400_000));
-            FrameHeader header = new FrameHeader();
-            header.payloadBytes(200_000);
-            assertTrue(ends.sender.offer(header, memory, 0));
+            assertTrue(ends.sender.offer(header(200_000), memory, 0));
             while (ends.receiver.poll() == null) {
                 ends.sender.progress();
                 ends.carry(0, 10_000);
                 ends.carry(1, 10_000);
             }
             ends.receiver.accept(memory, 200_000);
-            ends.cut(0, true);
-            ends.cut(1, false);
+            ends.cut(first, true);
+            if (seen) {
+                ends.sender.progress();
+                ends.receiver.progress();
+            }
+            ends.cut(last, false);
             ConnectionException here = Connected.failureOf(ends.sender::progress);
             ConnectionException there = Connected.failureOf(ends.receiver::progress);
             for (ConnectionException each : new ConnectionException[] {here, there}) {
                 assertFalse(each instanceof PeerClosedException, each.getMessage());
-                assertTrue(each.getMessage().contains("under test: connection lost") && each.getMessage().contains("on its last rail, rail 1 (relay 1)"),
-                        each.getMessage());
+                assertTrue(each.getMessage().contains("under test: connection lost") && each.getMessage().contains("on its last rail"), each.getMessage());
             }
+            assertTrue(there.getMessage().contains("on its last " + named + ","), there.getMessage());
+            assertTrue(!seen || here.getMessage().contains("on its last " + named + ","), here.getMessage());
             assertEquals(0, ends.sender.framesCompleted());
             assertEquals(0, ends.receiver.framesCompleted());
         }
+    }
+
+    /** A rail that owes nothing is found cut before another is that is cut later. */
+    @Test
+    void theSenderNamesTheRailThatWasCutLast() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 20_000, 4)) {
+            assertTrue(ends.sender.offer(header(1000), ends.network.register(arena.allocate(1000)), 0));
+            ends.sender.cutRail(1);
+            ends.sender.progress();
+            ends.sender.cutRail(0);
+            ConnectionException lost = Connected.failureOf(ends.sender::progress);
+            assertTrue(lost.getMessage().contains("on its last rail, rail 0 (relay 0)"), lost.getMessage());
+        }
+    }
+
+    private static FrameHeader header(long payloadBytes) {
+        FrameHeader header = new FrameHeader();
+        header.payloadBytes(payloadBytes);
+        return header;
     }
 }
