@@ -84,6 +84,9 @@ public final class FrameSuite implements Suite {
     }
 
     private static String title(int bytes) {
-        return bytes == 0 ? "no payload" : bytes < 1 << 20 ? bytes / 1024.0 + " KiB" : (bytes >> 20) + " MiB";
+        if (bytes == 0) {
+            return "no payload";
+        }
+        return bytes < 1 << 10 ? bytes + " bytes" : bytes < 1 << 20 ? (bytes >> 10) + " KiB" : (bytes >> 20) + " MiB";
     }
 }
