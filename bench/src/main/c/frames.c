@@ -155,22 +155,32 @@ static struct end consumer(char *ring) { return (struct end){ring, *(long *)(rin
 
 static long aligned(long bytes) { return (bytes + 63) & ~63L; }
 
+static int has_room(const struct end *end, long bytes) { return CAPACITY - (end->position - end->seen) >= bytes; }
+
 static int await_room(struct end *end, long bytes) {
-    for (long patience = PATIENCE; CAPACITY - (end->position - end->seen) < bytes; spin_wait()) {
+    for (long patience = PATIENCE; !has_room(end, bytes); patience--) {
         end->seen = load_acquire(end->ring + CONSUMED); /* pairs with the release in ring_get: what was read may be overwritten */
-        if (--patience == 0) {
+        if (has_room(end, bytes)) {
+            return 1;
+        }
+        if (patience == 0) {
             return 0;
         }
+        spin_wait();
     }
     return 1;
 }
 
 static int await_data(struct end *end) {
-    for (long patience = PATIENCE; end->seen == end->position; spin_wait()) {
+    for (long patience = PATIENCE; end->seen == end->position; patience--) {
         end->seen = load_acquire(end->ring + PRODUCED); /* pairs with the release in ring_put: the data can be read */
-        if (--patience == 0) {
+        if (end->seen != end->position) {
+            return 1;
+        }
+        if (patience == 0) {
             return 0;
         }
+        spin_wait();
     }
     return 1;
 }
