@@ -9,9 +9,9 @@ import org.millrace.bench.measure.Loop;
 /** The comparators of frames: a TCP connection, or a pair of rings, of C, all ends in this process. */
 final class FramesInC {
 
-    /** Two rings as {@code frames.c} has them. */
+    /** Two rings as {@code frames.h} has them. */
     private static final long RINGS_BYTES = 2 * (4096 + (2L << 20));
-    /** Where the arguments of {@code frames.c} have the two ends of a connection. */
+    /** Where the arguments have, by {@code frames.h}, the two ends of a connection. */
     private static final long SOCKETS = 2;
 
     private final CLibrary c;
