@@ -1,5 +1,5 @@
-/* One access, or one of the pairs that protocols use, over and over; SegmentAccess.java has the same loops. The eight words of a line take turns, so that a plain access cannot
- * be moved out of the loop. Data lies DATA bytes behind the flags. */
+/* One access, or one of the pairs that protocols use, over and over; SegmentAccess.java has the same loops. The eight words of a line take turns, so that a
+ * plain access cannot be moved out of the loop. Data lies DATA bytes behind the flags. */
 #include "bench.h"
 
 enum { DATA = 256 };

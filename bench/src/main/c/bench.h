@@ -1,5 +1,5 @@
-/* What the comparators share. Every loop has the same shape, so that one downcall serves all: memory, arguments, how often; the result keeps the compiler from leaving work out,
- * or is negative if the other side did not answer. */
+/* What the comparators share. Every loop has the same shape, so that one downcall serves all: memory, arguments, how often; the result keeps the compiler from
+ * leaving work out, or is negative if the other side did not answer. */
 #ifndef MILLRACE_BENCH_H
 #define MILLRACE_BENCH_H
 

@@ -9,10 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "bench.h"
-
-enum { HEADER = 64 };
-enum { BYTES, PAYLOAD, SOCKET, OTHER_SOCKET };
+#include "frames.h"
 
 /* Makes a connection over the loopback; the arguments get both its ends. */
 EXPORT long frames_tcp_open(char *unused, long *a, long count) {
@@ -93,9 +90,6 @@ EXPORT long frames_tcp_echo(char *unused, long *a, long count) {
     }
     return count;
 }
-
-/* A ring: producer's position, consumer's position, data; pieces of 128 KiB are published one by one. */
-enum { PRODUCED = 128, CONSUMED = 256, DATA = 4096, CAPACITY = 2 << 20, PIECE = 128 << 10, RING = DATA + CAPACITY };
 
 static int ring_put(char *ring, const char *from, long bytes) {
     long position = *(long *)(ring + PRODUCED);

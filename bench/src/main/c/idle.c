@@ -1,4 +1,5 @@
-/* A thread that waits for steps that come now and then, and records how long after its time each was seen; IdleLoop.java and BackoffIdleStrategy.java have the same. */
+/* A thread that waits for steps that come now and then, and records how long after its time each was seen; IdleLoop.java and BackoffIdleStrategy.java have
+ * the same. */
 #define _GNU_SOURCE
 #include <sched.h>
 

@@ -1,4 +1,5 @@
-/* A step through connFifo, tail and head, as device and proxy make it; RingLoops.java has the same loops. Offsets come with the arguments, from the layouts that Java uses. */
+/* A step through connFifo, tail and head, as device and proxy make it; RingLoop.java has the same loops. Offsets come with the arguments, from the layouts that
+ * Java uses. */
 #include <string.h>
 
 #include "bench.h"

@@ -1,5 +1,5 @@
-/* The device's side of the benchmarks with a GPU. One thread each; every wait ends after a number of cycles, whatever the host does. The PTX is checked in beside the Java that
- * loads it, in a version of PTX that drivers for CUDA 11.5 and newer read; after a change:
+/* The device's side of the benchmarks with a GPU. One thread each; every wait ends after a number of cycles, whatever the host does. The PTX is checked in
+ * beside the Java that loads it, in a version of PTX that drivers for CUDA 11.5 and newer read; after a change:
  *
  *   nvcc -ptx -arch=compute_75 -o flags.ptx bench/src/main/cuda/flags.cu
  *   sed "s|^[.]version .*|.version 7.5|" flags.ptx >bench/src/main/resources/org/millrace/bench/gpu/flags.ptx
@@ -21,8 +21,9 @@ static __device__ u64 load(const u64 *word) {
 
 static __device__ void store(u64 *word, u64 value) { asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory"); }
 
-/* Posts steps as a sending kernel does: tail, then waits for its credit in head. FENCED: tail is stored behind a system-wide fence, which orders the slot's data before it.
- * result[DONE] is how many steps were credited, stored last. STAMPED: result[STAMPS + 2 i] is the clock before tail of step i, the next word that after head was seen. */
+/* Posts steps as a sending kernel does: tail, then waits for its credit in head. FENCED: tail is stored behind a system-wide fence, which orders the slot's
+ * data before it. result[DONE] is how many steps were credited, stored last. STAMPED: result[STAMPS + 2 i] is the clock before tail of step i, the next word
+ * that after head was seen. */
 extern "C" __global__ void post_steps(u64 *tail, const u64 *head, u64 first, u64 count, u64 patience, int how, u64 *result) {
     __shared__ u64 stamps[2 * SAMPLES];
     u64 done = 0;

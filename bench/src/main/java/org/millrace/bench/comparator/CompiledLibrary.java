@@ -14,7 +14,9 @@ public final class CompiledLibrary {
     /** What the compiler is told; part of the report. */
     public static final List<String> FLAGS = List.of("-O2", "-fPIC", "-shared", "-pthread");
 
-    private static final List<String> SOURCES = List.of("access.c", "crossing.c", "ring.c", "idle.c", "frames.c", "proxy.c", "work.c", "gpu.c");
+    private static final List<String> HEADERS = List.of("bench.h", "frames.h");
+    private static final List<String> SOURCES =
+            List.of("access.c", "crossing.c", "ring.c", "idle.c", "frames.c", "frame_stream.c", "proxy.c", "work.c", "gpu.c");
     private static final List<String> COMPILERS = List.of("cc", "gcc", "clang");
     private static final int DEADLINE_SECONDS = 60;
 
@@ -36,7 +38,9 @@ public final class CompiledLibrary {
         }
         List<String> command = new ArrayList<>(List.of(compiler));
         command.addAll(FLAGS);
-        extract("bench.h", directory);
+        for (String header : HEADERS) {
+            extract(header, directory);
+        }
         for (String source : SOURCES) {
             command.add(extract(source, directory).toString());
         }

@@ -33,6 +33,15 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     }
 
     /**
+     * The same for the rare combinations too.
+     *
+     * @return a copy
+     */
+    public Effort ofFullSet() {
+        return new Effort(warmUpNanos, batchNanos, rounds, forks, maxForks, seconds, true);
+    }
+
+    /**
      * As arguments for a child.
      *
      * @return what {@link #parse} reads

@@ -28,7 +28,7 @@ record Options(Effort effort, List<Suite> suites, Path output, Path baselines, b
 
               --quick              about five minutes (default)
               --full               more JVMs, more samples, the rare combinations too: an hour
-              --smoke              seconds; shows that everything runs, the figures mean nothing
+              --smoke              seconds; shows that everything runs, the figures mean nothing; with --full, everything of that
               --forks N            JVMs for each variant, no more and no fewer
               --suite NAME,...     only these of: %s
               --out DIR            where the result goes (default: millrace-bench-result)
@@ -50,8 +50,8 @@ record Options(Effort effort, List<Suite> suites, Path output, Path baselines, b
             switch (argument) {
                 case "run" -> { }
                 case "--quick" -> effort = Effort.QUICK;
-                case "--full" -> effort = Effort.FULL;
-                case "--smoke" -> effort = Effort.SMOKE;
+                case "--full" -> effort = effort.equals(Effort.SMOKE) ? effort.ofFullSet() : Effort.FULL;
+                case "--smoke" -> effort = effort.full() ? Effort.SMOKE.ofFullSet() : Effort.SMOKE;
                 case "--forks" -> forks = Integer.parseInt(value(arguments, ++i));
                 case "--save-baseline" -> save = true;
                 case "--suite" -> suites = Arrays.stream(value(arguments, ++i).split(",")).map(Suites::named).toList();

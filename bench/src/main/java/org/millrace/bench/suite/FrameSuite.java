@@ -1,11 +1,9 @@
 package org.millrace.bench.suite;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.millrace.bench.frames.FrameLoop;
 import org.millrace.bench.frames.FramePipe;
+import org.millrace.bench.frames.FrameStream;
 import org.millrace.bench.measure.Loop;
 import org.millrace.bench.measure.Pair;
 import org.millrace.net.Network;
@@ -24,9 +22,8 @@ public final class FrameSuite implements Suite {
     private static final String CHRONICLE = "shm-chronicle";
     private static final List<Integer> SIZES = List.of(0, 4 << 10, 64 << 10, 1 << 20);
     private static final List<Integer> ALL_SIZES = List.of(0, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20);
-    /** Two rings as {@code frames.c} has them. */
-    private static final long RINGS_BYTES = 2 * (4096 + (2L << 20));
-    private static final long SOCKETS = 2;
+    /** What a frame costs by itself, and what its bytes cost. */
+    private static final List<Integer> STREAM_SIZES = List.of(0, 1 << 20);
 
     @Override
     public String name() {
@@ -40,9 +37,11 @@ public final class FrameSuite implements Suite {
 
     @Override
     public String description() {
-        return "A frame there and one back, two spinning threads, Millrace's networks. Shared memory: rings read and written with memory segments, and with "
-                + "Chronicle Bytes. C moves the same bytes, 64 bytes of header and the payload, over a TCP connection or through rings of the same length, "
-                + "without checks, frames in flight and ends of connections.";
+        return "Two spinning threads, Millrace's networks. Round trip: a frame there and one back. Stream: frames one way, as many under way as the network "
+                + "takes, all with the same payload memory. Shared memory: rings read and written with memory segments, and with Chronicle Bytes. C moves the "
+                + "same bytes, 64 bytes of header and the payload, over a TCP connection, up to 16 frames with one call, or through rings of the same length, "
+                + "without checks, frames in flight and ends of connections. In a stream of short frames the side that is faster waits for the other frame by "
+                + "frame, and its looks slow the other: there C can be the slower one.";
     }
 
     @Override
@@ -58,18 +57,19 @@ public final class FrameSuite implements Suite {
         }
         try (Network network = network(variant); FramePipe there = FramePipe.open(network); FramePipe back = FramePipe.open(network);
                 Partner partner = new Partner(bench.cores())) {
-            String kind = variant.equals(SOCKET) ? "tcp" : "shm";
-            MemorySegment rings = Arena.global().allocate(RINGS_BYTES, 4096);
-            MemorySegment sockets = Arena.global().allocate(ValueLayout.JAVA_LONG, SOCKETS + 2);
-            if (kind.equals("tcp") && bench.c().isPresent() && bench.c().loop("frames_tcp_open", rings, sockets).run(1) == Loop.LOST) {
-                throw new IllegalStateException("C cannot connect over the loopback");
-            }
-            for (int bytes : bench.effort().full() ? ALL_SIZES : SIZES) {
+            FramesInC c = new FramesInC(bench.c(), variant.equals(SOCKET));
+            boolean full = bench.effort().full();
+            for (int bytes : full ? ALL_SIZES : SIZES) {
                 Loop java = partner.with(new FrameLoop(network, there.sender(), back.receiver(), bytes, true),
                         new FrameLoop(network, back.sender(), there.receiver(), bytes, false));
-                Loop c = partner.with(side(kind, "ping", rings, sockets, bytes, bench), side(kind, "echo", rings, sockets, bytes, bench));
-                String title = bytes == 0 ? "no payload" : bytes < 1 << 20 ? bytes / 1024.0 + " KiB" : (bytes >> 20) + " MiB";
-                bench.measure(Pair.bare("roundtrip." + bytes, "Round trip", title, java, c).withBytes(2L * bytes));
+                Loop inC = partner.with(c.loop("ping", FrameStream.payload(bytes), bytes), c.loop("echo", FrameStream.payload(bytes), bytes));
+                bench.measure(Pair.bare("roundtrip." + bytes, "Round trip", title(bytes), java, inC).withBytes(2L * bytes));
+            }
+            for (int bytes : full ? ALL_SIZES : STREAM_SIZES) {
+                Loop java = partner.with(FrameStream.sending(network, there.sender(), FrameStream.payload(bytes), bytes),
+                        FrameStream.receiving(network, there.receiver(), FrameStream.payload(bytes)));
+                Loop inC = partner.with(c.loop("post", FrameStream.payload(bytes), bytes), c.loop("take", FrameStream.payload(bytes), bytes));
+                bench.measure(Pair.bare("stream." + bytes, "Stream", title(bytes), java, inC).withBytes(bytes));
             }
         } catch (LinkageError | ShmUnavailableException e) {
             bench.note("frames over " + variant + " were left out, this runtime lacks what they need: " + e);
@@ -84,10 +84,10 @@ public final class FrameSuite implements Suite {
         };
     }
 
-    private static Loop side(String kind, String role, MemorySegment rings, MemorySegment sockets, int bytes, Bench bench) {
-        MemorySegment payload = Arena.global().allocate(Math.max(bytes, 64), 4096);
-        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, bytes, payload.address(),
-                sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS), sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS + 1));
-        return bench.c().loop("frames_" + kind + "_" + role, rings, arguments);
+    private static String title(int bytes) {
+        if (bytes == 0) {
+            return "no payload";
+        }
+        return bytes < 1 << 10 ? bytes + " bytes" : bytes < 1 << 20 ? (bytes >> 10) + " KiB" : (bytes >> 20) + " MiB";
     }
 }

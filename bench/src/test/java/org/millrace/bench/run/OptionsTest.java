@@ -31,6 +31,14 @@ class OptionsTest {
     }
 
     @Test
+    void everythingOfTheFullSetCanBeTriedHastily() {
+        Effort hasty = Effort.SMOKE.ofFullSet();
+        assertTrue(hasty.full());
+        assertEquals(hasty, Options.parse(List.of("--smoke", "--full")).effort());
+        assertEquals(hasty, Options.parse(List.of("--full", "--smoke")).effort());
+    }
+
+    @Test
     void whatIsWrongIsNamed() {
         assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--fast"))).getMessage().contains("--fast"));
         assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--suite", "fence"))).getMessage().contains("fences"));

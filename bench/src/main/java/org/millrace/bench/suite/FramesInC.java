@@ -1,0 +1,36 @@
+package org.millrace.bench.suite;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.millrace.bench.comparator.CLibrary;
+import org.millrace.bench.measure.Loop;
+
+/** The comparators of frames: a TCP connection, or a pair of rings, of C, all ends in this process. */
+final class FramesInC {
+
+    /** Two rings as {@code frames.h} has them. */
+    private static final long RINGS_BYTES = 2 * (4096 + (2L << 20));
+    /** Where the arguments have, by {@code frames.h}, the two ends of a connection. */
+    private static final long SOCKETS = 2;
+
+    private final CLibrary c;
+    private final boolean tcp;
+    private final MemorySegment rings = Arena.global().allocate(RINGS_BYTES, 4096);
+    private final MemorySegment sockets = Arena.global().allocate(ValueLayout.JAVA_LONG, SOCKETS + 2);
+
+    FramesInC(CLibrary c, boolean tcp) {
+        this.c = c;
+        this.tcp = tcp;
+        if (tcp && c.isPresent() && c.loop("frames_tcp_open", rings, sockets).run(1) == Loop.LOST) {
+            throw new IllegalStateException("C cannot connect over the loopback");
+        }
+    }
+
+    /** One side: {@code ping} and {@code echo}, or {@code post} and {@code take}, with a payload of so many bytes; null without a C library. */
+    Loop loop(String role, MemorySegment payload, long bytes) {
+        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, bytes, payload.address(),
+                sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS), sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS + 1));
+        return c.loop("frames_" + (tcp ? "tcp_" : "shm_") + role, rings, arguments);
+    }
+}
