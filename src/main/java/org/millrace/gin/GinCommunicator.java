@@ -20,6 +20,8 @@ public final class GinCommunicator {
 
     /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
     private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
+    /** A power of two: a clock costs as much as a lane. */
+    private static final int PASSES_BETWEEN_CLOCKS = 1 << 12;
 
     private final int rank;
     private final GinOptions options;
@@ -32,6 +34,7 @@ public final class GinCommunicator {
     /** The agent's thread alone changes it, and uses it. */
     private SignalMemory[] shared = {};
     private int passesWithoutWork;
+    private final StallClock stall;
     private volatile GinAgent agent;
     /** Whether the network touches no window any more, whatever was under way. */
     private volatile boolean disconnected;
@@ -49,6 +52,7 @@ public final class GinCommunicator {
         this.rank = rank;
         this.options = options;
         this.listener = listener;
+        this.stall = new StallClock(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
         this.lanes = new Lane[senders.length];
         for (int peer = 0; peer < lanes.length; peer++) {
@@ -290,7 +294,26 @@ public final class GinCommunicator {
 
     int countWork(int work) {
         passesWithoutWork = work > 0 ? 0 : Math.min(passesWithoutWork + 1, Integer.MAX_VALUE - 1);
+        if (work > 0) {
+            stall.reset();
+        } else if ((passesWithoutWork & PASSES_BETWEEN_CLOCKS - 1) == 0 && stall.isLong()) {
+            String oldest = describeOldest();
+            if (oldest != null) {
+                listener.stalled("rank " + rank + ": nothing has moved for " + options.patience().toMillis() + " ms, and this is under way: " + oldest);
+            }
+        }
         return work;
+    }
+
+    private String describeOldest() {
+        for (Lane lane : lanes) {
+            String oldest = lane.describeOldest();
+            String arrival = oldest == null ? lane.describeArrivals() : null;
+            if (oldest != null || arrival != null) {
+                return oldest == null ? arrival : lane + ", " + oldest;
+            }
+        }
+        return null;
     }
 
     /** One pass over all lanes; on the agent's thread. */
@@ -318,10 +341,18 @@ public final class GinCommunicator {
     /** Ends all connections; on the agent's thread, after the last pass. */
     void disconnect() {
         boolean failed = failure.get() != null;
+        RuntimeException first = null;
         for (Lane lane : lanes) {
-            lane.close(failed);
+            try {
+                lane.close(failed);
+            } catch (RuntimeException e) {
+                first = first == null ? e : first; // the others are closed all the same
+            }
         }
         disconnected = true;
+        if (first != null) {
+            throw first;
+        }
     }
 
     boolean isDisconnected() {

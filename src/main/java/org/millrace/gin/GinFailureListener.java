@@ -1,6 +1,6 @@
 package org.millrace.gin;
 
-/** Learns that a communicator has failed. */
+/** Learns that a communicator has failed, or stands still. */
 @FunctionalInterface
 public interface GinFailureListener {
     /**
@@ -9,4 +9,13 @@ public interface GinFailureListener {
      * @param failure what happened
      */
     void failed(Throwable failure);
+
+    /**
+     * Called, on the agent's thread, when something has been under way for long without any progress; again after as long.
+     *
+     * @param what the oldest of it, for messages
+     */
+    default void stalled(String what) {
+        // those who wait have deadlines of their own
+    }
 }

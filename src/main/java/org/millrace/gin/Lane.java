@@ -94,6 +94,11 @@ abstract class Lane {
         return null;
     }
 
+    /** What the peer has sent and is not carried out yet, for messages; null if there is nothing. */
+    String describeArrivals() {
+        return null;
+    }
+
     /** Whether somebody wants something of this peer. */
     final boolean isWanted() {
         for (GinContext context : communicator.contexts()) {

@@ -216,6 +216,11 @@ final class PeerLane extends Lane {
     }
 
     @Override
+    String describeArrivals() {
+        return arrivals.isSettled() ? null : "bytes or signals that rank " + peer + " has sent, which have not got to this rank's memory";
+    }
+
+    @Override
     boolean isDrained() {
         return sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && arrivals.isSettled() && !isWanted();
     }

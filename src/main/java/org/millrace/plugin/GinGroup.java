@@ -17,6 +17,7 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinContext;
 import org.millrace.gin.GinException;
+import org.millrace.gin.GinFailureListener;
 import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
@@ -50,9 +51,23 @@ final class GinGroup implements AutoCloseable {
         this.shared = new GinSharedMemory(hardware);
         this.staging = new GinStaging(rank, data.senders().length, shared, this.control);
         this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options,
-                failure -> NcclLog.warn("GIN: " + NcclLog.describe(failure)));
+                new Reports());
         this.signals = new GinSignals(this.control, shared, communicator);
         hardware.agent().add(communicator);
+    }
+
+    /** Tells NCCL's log. */
+    private static final class Reports implements GinFailureListener {
+        @Override
+        public void failed(Throwable failure) {
+            NcclLog.warn("GIN: " + NcclLog.describe(failure));
+        }
+
+        @Override
+        public void stalled(String what) {
+            NcclLog.warn("GIN: " + what + ". A kernel that another kernel of its process must start first, or copies that wait behind other streams' kernels,"
+                    + " stand so: set CUDA_MODULE_LOADING=EAGER and CUDA_DEVICE_MAX_CONNECTIONS=32");
+        }
     }
 
     GinCommunicator communicator() {

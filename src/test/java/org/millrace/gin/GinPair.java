@@ -3,6 +3,8 @@ package org.millrace.gin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.random.RandomGenerator;
 import org.millrace.abi.GinCells;
 import org.millrace.abi.GinDescriptorFormat;
@@ -60,13 +62,25 @@ final class GinPair implements AutoCloseable {
     private final SignalMemory[] shared = new SignalMemory[2];
     final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
 
+    /** What was said to stand still. */
+    final List<String> stalls = new ArrayList<>();
+
     GinPair(GinOptions options, RandomGenerator random) {
+        GinFailureListener listener = new GinFailureListener() {
+            @Override
+            public void failed(Throwable failure) {
+                // communicators say it themselves
+            }
+
+            @Override
+            public void stalled(String what) {
+                stalls.add(what);
+            }
+        };
         forth = new MemoryFrames(random);
         back = new MemoryFrames(random);
-        communicators[0] = new GinCommunicator(0, new FrameSender[] {null, forth.sender()}, new FrameReceiver[] {null, back.receiver()}, options,
-                failure -> { });
-        communicators[1] = new GinCommunicator(1, new FrameSender[] {back.sender(), null}, new FrameReceiver[] {forth.receiver(), null}, options,
-                failure -> { });
+        communicators[0] = new GinCommunicator(0, new FrameSender[] {null, forth.sender()}, new FrameReceiver[] {null, back.receiver()}, options, listener);
+        communicators[1] = new GinCommunicator(1, new FrameSender[] {back.sender(), null}, new FrameReceiver[] {forth.receiver(), null}, options, listener);
     }
 
     /** Has the agents serve both. */

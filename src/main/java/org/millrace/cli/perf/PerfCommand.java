@@ -109,7 +109,7 @@ public final class PerfCommand implements Callable<Integer> {
         try (RunScope scope = new RunScope()) {
             Ranks ranks = processes
                     ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, scope.rendezvous())),
-                            RankProcess::hostOfItsOwn, run.events(), spec.commandLine().getErr())
+                            RankProcess::environmentOf, run.events(), spec.commandLine().getErr())
                     : new ThreadRanks(plan.ranks(), rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
             scope.owns(ranks);
             return run.run(ranks);

@@ -64,7 +64,7 @@ public final class RankTeam {
         BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
         Deadline end = Deadline.after(deadline);
         try (RunScope scope = new RunScope()) {
-            ProcessRanks ranks = new ProcessRanks(size, command.apply(scope.rendezvous()), RankProcess::hostOfItsOwn, queue::add, err);
+            ProcessRanks ranks = new ProcessRanks(size, command.apply(scope.rendezvous()), RankProcess::environmentOf, queue::add, err);
             scope.owns(ranks);
             ranks.start();
             List<RankEvent.Failed> failed = new ArrayList<>();

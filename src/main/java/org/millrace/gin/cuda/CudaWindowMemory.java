@@ -220,6 +220,7 @@ public final class CudaWindowMemory implements WindowMemory {
 
     @Override
     public void close() {
+        mover.settle(); // a communicator that failed leaves copies behind: they must not meet memory that is unmapped
         for (ForeignMemory peer : peers) {
             if (peer != null) {
                 peer.close();

@@ -55,6 +55,7 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             if (image == null) {
                 directory = Files.createTempDirectory("millrace-gin-");
                 NcclLibrary nccl = NcclLibrary.load(configuration.get(Settings.NCCL_LIBRARY).map(Object::toString).orElse(null));
+                KernelCompiler.requireGin(nccl.version(), nccl.versionText(), nccl.library().path());
                 image = KernelCompiler.compile(directory, cuda.device(0), kernels.nvcc(), kernels.include(), nccl.library().path());
             }
             Path compiled = image.toAbsolutePath();

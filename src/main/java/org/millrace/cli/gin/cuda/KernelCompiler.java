@@ -18,8 +18,23 @@ final class KernelCompiler {
     private static final String SOURCE = "gin.cu";
     private static final long LIMIT_SECONDS = 180;
     private static final int SHOWN_LINES = 20;
+    /** The first NCCL whose device functions have GIN. */
+    private static final int FIRST_WITH_GIN = 22807;
 
     private KernelCompiler() {
+    }
+
+    /**
+     * Checks that kernels for a release can use GIN at all, before a compiler says so in many words.
+     *
+     * @param version its code
+     * @param text    the same for people
+     * @param library where it was loaded from
+     */
+    static void requireGin(int version, String text, Path library) {
+        if (version < FIRST_WITH_GIN) {
+            throw new MillraceException("NCCL " + text + " (" + library + ") has no GIN: name the libnccl.so.2 of 2.28.7 or later in MILLRACE_NCCL_LIBRARY");
+        }
     }
 
     /**
