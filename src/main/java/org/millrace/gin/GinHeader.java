@@ -54,6 +54,11 @@ final class GinHeader {
         header.word(5, last);
     }
 
+    /** Of what is never sent. */
+    static void nothing(FrameHeader header) {
+        set(header, 0, 0, 0, 0, 0);
+    }
+
     static void inline(FrameHeader header, long bytes, long value) {
         header.word(0, header.word(0) | bytes << INLINE_SHIFT);
         header.word(5, value);

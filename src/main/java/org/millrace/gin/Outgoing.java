@@ -42,6 +42,13 @@ final class Outgoing {
         staged = true;
     }
 
+    /** Whatever is to be done is done without it, and without the peer. */
+    void bringsNothing(GinContext of) {
+        context = of;
+        signals = null;
+        GinHeader.nothing(header);
+    }
+
     /** Its bytes, if it has any, get to the peer without it. */
     void bringsSignalAtMost(GinContext of, int peer) {
         context = of;

@@ -9,8 +9,8 @@ import org.millrace.net.PeerClosedException;
 /** The connection to one peer, both ways. A descriptor is complete when its source was read: when its last frame was sent, or its get was answered. */
 final class PeerLane extends Lane {
 
-    /** A copy from device to device needs no staging, and is worth its call. */
-    private static final long DIRECT_CHUNK_BYTES = 16 << 20;
+    /** A copy from device to device needs no staging: it is as many chunks long as are worth their call. */
+    private static final int DIRECT_CHUNKS = 16;
 
     private final FrameSender sender;
     private final OutgoingFrames frames;
@@ -134,9 +134,15 @@ final class PeerLane extends Lane {
             queue.complete(queue.finish());
             return true;
         }
+        Window direct = inReach(descriptor.sourceHandle);
+        return direct == null ? ask(queue) : fetch(queue, direct);
+    }
+
+    private boolean ask(PeerQueue queue) {
         if (gets.isFull()) {
             return false;
         }
+        GinDescriptor descriptor = queue.current();
         Window target = localWindow(queue, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
         Outgoing frame = frames.next();
         GinHeader.set(frame.header, GinHeader.GET, queue.context().number(), descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
@@ -145,10 +151,33 @@ final class PeerLane extends Lane {
         return true;
     }
 
+    /** Copies bytes that the peer does not have to be asked for. The frame is none: it only waits for them, in its turn. */
+    private boolean fetch(PeerQueue queue, Window source) {
+        GinDescriptor descriptor = queue.current();
+        requireThere(queue, source, descriptor.sourceOffset);
+        Window target = localWindow(queue, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
+        long bytes = Math.min(descriptor.size - queue.moved(), mostDirectly());
+        Outgoing frame = frames.next();
+        frame.open = source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + queue.moved(),
+                target, descriptor.targetOffset + queue.moved(), bytes);
+        if (!frame.open) {
+            return false;
+        }
+        frame.bringsNothing(queue.context());
+        if (queue.moved() + bytes < descriptor.size) {
+            queue.advance(bytes);
+        } else {
+            frame.queue = queue;
+            frame.index = queue.finish();
+        }
+        frames.add();
+        return true;
+    }
+
     private boolean put(PeerQueue queue) {
         GinDescriptor descriptor = queue.current();
         int context = queue.context().number();
-        Window direct = inReach(queue);
+        Window direct = descriptor.has(GinOp.PUT) && !descriptor.has(GinOp.INLINE) ? inReach(descriptor.targetHandle) : null;
         long bytes = Math.min(descriptor.size - queue.moved(), mostAtOnce(descriptor, direct));
         Outgoing frame = frames.next();
         if (descriptor.has(GinOp.VA_SIGNAL)) {
@@ -179,10 +208,14 @@ final class PeerLane extends Lane {
 
     private long mostAtOnce(GinDescriptor descriptor, Window direct) {
         if (direct != null) {
-            return DIRECT_CHUNK_BYTES;
+            return mostDirectly();
         }
         long chunk = communicator.options().chunkBytes();
         return staging == null ? chunk : StagingRing.piece(descriptor.size, chunk);
+    }
+
+    private long mostDirectly() {
+        return DIRECT_CHUNKS * communicator.options().chunkBytes();
     }
 
     private boolean read(PeerQueue queue, Outgoing frame, long bytes) {
@@ -191,24 +224,24 @@ final class PeerLane extends Lane {
         return frame.begin(staging, source, descriptor.sourceOffset + queue.moved(), bytes);
     }
 
-    /** The target of a put that this rank's device can write by itself at the peer, or null. */
-    private Window inReach(PeerQueue queue) {
-        GinDescriptor descriptor = queue.current();
-        if (!descriptor.has(GinOp.PUT) || descriptor.has(GinOp.INLINE)) {
-            return null;
+    /** The window of a handle, if this rank's device reads and writes it by itself at the peer, or null. */
+    private Window inReach(long handle) {
+        Window window = communicator.windows().find(handle);
+        return window != null && window.memory().reach(peer) > 0 ? window : null;
+    }
+
+    private void requireThere(PeerQueue queue, Window window, long offset) {
+        long there = window.memory().reach(peer);
+        long size = queue.current().size;
+        if (offset < 0 || offset > there - size) {
+            throw refused(queue, size + " bytes at " + offset + " are not within " + window + ", which has " + there + " bytes at rank " + peer);
         }
-        Window target = communicator.windows().find(descriptor.targetHandle);
-        return target != null && target.memory().reach(peer) > 0 ? target : null;
     }
 
     /** The bytes go to the peer's memory at once; whatever comes behind them waits until they are there. */
     private boolean copy(PeerQueue queue, Outgoing frame, Window target, long bytes) {
         GinDescriptor descriptor = queue.current();
-        long there = target.memory().reach(peer);
-        if (descriptor.targetOffset < 0 || descriptor.targetOffset > there - descriptor.size) {
-            throw refused(queue, descriptor.size + " bytes at " + descriptor.targetOffset + " are not within " + target
-                    + ", which has " + there + " bytes at rank " + peer);
-        }
+        requireThere(queue, target, descriptor.targetOffset);
         Window source = localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
         frame.open = target.beginPeerCopy(frame.transfer, peer, descriptor.targetOffset + queue.moved(),
                 source, descriptor.sourceOffset + queue.moved(), bytes);

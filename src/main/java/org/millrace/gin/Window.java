@@ -60,6 +60,10 @@ public final class Window {
         return count(transfer, memory.beginPeerCopy(transfer, peer, offset, source.memory, sourceOffset, bytes));
     }
 
+    boolean beginPeerRead(Transfer transfer, int peer, long offset, Window target, long targetOffset, long bytes) {
+        return count(transfer, memory.beginPeerRead(transfer, peer, offset, target.memory, targetOffset, bytes));
+    }
+
     boolean beginCopyOut(Transfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
         return count(transfer, memory.beginCopyOut(transfer, offset, ring, ringOffset, bytes));
     }

@@ -103,7 +103,7 @@ public interface WindowMemory extends AutoCloseable {
     boolean beginAdd(Transfer transfer, long offset, long value);
 
     /**
-     * How much of the same window of a peer this rank's device writes by itself, without staging and without the network.
+     * How much of the same window of a peer this rank's device reads and writes by itself, without staging and without the network.
      *
      * @param peer a rank
      * @return the size of the peer's memory in bytes; 0 if it is out of reach, as most is
@@ -124,6 +124,21 @@ public interface WindowMemory extends AutoCloseable {
      * @return false if too much is under way: the agent asks again
      */
     default boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset, long bytes) {
+        throw new UnsupportedOperationException("rank " + peer + " is not within reach");
+    }
+
+    /**
+     * Begins a copy from the same window of a peer that is in {@link #reach}. It is {@link #readable} once this rank's kernels would see the bytes.
+     *
+     * @param transfer     for what the memory must remember
+     * @param peer         whose memory
+     * @param offset       in the peer's window
+     * @param target       the memory of one of this rank's windows
+     * @param targetOffset in that
+     * @param bytes        1 or more
+     * @return false if too much is under way: the agent asks again
+     */
+    default boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset, long bytes) {
         throw new UnsupportedOperationException("rank " + peer + " is not within reach");
     }
 

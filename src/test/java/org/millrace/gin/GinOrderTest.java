@@ -33,28 +33,36 @@ class GinOrderTest {
     private final long[][] signals = new long[CONTEXTS][2];
     private final int[][] checked = new int[CONTEXTS][2];
     private final long[] vaSignals = new long[2];
+    private int longest;
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
     void signalsStayBehindWhatTheyCover(long seed) {
-        run(seed, 0, false);
+        run(seed, 0, false, false);
     }
 
     /** Rings of two to sixteen chunks, whose positions wrap soon. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
     void signalsStayBehindWhatIsStagedInSharedMemory(long seed) {
-        run(seed, 2 * CHUNK << seed % 4, false);
+        run(seed, 2 * CHUNK << seed % 4, false, false);
     }
 
     /** A rank counts up signals at its peer by itself, when nothing is under way there. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
     void signalsInSharedMemoryStayBehindWhatFramesBring(long seed) {
-        run(seed, seed % 2 == 0 ? 0 : 2 * CHUNK << seed % 4, true);
+        run(seed, seed % 2 == 0 ? 0 : 2 * CHUNK << seed % 4, true, false);
     }
 
-    private void run(long seed, long ringBytes, boolean reached) {
+    /** Bytes of windows go from device to device, while values and signals in windows travel in frames. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
+    void signalsStayBehindWhatDevicesCopyToEachOther(long seed) {
+        run(seed, 0, seed % 2 == 0, true);
+    }
+
+    private void run(long seed, long ringBytes, boolean reached, boolean direct) {
         Random random = new Random(seed);
         GinDescriptorFormat format = GinDescriptorFormat.values()[(int) ((seed - 1) / 3)];
         try (GinPair pair = new GinPair(new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), random)) {
@@ -65,23 +73,30 @@ class GinOrderTest {
             pair.serve();
             MemorySegment[] memory = new MemorySegment[2];
             StagedDevice[] staged = new StagedDevice[2];
+            StagedMemory[] devices = new StagedMemory[2];
             Window[] windows = new Window[2];
             GinPair.Context[][] contexts = new GinPair.Context[2][CONTEXTS];
             for (int rank = 0; rank < 2; rank++) {
                 memory[rank] = pair.arena.allocate(WINDOW, 64);
                 staged[rank] = new StagedDevice(pair.arena.allocate(12 * CHUNK, 64), 12, random);
-                windows[rank] = pair.communicators[rank].register(new StagedMemory(memory[rank], staged[rank]));
+                devices[rank] = new StagedMemory(memory[rank], staged[rank]);
+                windows[rank] = pair.communicators[rank].register(devices[rank]);
                 for (int c = 0; c < CONTEXTS; c++) {
                     contexts[rank][c] = pair.newContext(rank, c, format, 8, 4, (int) seed - 6);
                     pair.communicators[rank].add(contexts[rank][c].agentSide);
                 }
             }
+            if (direct) {
+                devices[0].reach(1, memory[1]);
+                devices[1].reach(0, memory[0]);
+            }
             for (int c = 0; c < CONTEXTS; c++) {
                 posted.add(new ArrayList<>());
             }
+            longest = direct ? 20 * CHUNK : 4 * CHUNK;
             String program = "seed " + seed + ", " + format;
             long place = 64;
-            while (place < WINDOW - 1024) {
+            while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
                 if (random.nextInt(reached ? 16 : 3) == 0 && contexts[0][c].hasRoom(peer)) { // now and then all must have settled
@@ -107,8 +122,9 @@ class GinOrderTest {
                 assertEquals(vaSignals[peer], memory[peer].get(ValueLayout.JAVA_LONG, 8), program);
             }
             assertEquals(reached, pair.communicators[0].served().reached() > 0, program + ": signals that needed no frame");
+            assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0), program + ": copies from device to device");
             if (rings == null) {
-                assertTrue(reached || staged[0].refusals + staged[1].refusals > 0, program + ": the staging was never full, so that was not tested");
+                assertTrue(reached || direct || staged[0].refusals + staged[1].refusals > 0, program + ": the staging was never full, so that was not tested");
             } else {
                 assertTrue(rings[0].released().acquire(0) < 0, program + ": the positions of what rank 0 staged did not wrap");
                 assertEquals(format.hasGets(), rings[1].released().acquire(0) < 0, program + ": answers are staged too");
@@ -119,7 +135,7 @@ class GinOrderTest {
     /** Posts something; sources and targets lie at places of their own, so that every byte can be checked at any time. Returns the next free place. */
     private long post(Random random, GinDescriptorFormat format, GinPair.Context context, int c, int peer, long window, MemorySegment[] memory, long place) {
         int kind = random.nextInt(format == GinDescriptorFormat.V28 ? 3 : format.hasGets() ? 5 : 4);
-        int size = kind == 0 ? 1 + random.nextInt(8) : random.nextInt(5) == 0 ? 0 : 1 + random.nextInt(4 * CHUNK);
+        int size = kind == 0 ? 1 + random.nextInt(8) : random.nextInt(5) == 0 ? 0 : 1 + random.nextInt(longest);
         boolean signalled = kind < 3 && random.nextBoolean();
         long amount = signalled ? random.nextLong() : 0;
         byte[] bytes = new byte[kind == 3 ? 0 : size];

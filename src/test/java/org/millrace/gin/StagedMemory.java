@@ -8,10 +8,45 @@ final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;
     private final StagedDevice device;
+    /** The same window at each rank, as far as this rank's device reaches it. */
+    private final MemorySegment[] peers = new MemorySegment[2];
+    /** Copies to a peer, and from one, without the network. */
+    int copies;
+    int reads;
 
     StagedMemory(MemorySegment memory, StagedDevice device) {
         this.memory = memory;
         this.device = device;
+    }
+
+    void reach(int peer, MemorySegment theirs) {
+        peers[peer] = theirs;
+    }
+
+    @Override
+    public long reach(int peer) {
+        return peers[peer] == null ? 0 : peers[peer].byteSize();
+    }
+
+    @Override
+    public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset, long bytes) {
+        copies++;
+        return beginDirect(transfer, offset, ((StagedMemory) source).memory, sourceOffset, peers[peer], offset, bytes);
+    }
+
+    @Override
+    public boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset, long bytes) {
+        reads++;
+        return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
+    }
+
+    /** A buffer stands for the copy, which does not use it. */
+    private boolean beginDirect(Transfer transfer, long offset, MemorySegment from, long fromOffset, MemorySegment to, long toOffset, long bytes) {
+        if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
+            return false;
+        }
+        device.begin(transfer, () -> MemorySegment.copy(from, fromOffset, to, toOffset, bytes));
+        return true;
     }
 
     @Override

@@ -15,7 +15,7 @@ public final class CudaWindowMemory implements WindowMemory {
 
     /** In place of a staging buffer's number: the bytes are copied by the queue of this meaning. */
     private static final int COPIED_HERE = -1;
-    private static final int COPIED_THERE = -2;
+    private static final int COPIED_DIRECTLY = -2;
     private static final int COPIED_OUT = -3;
 
     private final CudaMover mover;
@@ -68,7 +68,7 @@ public final class CudaWindowMemory implements WindowMemory {
 
     @Override
     public boolean readable(Transfer transfer) {
-        return (transfer.slot() == COPIED_THERE ? mover.direct() : mover.out()).isDone(transfer.ticket());
+        return (transfer.slot() == COPIED_DIRECTLY ? mover.direct() : mover.out()).isDone(transfer.ticket());
     }
 
     /** Both a staging buffer and a peer's memory hold a copy by then. */
@@ -146,12 +146,21 @@ public final class CudaWindowMemory implements WindowMemory {
 
     @Override
     public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset, long length) {
+        return beginDirect(transfer, offset, peers[peer].address() + offset, addressIn(source, sourceOffset), length);
+    }
+
+    @Override
+    public boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset, long length) {
+        return beginDirect(transfer, offset, addressIn(target, targetOffset), peers[peer].address() + offset, length);
+    }
+
+    private boolean beginDirect(Transfer transfer, long offset, long to, long from, long length) {
         if (!mover.direct().hasRoom()) {
             return false;
         }
-        transfer.slot(COPIED_THERE);
+        transfer.slot(COPIED_DIRECTLY);
         transfer.place(null, 0, offset, length);
-        transfer.ticket(mover.direct().copy(peers[peer].address() + offset, addressIn(source, sourceOffset), length));
+        transfer.ticket(mover.direct().copy(to, from, length));
         return true;
     }
 
