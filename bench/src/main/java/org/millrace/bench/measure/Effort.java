@@ -33,6 +33,15 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     }
 
     /**
+     * The same for some lines alone. What the lines before them would have warmed up they must warm up themselves, so it takes as long as in a full run.
+     *
+     * @return a copy
+     */
+    public Effort alone() {
+        return new Effort(Math.max(warmUpNanos, FULL.warmUpNanos), batchNanos, rounds, forks, maxForks, seconds, full);
+    }
+
+    /**
      * The same for the rare combinations too.
      *
      * @return a copy

@@ -105,7 +105,7 @@ final class RunCommand {
                 return;
             }
             System.out.printf("%s: %s, once more for %d lines%n", suite.name(), variant, unsettled.size());
-            results.add(child.run(suite.name(), variant, options.effort(), unsettled));
+            results.add(child.run(suite.name(), variant, options.effort().alone(), unsettled));
         }
     }
 

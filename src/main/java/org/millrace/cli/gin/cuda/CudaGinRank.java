@@ -27,6 +27,9 @@ final class CudaGinRank {
     /** For what is enqueued at a time, each kernel of which may be patient. */
     private static final Duration DEADLINE = PATIENCE.multipliedBy(2);
     private static final int WARMUP_SHARE = 5;
+    /** Rounds before the first line, if it is a quick one: until the JIT compiler is done with the agents it would be up to half as slow again. */
+    private static final int FIRST_WARMUP = 30_000;
+    private static final long FIRST_WARMUP_BYTES = 64 << 10;
     /** Bytes behind what is put, which nobody may touch. */
     private static final int MARGIN = 256;
     private static final byte UNTOUCHED = 0x5a;
@@ -102,7 +105,7 @@ final class CudaGinRank {
                 for (int index = 0; index < plan.cases().size(); index++) {
                     CudaGinPlan.Case line = plan.cases().get(index);
                     prepare(line.bytes());
-                    rounds(line.bytes(), Math.max(1, line.iterations() / WARMUP_SHARE));
+                    rounds(line.bytes(), warmup(index, line));
                     barrier();
                     begin.record(stream);
                     rounds(line.bytes(), line.iterations());
@@ -114,6 +117,11 @@ final class CudaGinRank {
                 barrier(); // nobody leaves while another's kernel may still put to it
                 await();
             }
+        }
+
+        private static int warmup(int index, CudaGinPlan.Case line) {
+            int share = Math.max(1, line.iterations() / WARMUP_SHARE);
+            return index == 0 && line.bytes() <= FIRST_WARMUP_BYTES ? Math.max(share, FIRST_WARMUP) : share;
         }
 
         /** What the others will find, and what must be overwritten; then all are ready for what comes. */
