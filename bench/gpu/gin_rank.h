@@ -61,11 +61,10 @@ static void shareId(const char *path, ncclUniqueId *id) {
 
 /*
  * Takes a GPU, and joins the others. A kernel that is launched for the first time is loaded then, for which CUDA may wait until those that run have ended: but
- * they may wait for copies that cannot begin meanwhile. So all are loaded at once. And copies do not queue behind kernels of streams that share a channel.
+ * they may wait for copies that cannot begin meanwhile. So all are loaded at once.
  */
 static void join(const char *idFile) {
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int devices = 1;
   CUDA(cudaGetDeviceCount(&devices));
   CUDA(cudaSetDevice(rank % devices));

@@ -55,11 +55,10 @@ final class RankProcess {
     /**
      * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no proxy to measure. A host id of its own makes
      * each rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others. Kernels
-     * that wait for others must find them loaded, and copies must not queue behind kernels of other streams.
+     * are loaded at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
      */
     static Map<String, String> environmentOf(int rank) {
-        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1", "CUDA_MODULE_LOADING", "EAGER",
-                "CUDA_DEVICE_MAX_CONNECTIONS", "32");
+        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1", "CUDA_MODULE_LOADING", "EAGER");
     }
 
     private void readOutput() {
