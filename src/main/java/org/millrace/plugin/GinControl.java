@@ -9,7 +9,7 @@ import org.millrace.gin.GinMesh;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 
-/** What the ranks of a group tell each other when they register memory, over connections of their own. One thread at a time; every call is collective. */
+/** What the ranks of a group tell each other when they register memory and make contexts, over connections of their own. One thread at a time; every call is collective. */
 final class GinControl implements AutoCloseable {
 
     private static final long POLL_NANOS = 20_000;
@@ -72,7 +72,7 @@ final class GinControl implements AutoCloseable {
         while (!step(mine, theirs, told)) {
             if (end - System.nanoTime() < 0) {
                 throw new GinException("rank " + rank + ": rank " + missing(theirs)
-                        + " did not register its part of a window within " + deadline.toMillis() + " ms");
+                        + " did not register its part of a window, or make its contexts, within " + deadline.toMillis() + " ms");
             }
             LockSupport.parkNanos(POLL_NANOS);
         }
@@ -109,8 +109,8 @@ final class GinControl implements AutoCloseable {
             return null;
         }
         if (heard.word(0) != calls || heard.payloadBytes() != 0) {
-            throw new GinException("rank " + rank + ": rank " + peer + " is at step " + heard.word(0) + " of registering its windows,"
-                    + " this rank at step " + calls + ": all ranks register the same windows in the same order");
+            throw new GinException("rank " + rank + ": rank " + peer + " is at step " + heard.word(0) + " of its windows and contexts,"
+                    + " this rank at step " + calls + ": all ranks register the same windows and make the same contexts in the same order");
         }
         long[] words = new long[WORDS];
         for (int i = 0; i < WORDS; i++) {
