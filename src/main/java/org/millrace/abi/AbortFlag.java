@@ -10,10 +10,13 @@ public final class AbortFlag {
     /** Bytes of the word. */
     public static final long BYTES = Integer.BYTES;
 
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
 
     private AbortFlag(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("abortFlag", segment);
     }
 
     /**
@@ -28,11 +31,11 @@ public final class AbortFlag {
 
     /** Makes kernels leave. */
     public void raise() {
-        Words.INT.setRelease(segment, 0, 1);
+        Words.INT.setRelease(Words.MEMORY, base, 1);
     }
 
     /** {@return whether kernels are to leave} */
     public boolean raisedAcquire() {
-        return (int) Words.INT.getAcquire(segment, 0) != 0;
+        return (int) Words.INT.getAcquire(Words.MEMORY, base) != 0;
     }
 }

@@ -1,6 +1,7 @@
 package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * The 64-bit cells of a context that grow and wrap: its counters, its signals, and the offsets by which 2.30 resets signals.
@@ -9,11 +10,14 @@ import java.lang.foreign.MemorySegment;
  * sees the bytes that were put before.
  */
 public final class GinCells {
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
     private final int count;
 
     private GinCells(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("the cells of a GIN context", segment);
         this.count = (int) (segment.byteSize() / Long.BYTES);
     }
 
@@ -27,6 +31,10 @@ public final class GinCells {
         return new GinCells(Words.checked("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES));
     }
 
+    private long at(int cell) {
+        return base + (long) Objects.checkIndex(cell, count) * Long.BYTES;
+    }
+
     /** {@return how many there are} */
     public int count() {
         return count;
@@ -38,7 +46,7 @@ public final class GinCells {
      * @param cell 0 to {@code count - 1}
      */
     public long acquire(int cell) {
-        return (long) Words.LONG.getAcquire(segment, (long) cell * Long.BYTES);
+        return (long) Words.LONG.getAcquire(Words.MEMORY, at(cell));
     }
 
     /**
@@ -48,7 +56,7 @@ public final class GinCells {
      * @param value may wrap
      */
     public void addRelease(int cell, long value) {
-        addRelease(segment, (long) cell * Long.BYTES, value);
+        long before = (long) Words.LONG.getAndAddRelease(Words.MEMORY, at(cell), value);
     }
 
     /**
@@ -58,7 +66,7 @@ public final class GinCells {
      * @param value any
      */
     public void release(int cell, long value) {
-        Words.LONG.setRelease(segment, (long) cell * Long.BYTES, value);
+        Words.LONG.setRelease(Words.MEMORY, at(cell), value);
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * One 32-bit index for each peer of a context; indices wrap and are compared by difference.
@@ -9,10 +10,15 @@ import java.lang.foreign.MemorySegment;
  * pairs with the kernel's acquire, which may then write the place, and reuse the source of what was put.
  */
 public final class GinIndices {
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
+    private final int peers;
 
     private GinIndices(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("the indices of a GIN context", segment);
+        this.peers = (int) (segment.byteSize() / Integer.BYTES);
     }
 
     /**
@@ -26,8 +32,8 @@ public final class GinIndices {
         return new GinIndices(Words.checked("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES));
     }
 
-    private static long at(int peer) {
-        return (long) peer * Integer.BYTES;
+    private long at(int peer) {
+        return base + (long) Objects.checkIndex(peer, peers) * Integer.BYTES;
     }
 
     /**
@@ -36,7 +42,7 @@ public final class GinIndices {
      * @param peer whose
      */
     public int acquire(int peer) {
-        return (int) Words.INT.getAcquire(segment, at(peer));
+        return (int) Words.INT.getAcquire(Words.MEMORY, at(peer));
     }
 
     /**
@@ -46,7 +52,7 @@ public final class GinIndices {
      * @param index any
      */
     public void release(int peer, int index) {
-        Words.INT.setRelease(segment, at(peer), index);
+        Words.INT.setRelease(Words.MEMORY, at(peer), index);
     }
 
     /**
@@ -55,7 +61,7 @@ public final class GinIndices {
      * @param peer whose
      */
     public int getAndIncrement(int peer) {
-        return (int) Words.INT.getAndAdd(segment, at(peer), 1);
+        return (int) Words.INT.getAndAdd(Words.MEMORY, at(peer), 1);
     }
 
     /**
@@ -66,6 +72,6 @@ public final class GinIndices {
      * @param index    what it will be
      */
     public boolean compareAndSet(int peer, int expected, int index) {
-        return Words.INT.compareAndSet(segment, at(peer), expected, index);
+        return Words.INT.compareAndSet(Words.MEMORY, at(peer), expected, index);
     }
 }

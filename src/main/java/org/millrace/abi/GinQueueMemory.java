@@ -1,6 +1,7 @@
 package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * The queues of a context: {@code queueSize} descriptors for each peer, one after another.
@@ -18,16 +19,21 @@ import java.lang.foreign.MemorySegment;
  * published by the release of {@code cis}, without which the kernel does not use the place again.
  */
 public final class GinQueueMemory {
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
     private final GinDescriptorFormat format;
     private final long descriptorBytes;
     private final int queueSize;
+    private final int peers;
 
     private GinQueueMemory(MemorySegment segment, GinDescriptorFormat format, int queueSize) {
         this.segment = segment;
+        this.base = Words.address("the queues of a GIN context", segment);
         this.format = format;
         this.descriptorBytes = format.bytes();
         this.queueSize = queueSize;
+        this.peers = (int) (segment.byteSize() / (descriptorBytes * queueSize));
     }
 
     /**
@@ -74,7 +80,7 @@ public final class GinQueueMemory {
      * @param index any index; it may wrap
      */
     public long at(int peer, int index) {
-        return ((long) peer * queueSize + (index & queueSize - 1)) * descriptorBytes;
+        return ((long) Objects.checkIndex(peer, peers) * queueSize + (index & queueSize - 1)) * descriptorBytes;
     }
 
     /**
@@ -83,7 +89,7 @@ public final class GinQueueMemory {
      * @param at where it lies
      */
     public boolean isBegun(long at) {
-        return ((long) Words.LONG.getAcquire(segment, at) & GinDescriptorFormat.FLAG) != 0;
+        return ((long) Words.LONG.getAcquire(Words.MEMORY, base + at) & GinDescriptorFormat.FLAG) != 0;
     }
 
     /**
@@ -96,14 +102,14 @@ public final class GinQueueMemory {
     public boolean take(long at, long[] into) {
         int words = format.words();
         for (int word = 0; word < words; word++) {
-            long value = (long) Words.LONG.getAcquire(segment, at + (long) word * Long.BYTES);
+            long value = (long) Words.LONG.getAcquire(Words.MEMORY, base + at + (long) word * Long.BYTES);
             if ((value & GinDescriptorFormat.FLAG) == 0) {
                 return false;
             }
             into[word] = value;
         }
         for (int word = 0; word < words; word++) {
-            Words.LONG.set(segment, at + (long) word * Long.BYTES, 0L);
+            Words.LONG.set(Words.MEMORY, base + at + (long) word * Long.BYTES, 0L);
         }
         return true;
     }
@@ -118,7 +124,7 @@ public final class GinQueueMemory {
     public void storeOpaque(long at, long[] descriptor) {
         int words = format.words();
         for (int word = 0; word < words; word++) {
-            Words.LONG.setOpaque(segment, at + (long) word * Long.BYTES, descriptor[word]);
+            Words.LONG.setOpaque(Words.MEMORY, base + at + (long) word * Long.BYTES, descriptor[word]);
         }
     }
 }

@@ -74,10 +74,13 @@ public final class RecvMem {
     private static final long SIZE_0 = entryOffset("size");
     private static final long PTR_0 = entryOffset("ptr");
 
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
 
     private RecvMem(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("ncclRecvMem", segment);
     }
 
     /**
@@ -92,12 +95,12 @@ public final class RecvMem {
 
     /** {@return the number of steps that hold data; their data and sizes were written before} */
     public long tailAcquire() {
-        return (long) Words.LONG.getAcquire(segment, TAIL_OFFSET);
+        return (long) Words.LONG.getAcquire(Words.MEMORY, base + TAIL_OFFSET);
     }
 
     /** {@return the number of steps that hold data, for its only writer: no order} */
     public long tailPlain() {
-        return (long) Words.LONG.get(segment, TAIL_OFFSET);
+        return (long) Words.LONG.get(Words.MEMORY, base + TAIL_OFFSET);
     }
 
     /**
@@ -106,7 +109,7 @@ public final class RecvMem {
      * @param step the first step without data
      */
     public void tailRelease(long step) {
-        Words.LONG.setRelease(segment, TAIL_OFFSET, step);
+        Words.LONG.setRelease(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
     /**
@@ -115,7 +118,7 @@ public final class RecvMem {
      * @param step the first step without data
      */
     public void tailPlain(long step) {
-        Words.LONG.set(segment, TAIL_OFFSET, step);
+        Words.LONG.set(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
     /**
@@ -124,7 +127,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public long sizeAcquire(int slot) {
-        return (long) Words.LONG.getAcquire(segment, SIZE_0 + entry(slot));
+        return (long) Words.LONG.getAcquire(Words.MEMORY, base + SIZE_0 + entry(slot));
     }
 
     /**
@@ -133,7 +136,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public long sizePlain(int slot) {
-        return (long) Words.LONG.get(segment, SIZE_0 + entry(slot));
+        return (long) Words.LONG.get(Words.MEMORY, base + SIZE_0 + entry(slot));
     }
 
     /**
@@ -143,7 +146,7 @@ public final class RecvMem {
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizeRelease(int slot, long bytes) {
-        Words.LONG.setRelease(segment, SIZE_0 + entry(slot), bytes);
+        Words.LONG.setRelease(Words.MEMORY, base + SIZE_0 + entry(slot), bytes);
     }
 
     /**
@@ -153,7 +156,7 @@ public final class RecvMem {
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizePlain(int slot, long bytes) {
-        Words.LONG.set(segment, SIZE_0 + entry(slot), bytes);
+        Words.LONG.set(Words.MEMORY, base + SIZE_0 + entry(slot), bytes);
     }
 
     /**
@@ -162,7 +165,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public int modePlain(int slot) {
-        return (int) Words.INT.get(segment, MODE_0 + entry(slot));
+        return (int) Words.INT.get(Words.MEMORY, base + MODE_0 + entry(slot));
     }
 
     /**
@@ -172,7 +175,7 @@ public final class RecvMem {
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */
     public void modePlain(int slot, int mode) {
-        Words.INT.set(segment, MODE_0 + entry(slot), mode);
+        Words.INT.set(Words.MEMORY, base + MODE_0 + entry(slot), mode);
     }
 
     /**
@@ -181,7 +184,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public int offsetPlain(int slot) {
-        return (int) Words.INT.get(segment, OFFSET_0 + entry(slot));
+        return (int) Words.INT.get(Words.MEMORY, base + OFFSET_0 + entry(slot));
     }
 
     /**
@@ -191,7 +194,7 @@ public final class RecvMem {
      * @param offset in bytes
      */
     public void offsetPlain(int slot, int offset) {
-        Words.INT.set(segment, OFFSET_0 + entry(slot), offset);
+        Words.INT.set(Words.MEMORY, base + OFFSET_0 + entry(slot), offset);
     }
 
     /**
@@ -200,7 +203,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public long ptrPlain(int slot) {
-        return (long) Words.LONG.get(segment, PTR_0 + entry(slot));
+        return (long) Words.LONG.get(Words.MEMORY, base + PTR_0 + entry(slot));
     }
 
     /**
@@ -210,7 +213,7 @@ public final class RecvMem {
      * @param address an address that the device and the proxy can use
      */
     public void ptrPlain(int slot, long address) {
-        Words.LONG.set(segment, PTR_0 + entry(slot), address);
+        Words.LONG.set(Words.MEMORY, base + PTR_0 + entry(slot), address);
     }
 
     private static long entry(int slot) {

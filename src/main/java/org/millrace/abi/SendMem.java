@@ -43,10 +43,13 @@ public final class SendMem {
     /** Offset of {@code head}. */
     public static final long HEAD_OFFSET = ncclSendMem.layout().byteOffset(groupElement("head"));
 
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
 
     private SendMem(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("ncclSendMem", segment);
     }
 
     /**
@@ -61,12 +64,12 @@ public final class SendMem {
 
     /** {@return the number of freed steps; what their slots held was used before} */
     public long headAcquire() {
-        return (long) Words.LONG.getAcquire(segment, HEAD_OFFSET);
+        return (long) Words.LONG.getAcquire(Words.MEMORY, base + HEAD_OFFSET);
     }
 
     /** {@return the number of freed steps, for its only writer: no order} */
     public long headPlain() {
-        return (long) Words.LONG.get(segment, HEAD_OFFSET);
+        return (long) Words.LONG.get(Words.MEMORY, base + HEAD_OFFSET);
     }
 
     /**
@@ -75,7 +78,7 @@ public final class SendMem {
      * @param step the first step that is not free
      */
     public void headRelease(long step) {
-        Words.LONG.setRelease(segment, HEAD_OFFSET, step);
+        Words.LONG.setRelease(Words.MEMORY, base + HEAD_OFFSET, step);
     }
 
     /**
@@ -84,6 +87,6 @@ public final class SendMem {
      * @param step the first step that is not free
      */
     public void headPlain(long step) {
-        Words.LONG.set(segment, HEAD_OFFSET, step);
+        Words.LONG.set(Words.MEMORY, base + HEAD_OFFSET, step);
     }
 }

@@ -48,10 +48,13 @@ public final class UnpackMeta {
     private static final long DST_OFF_0 = pieceOffset("dst_off");
     private static final long COUNT_0 = netUnpackMeta.layout().byteOffset(groupElement("cnt"));
 
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
 
     private UnpackMeta(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("netUnpackMeta", segment);
     }
 
     /**
@@ -75,9 +78,9 @@ public final class UnpackMeta {
      */
     public void piece(int slice, int piece, int sourceOffset, int length, long targetOffset) {
         long at = at(slice, piece);
-        Words.INT.set(segment, SRC_OFF_0 + at, sourceOffset);
-        Words.INT.set(segment, LEN_0 + at, length);
-        Words.LONG.set(segment, DST_OFF_0 + at, targetOffset);
+        Words.INT.set(Words.MEMORY, base + SRC_OFF_0 + at, sourceOffset);
+        Words.INT.set(Words.MEMORY, base + LEN_0 + at, length);
+        Words.LONG.set(Words.MEMORY, base + DST_OFF_0 + at, targetOffset);
     }
 
     /**
@@ -87,7 +90,7 @@ public final class UnpackMeta {
      * @param piece 0 to 2047
      */
     public int sourceOffset(int slice, int piece) {
-        return (int) Words.INT.get(segment, SRC_OFF_0 + at(slice, piece));
+        return (int) Words.INT.get(Words.MEMORY, base + SRC_OFF_0 + at(slice, piece));
     }
 
     /**
@@ -97,7 +100,7 @@ public final class UnpackMeta {
      * @param piece 0 to 2047
      */
     public int length(int slice, int piece) {
-        return (int) Words.INT.get(segment, LEN_0 + at(slice, piece));
+        return (int) Words.INT.get(Words.MEMORY, base + LEN_0 + at(slice, piece));
     }
 
     /**
@@ -107,7 +110,7 @@ public final class UnpackMeta {
      * @param piece 0 to 2047
      */
     public long targetOffset(int slice, int piece) {
-        return (long) Words.LONG.get(segment, DST_OFF_0 + at(slice, piece));
+        return (long) Words.LONG.get(Words.MEMORY, base + DST_OFF_0 + at(slice, piece));
     }
 
     /**
@@ -116,7 +119,7 @@ public final class UnpackMeta {
      * @param slice 0 to 15
      */
     public long count(int slice) {
-        return (long) Words.LONG.get(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
+        return (long) Words.LONG.get(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
     /**
@@ -126,7 +129,7 @@ public final class UnpackMeta {
      * @param pieces at most {@link #MAX_PIECES}
      */
     public void count(int slice, long pieces) {
-        Words.LONG.set(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
+        Words.LONG.set(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
     }
 
     /**
@@ -136,7 +139,7 @@ public final class UnpackMeta {
      * @param pieces at most {@link #MAX_PIECES}
      */
     public void countRelease(int slice, long pieces) {
-        Words.LONG.setRelease(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
+        Words.LONG.setRelease(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
     }
 
     /**
@@ -145,7 +148,7 @@ public final class UnpackMeta {
      * @param slice 0 to 15
      */
     public long countAcquire(int slice) {
-        return (long) Words.LONG.getAcquire(segment, COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
+        return (long) Words.LONG.getAcquire(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
     private static long at(int slice, int piece) {

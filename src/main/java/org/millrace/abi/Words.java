@@ -4,12 +4,38 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** How descriptors read and write: coordinates are a segment and an offset in bytes, so that handles are constants. */
+/**
+ * How descriptors read and write: coordinates are a segment and an offset in bytes, so that handles are constants. What threads poll is accessed by address, in
+ * {@link #MEMORY}; whoever frees such memory has stopped them before.
+ */
 final class Words {
     static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
     static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
+    /**
+     * All memory of the process, to be accessed by address. A constant of the global scope: what is left of an access is the machine's, where a segment in a field
+     * has its class, bounds and session checked each time. Only for structs that were {@link #checked}, and by who keeps their segment.
+     */
+    static final MemorySegment MEMORY = everything();
+
     private Words() {
+    }
+
+    @SuppressWarnings("restricted")
+    private static MemorySegment everything() {
+        return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+    }
+
+    /**
+     * Where a struct lies that was checked.
+     *
+     * @throws IllegalArgumentException if it is an array of Java's, which has no address
+     */
+    static long address(String struct, MemorySegment checked) {
+        if (!checked.isNative()) {
+            throw new IllegalArgumentException(struct + " must lie in native memory, and " + checked + " is of Java's heap");
+        }
+        return checked.address();
     }
 
     /**

@@ -32,10 +32,13 @@ public final class WorkCounters {
     private static final long COUNTER = ncclDevProfilerSlot.layout().byteOffset(groupElement("counter"));
     private static final long TIMESTAMP = ncclDevProfilerSlot.layout().byteOffset(groupElement("timestamp"));
 
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
 
     private WorkCounters(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("ncclDevProfiler", segment);
     }
 
     /**
@@ -57,9 +60,9 @@ public final class WorkCounters {
     public void note(long number, long timestamp) {
         long slot = slot(number);
         // Each release keeps the stores before it: a reader that finds the same number before and behind the time has the time of that number.
-        Words.LONG.setRelease(segment, slot + COUNTER, 0L);
-        Words.LONG.setRelease(segment, slot + TIMESTAMP, timestamp);
-        Words.LONG.setRelease(segment, slot + COUNTER, number);
+        Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, 0L);
+        Words.LONG.setRelease(Words.MEMORY, base + slot + TIMESTAMP, timestamp);
+        Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, number);
     }
 
     /**
@@ -69,11 +72,11 @@ public final class WorkCounters {
      */
     public long timestamp(long number) {
         long slot = slot(number);
-        if ((long) Words.LONG.getAcquire(segment, slot + COUNTER) != number) {
+        if ((long) Words.LONG.getAcquire(Words.MEMORY, base + slot + COUNTER) != number) {
             return -1;
         }
-        long timestamp = (long) Words.LONG.getAcquire(segment, slot + TIMESTAMP);
-        return (long) Words.LONG.getAcquire(segment, slot + COUNTER) == number ? timestamp : -1;
+        long timestamp = (long) Words.LONG.getAcquire(Words.MEMORY, base + slot + TIMESTAMP);
+        return (long) Words.LONG.getAcquire(Words.MEMORY, base + slot + COUNTER) == number ? timestamp : -1;
     }
 
     private static long slot(long number) {

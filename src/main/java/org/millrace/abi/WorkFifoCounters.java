@@ -28,10 +28,13 @@ public final class WorkFifoCounters {
     private static final long PRODUCED = 0;
     private static final long CONSUMED = 128;
 
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
+    private final long base;
 
     private WorkFifoCounters(MemorySegment segment) {
         this.segment = segment;
+        this.base = Words.address("the work FIFO's counters", segment);
     }
 
     /**
@@ -46,7 +49,7 @@ public final class WorkFifoCounters {
 
     /** {@return bytes that were ever put in; what they hold is there} */
     public int producedAcquire() {
-        return (int) Words.INT.getAcquire(segment, PRODUCED);
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + PRODUCED);
     }
 
     /**
@@ -55,12 +58,12 @@ public final class WorkFifoCounters {
      * @param bytes ever put in
      */
     public void producedRelease(int bytes) {
-        Words.INT.setRelease(segment, PRODUCED, bytes);
+        Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
     }
 
     /** {@return bytes that no kernel reads any more} */
     public int consumedAcquire() {
-        return (int) Words.INT.getAcquire(segment, CONSUMED);
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
     }
 
     /**
@@ -69,6 +72,6 @@ public final class WorkFifoCounters {
      * @param bytes ever read
      */
     public void consumedRelease(int bytes) {
-        Words.INT.setRelease(segment, CONSUMED, bytes);
+        Words.INT.setRelease(Words.MEMORY, base + CONSUMED, bytes);
     }
 }

@@ -106,7 +106,14 @@ class ControlMemoryTest {
         assertTrue(refused.getMessage().contains("aligned to 8"), refused.getMessage());
         MemorySegment bytes = MemorySegment.ofArray(new byte[(int) SendMem.BYTES]);
         assertThrows(IllegalArgumentException.class, () -> SendMem.of(bytes));
-        assertEquals(0, SendMem.of(MemorySegment.ofArray(new long[(int) SendMem.BYTES / 8])).headAcquire());
+    }
+
+    /** Its accesses go by address, and an array of Java's has none. */
+    @Test
+    void memoryOfJavasHeapIsRefused() {
+        MemorySegment array = MemorySegment.ofArray(new long[(int) SendMem.BYTES / 8]);
+        Exception refused = assertThrows(IllegalArgumentException.class, () -> SendMem.of(array));
+        assertTrue(refused.getMessage().contains("native memory"), refused.getMessage());
     }
 
     private static long entryOffset(int slot, String field) {
