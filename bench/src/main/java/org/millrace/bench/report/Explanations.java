@@ -10,7 +10,11 @@ public final class Explanations {
     private record Explanation(Pattern keys, String text) {}
 
     private static final List<Explanation> ALL = List.of(
-            explain("crossings:accesses/(local|instance)\\..*|crossings:accesses/descriptors\\..*",
+            explain("crossings:accesses/descriptors\\..*",
+                    "The descriptor and its address are in fields, which are read again after every access that orders; the address is compared with the end "
+                            + "of memory and tested for its alignment: two loads, a compare and a test around the mov that C has alone. A slot's number is "
+                            + "checked and multiplied besides. (Through a segment in the field it was a dozen loads and compares, and three times as long.)"),
+            explain("crossings:accesses/(local|instance)\\..*",
                     "A segment that is no constant is checked at every access: C2's code compares its class, for a store its read-only flag, its length with "
                             + "the offset, the address's alignment, the session's owner and the session's state, about a dozen loads and compares around one "
                             + "mov that is the same as C's. After an access that orders, nothing that was loaded before it may be reused, so that none of this "
@@ -25,7 +29,7 @@ public final class Explanations {
                     "The waiting loops are the same: load, compare, branch, pause (C2 unrolls four of them). Where the two cores share execution units, as the "
                             + "small round trip here says, what one thread does while it waits slows the other, and a few instructions more around the loop "
                             + "are seen."),
-            explain("rings:.*work", "As under Crossings: the items and counters are in segments that are no constants."),
+            explain("rings:.*work", "As under Crossings: the items are in segments that are no constants."),
             explain("rings:.*ll128.*",
                     "The line's 120 bytes are moved by MemorySegment.copy, which checks both segments and calls a stub, some 15 ns for each line and side; gcc "
                             + "makes four vector moves of a memcpy whose length it knows. The flag is the same release store, and the line that travels "
@@ -35,9 +39,15 @@ public final class Explanations {
                             + "Crossings): some 1.5 ns where gcc has one instruction, half a vector. "
                             + "The taker's look at the whole slot is vectorized in both."),
             explain("rings:.*",
-                    "The proxies' descriptors are objects, one for each connection: their segments are no constants, and each access of head, tail, size or a "
-                            + "flag pays for its checks (see Crossings). With small payloads nothing else is there to hide them; the line that travels between "
-                            + "the two cores takes the same time for both."),
+                    "The proxies' descriptors are objects, one for each connection: their addresses are read again for each access of head, tail and size (see "
+                            + "Crossings), and the payload is copied between segments that are no constants. With small payloads nothing else is there to hide "
+                            + "that; the line that travels between the two cores takes the same time for both."),
+            explain("proxy:.*",
+                    "C does the bare work: it looks at one word of each connection, or copies a slot. Java's pass asks each proxy for its state, its operation "
+                            + "and its credits, and looks at the network's end."),
+            explain("fences:.*written\\..*",
+                    "The other core writes the line as fast as it can: both sides wait for the line, and which of two loops of unlike length finds it in "
+                            + "its cache more often is chance (the interval says so)."),
             explain("frames:.*",
                     "A frame is more than its bytes here: header with sequence number, checks of what the peer wrote, bookkeeping of frames in flight."),
             explain("crossings:accesses/array\\..*|crossings:accesses/static\\..*",
