@@ -12,10 +12,11 @@
 # the ranks share. C and Java staged (MILLRACE_GIN_DIRECT=0) take turns, two each, after Java's run on every network; a table shows all their round trips.
 #
 # RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000), SEED (another each time; printed) and LIMIT (90 s a run) may be set.
-# Needs as many GPUs, nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
+# Ranks for which there is no GPU share one, in turns of milliseconds: what they check holds, their times say nothing. GPUS says how many to believe in.
+# Needs nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; exit 2; }
 output=${2:-$(mktemp -d)}
@@ -91,7 +92,7 @@ build nccl_expert
 if [ "${GIN_C:-0}" = 1 ]; then
   build_gin_c
 fi
-gpus=$(nvidia-smi -L | wc -l)
+gpus=${GPUS:-$(nvidia-smi -L | wc -l)}
 seed=${SEED:-$RANDOM$RANDOM}
 # kernels with the headers of NCCL 2.29 also signal in windows, of 2.30 also get: those lines are missing with older ones
 for network in ${NETWORKS:-shm socket}; do
