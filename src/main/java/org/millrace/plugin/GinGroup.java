@@ -50,8 +50,7 @@ final class GinGroup implements AutoCloseable {
         this.control = new GinControl(rank, control, CONTROL_DEADLINE);
         this.shared = new GinSharedMemory(hardware);
         this.staging = new GinStaging(rank, data.senders().length, shared, this.control);
-        this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options,
-                new Reports());
+        this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options, new Reports());
         this.signals = new GinSignals(this.control, shared, communicator);
         hardware.agent().add(communicator);
     }
