@@ -196,7 +196,7 @@ public final class Settings {
 
     /** Variables of the plugin for libnccl: they say which Java it starts, and how, and are read where there is none yet. */
     static final List<String> PLUGIN_VARIABLES = List.of("MILLRACE_JAVA_HOME", "MILLRACE_JAR", "MILLRACE_JAVA_OPTS", "MILLRACE_GIN", "MILLRACE_GIN_DIRECT",
-            "MILLRACE_UNPACK", "MILLRACE_UNPACK_MIB", "MILLRACE_GIN_SHARED");
+            "MILLRACE_UNPACK", "MILLRACE_UNPACK_MIB", "MILLRACE_GIN_SHARED", "MILLRACE_GIN_COPY_KERNEL");
 
     private Settings() {
     }

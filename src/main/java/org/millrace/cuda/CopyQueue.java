@@ -1,50 +1,49 @@
 package org.millrace.cuda;
 
-import java.time.Duration;
-
 /**
- * Copies that run one after another while the caller does something else. Behind each one comes an event, which completes on the copy engine itself: a store
- * that the stream makes would be another engine's, and cost some 2 microseconds more.
+ * Copies that run one after another while the caller does something else. A copy engine makes them, or, if there is one, a {@link CopyKernel} the small ones.
+ * Only one of the two has copies under way at a time, which keeps the order: a small copy behind others of the engine is the engine's too, and the engine begins
+ * when the kernel is through, which is a matter of microseconds.
  *
  * <p>One thread at a time, with the queue's device current. No call allocates, once the queue was made.
  */
 public final class CopyQueue implements AutoCloseable {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
-    /** More than can be under way; a power of two. */
-    private static final int EVENTS = 1024;
+    /** As many as can be under way, or more; a power of two. */
+    private static final int COPIES = 1024;
 
-    private final CudaDriver driver;
-    private final CudaStream stream;
-    private final long streamAddress;
-    private final long[] events = new long[EVENTS];
+    private final CopyWay engine;
+    private final CopyCommands kernel;
+    /** By number here: the number of whoever makes the copy. */
+    private final long[] numbers = new long[COPIES];
     private long begun;
     private long done;
+    /** Whether it is the kernel that makes those that are under way. */
+    private boolean atKernel;
 
     /**
      * A queue with nothing in it.
      *
      * @param driver the driver's functions
      * @param device the device that copies
+     * @param kernel that makes small copies, of this and other queues of the same thread; or null
      */
-    public CopyQueue(CudaDriver driver, CudaDevice device) {
-        this.driver = driver;
-        this.stream = device.newStream();
-        this.streamAddress = stream.handle().address().address();
-        try (CurrentDevice _ = device.makeCurrent()) {
-            for (int i = 0; i < EVENTS; i++) {
-                events[i] = driver.newEvent();
-            }
-        }
+    public CopyQueue(CudaDriver driver, CudaDevice device, CopyKernel kernel) {
+        this(new CopyEngine(driver, device), kernel == null ? null : kernel.commands());
+    }
+
+    CopyQueue(CopyWay engine, CopyCommands kernel) {
+        this.engine = engine;
+        this.kernel = kernel;
     }
 
     /**
-     * Whether another copy may be begun.
+     * Whether another copy may be begun without waiting for those that are under way.
      *
      * @return false if as many are under way as can be asked after
      */
     public boolean hasRoom() {
-        return begun - done < EVENTS || isDone(begun - EVENTS + 1);
+        return atKernel ? kernel.isReady() || isDone(begun) : engine.hasRoom();
     }
 
     /**
@@ -56,8 +55,12 @@ public final class CopyQueue implements AutoCloseable {
      * @return its number, to be asked after
      */
     public long copy(long to, long from, long bytes) {
-        driver.copy(to, from, bytes, streamAddress);
-        return mark();
+        boolean fits = kernel != null && CopyCommands.fits(to, from, bytes);
+        if (fits && isKernelsTurn() && kernel.copy(to, from, (int) bytes)) {
+            return begunByKernel();
+        }
+        passKernel();
+        return begunByEngine(engine.copy(to, from, bytes), fits);
     }
 
     /**
@@ -68,8 +71,11 @@ public final class CopyQueue implements AutoCloseable {
      * @return its number, to be asked after
      */
     public long storeLong(long to, long value) {
-        driver.storeLong(streamAddress, to, value);
-        return mark();
+        if (kernel != null && isKernelsTurn() && kernel.store(to, value, Long.BYTES)) {
+            return begunByKernel();
+        }
+        passKernel();
+        return begunByEngine(engine.storeLong(to, value), kernel != null);
     }
 
     /**
@@ -80,18 +86,42 @@ public final class CopyQueue implements AutoCloseable {
      * @return its number, to be asked after
      */
     public long storeInt(long to, int value) {
-        driver.storeInt(streamAddress, to, value);
-        return mark();
+        if (kernel != null && isKernelsTurn() && kernel.store(to, value, Integer.BYTES)) {
+            return begunByKernel();
+        }
+        passKernel();
+        return begunByEngine(engine.storeInt(to, value), kernel != null);
     }
 
-    private long mark() {
-        begun++;
-        driver.record(event(begun), streamAddress);
+    private boolean isKernelsTurn() {
+        return (atKernel || isDone(begun)) && kernel.isReady();
+    }
+
+    private long begunByKernel() {
+        atKernel = true;
+        return begun(kernel.last());
+    }
+
+    private void passKernel() {
+        if (atKernel) {
+            kernel.await(kernel.last());
+            done = begun;
+            atKernel = false;
+        }
+    }
+
+    private long begunByEngine(long number, boolean fitsKernel) {
+        begun(number);
+        if (fitsKernel && done == begun - 1) { // behind others the engine would make the next one too
+            kernel.invite();
+        }
         return begun;
     }
 
-    private long event(long number) {
-        return events[(int) number & EVENTS - 1];
+    private long begun(long number) {
+        begun++;
+        numbers[(int) begun & COPIES - 1] = number;
+        return begun;
     }
 
     /**
@@ -110,28 +140,32 @@ public final class CopyQueue implements AutoCloseable {
      * @return true once the target holds the bytes and whoever is told now sees them
      */
     public boolean isDone(long number) {
-        if (done - number < 0 && driver.isDone(event(number))) {
+        if (done - number < 0 && isMade(numbers[(int) number & COPIES - 1])) {
             done = number;
         }
         return done - number >= 0;
     }
 
-    /**
-     * Waits until the stream holds nothing; unlike the other calls, from any thread.
-     *
-     * @throws org.millrace.MillraceException if it still does after ten seconds
-     */
-    public void settle() {
-        stream.synchronize(PATIENCE);
+    private boolean isMade(long number) {
+        return atKernel ? kernel.isDone((int) number) : engine.isDone(number);
     }
 
-    /** Waits for what was begun, and gives the stream back. */
+    /**
+     * Waits until no copy is under way; unlike the other calls, from any thread.
+     *
+     * @throws org.millrace.MillraceException if one still is after ten seconds
+     */
+    public void settle() {
+        engine.settle();
+        if (kernel != null) {
+            kernel.settle();
+        }
+    }
+
+    /** Waits for what was begun, and gives the engine back. */
     @Override
     public void close() {
-        Waiting.until(() -> isDone(begun), PATIENCE);
-        stream.close();
-        for (long event : events) {
-            driver.destroyEvent(event);
-        }
+        passKernel();
+        engine.close();
     }
 }

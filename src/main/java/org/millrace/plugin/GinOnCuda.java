@@ -2,6 +2,7 @@ package org.millrace.plugin;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.MillraceException;
@@ -9,6 +10,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.cuda.Copies;
+import org.millrace.cuda.CopyKernel;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -39,6 +41,7 @@ final class GinOnCuda implements GinHardware {
     private final boolean shared;
     private final long chunkBytes;
     private final GinAgent agent;
+    private final CopyKernel copyKernel;
     private final AgentRunner runner;
     private final Arena arena = Arena.ofShared();
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
@@ -52,15 +55,26 @@ final class GinOnCuda implements GinHardware {
      * @param direct     whether peers' memory is mapped where that is possible
      * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
      * @param chunkBytes what is staged at once
+     * @param linger     how long a kernel that makes small copies stays after the last of them; zero: there is none
      */
-    GinOnCuda(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes) {
+    GinOnCuda(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes, Duration linger) {
         this.driver = driver;
         this.device = device;
         this.direct = direct;
         this.shared = shared;
         this.chunkBytes = chunkBytes;
+        this.copyKernel = linger.isZero() ? null : copyKernel(linger);
         this.agent = new GinAgent("gin-" + device.index());
         this.runner = AgentRunner.start(new OnDevice(agent, device), new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+    }
+
+    private CopyKernel copyKernel(Duration linger) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return CopyKernel.load(device, linger);
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: the copy engines of " + device + " make small copies too (" + e.getMessage() + ")");
+            return null;
+        }
     }
 
     /** An agent whose thread has a device current. */
@@ -184,13 +198,16 @@ final class GinOnCuda implements GinHardware {
     }
 
     private CudaMover mover(Network network) {
-        return moverOf.computeIfAbsent(network, unused -> new CudaMover(driver, device, network, chunkBytes));
+        return moverOf.computeIfAbsent(network, unused -> new CudaMover(driver, device, network, chunkBytes, copyKernel));
     }
 
     @Override
     public void close() {
         runner.close();
         moverOf.values().forEach(CudaMover::close);
+        if (copyKernel != null) {
+            copyKernel.close();
+        }
         allocated.values().forEach(DeviceMemory::close);
         arena.close();
     }

@@ -1,5 +1,7 @@
 package org.millrace.plugin;
 
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -18,6 +20,9 @@ final class GinServers {
     private static final String DIRECT = "MILLRACE_GIN_DIRECT";
     /** {@code 0}: what is staged travels over the network even between ranks of one host, not in memory that they share. */
     private static final String SHARED = "MILLRACE_GIN_SHARED";
+    /** How many microseconds a kernel that makes small copies stays on the GPU after the last of them; {@code 0}: there is none. */
+    private static final String COPY_KERNEL = "MILLRACE_GIN_COPY_KERNEL";
+    private static final int LONGEST_LINGER = 1_000_000;
 
     private final UnaryOperator<String> environment;
     private final GinOptions options = GinOptions.defaults();
@@ -82,14 +87,20 @@ final class GinServers {
         return NcclInteger.parse(environment.apply(variable), 1) != 0;
     }
 
+    private Duration linger() {
+        return Duration.of(Math.clamp(NcclInteger.parse(environment.apply(COPY_KERNEL), 0), 0, LONGEST_LINGER), ChronoUnit.MICROS);
+    }
+
     private GinHardware onCuda() {
         CudaRuntime runtime = CudaRuntime.load();
         int current = runtime.currentDevice();
         return hardware.computeIfAbsent(current, index -> {
             CudaDevice device = runtime.device(index);
             boolean direct = isOn(DIRECT);
-            NcclLog.info("GIN for " + device + ": windows of peers are " + (direct ? "mapped where that is possible" : "not mapped"));
-            return new GinOnCuda(CudaDriver.load(), device, direct, isOn(SHARED), options.chunkBytes());
+            Duration linger = linger();
+            NcclLog.info("GIN for " + device + ": windows of peers are " + (direct ? "mapped where that is possible" : "not mapped")
+                    + (linger.isZero() ? "" : "; a kernel makes small copies, and stays for " + linger.toNanos() / 1000 + " us after the last"));
+            return new GinOnCuda(CudaDriver.load(), device, direct, isOn(SHARED), options.chunkBytes(), linger);
         });
     }
 

@@ -1,5 +1,6 @@
 package org.millrace.gin.cuda;
 
+import org.millrace.cuda.CopyKernel;
 import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
@@ -25,11 +26,12 @@ public final class CudaMover implements AutoCloseable {
      * @param device     whose memory is moved
      * @param network    what carries staged bytes
      * @param chunkBytes of {@link org.millrace.gin.GinOptions}
+     * @param kernel     of the device that makes small copies, or null
      */
-    public CudaMover(CudaDriver driver, CudaDevice device, Network network, long chunkBytes) {
-        out = new CopyQueue(driver, device);
-        in = new CopyQueue(driver, device);
-        direct = new CopyQueue(driver, device);
+    public CudaMover(CudaDriver driver, CudaDevice device, Network network, long chunkBytes, CopyKernel kernel) {
+        out = new CopyQueue(driver, device, kernel);
+        in = new CopyQueue(driver, device, kernel);
+        direct = new CopyQueue(driver, device, kernel);
         staging = new Staging(device, network, BUFFERS, chunkBytes, new StagingCopies(out, in));
     }
 

@@ -1,0 +1,153 @@
+/* A kernel of one warp that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. A copy of a few
+ * bytes is through in half the time that a copy engine takes to be started and to answer. org.millrace.cuda.CopyKernel is its host.
+ *
+ * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read; after a change:
+ *
+ *   nvcc -ptx -arch=compute_75 -I headers -o copy.ptx src/main/cuda/copy.cu
+ *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy.ptx
+ */
+#include "millrace/copy_mailbox.h"
+
+typedef unsigned u32;
+typedef unsigned long long u64;
+typedef ulonglong2 Line;
+
+enum { ALL = 0xffffffff, LANES = 32 };
+/* Loads of each lane that are under way at once: all of a copy. */
+enum { LOADS = 16 };
+/* A look brings so many commands, a word to a lane: those that come close together are carried out together. */
+enum { COMMANDS = 4, WORDS = LANES / COMMANDS };
+/* Looks at the commands for each at the time. */
+enum { LOOKS = 8 };
+
+/* Pairs with the host's store of the command, behind which lies what is to be copied. */
+static __device__ u64 load_acquire(const uint64_t *word) {
+    u64 value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static __device__ void store(uint32_t *word, u32 value) { asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory"); }
+
+/* Whoever sees the value sees all that the warp has stored before. */
+static __device__ void store_release(uint32_t *word, u32 value) {
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+    store(word, value);
+}
+
+static __device__ u64 nanoseconds() {
+    u64 now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+/* Volatile: another GPU or the host has written what is read. */
+template <typename T> static __device__ T get(u64 from) { return *(const volatile T *)from; }
+template <typename T> static __device__ void put(u64 to, T value) { *(volatile T *)to = value; }
+
+template <> __device__ Line get<Line>(u64 from) {
+    Line value;
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(value.x), "=l"(value.y) : "l"(from) : "memory");
+    return value;
+}
+
+template <> __device__ void put<Line>(u64 to, Line value) {
+    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(value.x), "l"(value.y) : "memory");
+}
+
+template <typename T> static __device__ void copy(u64 to, u64 from, u32 bytes, u32 lane) {
+    u32 count = bytes / sizeof(T);
+    T values[LOADS];
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+        if (i * LANES + lane < count) {
+            values[i] = get<T>(from + (i * LANES + lane) * sizeof(T));
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+        if (i * LANES + lane < count) {
+            put<T>(to + (i * LANES + lane) * sizeof(T), values[i]);
+        }
+    }
+}
+
+/* The host asks for no more than what LOADS of each lane bring. */
+static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
+    u32 alignment = (u32)to | (u32)from | bytes;
+    if (bytes == (MILLRACE_COPY_VALUE | sizeof(u64))) {
+        if (lane == 0) {
+            put<u64>(to, from);
+        }
+    } else if (bytes == (MILLRACE_COPY_VALUE | sizeof(u32))) {
+        if (lane == 0) {
+            put<u32>(to, (u32)from);
+        }
+    } else if (alignment % sizeof(Line) == 0) {
+        copy<Line>(to, from, bytes, lane);
+    } else if (alignment % sizeof(u64) == 0) {
+        copy<u64>(to, from, bytes, lane);
+    } else {
+        copy<unsigned char>(to, from, bytes, lane);
+    }
+}
+
+static __device__ u64 address(u64 low, u64 high) { return (u32)low | high << 32; }
+
+/* Carries out the commands from number on that are there; returns how many. */
+static __device__ u32 look(const millraceCopyMailbox *mailbox, u32 number, u32 lane) {
+    u32 mine = number + lane / WORDS;
+    bool used = lane % WORDS < MILLRACE_COPY_WORDS;
+    u64 word = used ? load_acquire(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].toLow + lane % WORDS) : 0;
+    u32 missing = __ballot_sync(ALL, used && (u32)(word >> 32) != mine); // what one lane has acquired, all have behind it
+    u32 count = missing == 0 ? COMMANDS : (__ffs(missing) - 1) / WORDS;
+    for (u32 first = 0; first < count * WORDS; first += WORDS) {
+        u64 to = address(__shfl_sync(ALL, word, first), __shfl_sync(ALL, word, first + 1));
+        u64 from = address(__shfl_sync(ALL, word, first + 2), __shfl_sync(ALL, word, first + 3));
+        carry_out(to, from, (u32)__shfl_sync(ALL, word, first + 4), lane);
+    }
+    return count;
+}
+
+/*
+ * Carries out commands from number on, in their order, until none has come for linger nanoseconds, or life nanoseconds are over. Then it says that it is
+ * leaving, looks once more, and goes: a host that posts a command and then finds that nobody has said so knows that the command will be seen.
+ */
+extern "C" __global__ void __launch_bounds__(LANES) copy_commands(millraceCopyMailbox *mailbox, u32 number, u64 linger, u64 life) {
+    u32 lane = threadIdx.x;
+    u64 born = nanoseconds();
+    u64 busy = born;
+    u32 seen = number; // when the time was busy
+    bool leaving = false;
+    if (lane == 0) {
+        store(&mailbox->state, MILLRACE_COPY_PRESENT);
+    }
+    for (u32 looks = 1;; looks++) {
+        u32 found = look(mailbox, number, lane);
+        if (found > 0) {
+            number += found;
+            __syncwarp(); // pairs the other lanes' stores with the fence of this one
+            if (lane == 0) {
+                store_release(&mailbox->done, number);
+            }
+        } else if (leaving) {
+            break;
+        }
+        if (looks % LOOKS == 0 && !leaving) {
+            u64 now = nanoseconds();
+            busy = seen == number ? busy : now;
+            seen = number;
+            if (__shfl_sync(ALL, now - busy >= linger || now - born >= life, 0)) {
+                leaving = true;
+                if (lane == 0) {
+                    store(&mailbox->state, MILLRACE_COPY_LEAVING);
+                }
+                __syncwarp();
+                asm volatile("fence.sc.sys;" ::: "memory"); // pairs with the host's full fence between a command and its look at the state
+            }
+        }
+    }
+    if (lane == 0) {
+        store_release(&mailbox->state, MILLRACE_COPY_GONE);
+    }
+}

@@ -1,0 +1,153 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import org.millrace.ffi.mailbox.mailbox_h;
+import org.millrace.ffi.mailbox.millraceCopyCommand;
+import org.millrace.ffi.mailbox.millraceCopyMailbox;
+
+/**
+ * What a host tells a kernel that copies for it, and what that answers.
+ *
+ * <pre>
+ *    0            64           128               4096       4100      4224       4228      4352
+ *    +------------+------------+------ - - ------+----------+-- - - --+----------+-- - - --+
+ *    | command 0  | command 1  |                 |   done   |   pad   |  state   |   pad   |
+ *    +------------+------------+------ - - ------+----------+-- - - --+----------+-- - - --+
+ *                                                  u32                  u32
+ *    a command
+ *    0          8          16         24         32         40                   64
+ *    +----------+----------+----------+----------+----------+---------- - - -----+
+ *    |  to low  | to high  | from low | from high|  bytes   |       reserved     |
+ *    +----------+----------+----------+----------+----------+---------- - - -----+
+ *      each: u32 of data, then u32 number
+ * </pre>
+ *
+ * <p>Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no kernel is there; the kernel writes {@code
+ * done}, the number of the first command that it has not carried out, and {@code state} while it is there. Numbers wrap at 2<sup>32</sup>.
+ *
+ * <p>A word of a command is there when its number is, as in a line of LL, so that one read across PCIe brings a whole command. The words' releases pair with the
+ * kernel's acquires: what is to be copied is visible to it. The kernel's release of {@code done} pairs with the acquire here: whoever is told then that a copy
+ * was made sees it.
+ */
+public final class CopyMailbox {
+    /** The struct's size. */
+    public static final long BYTES = millraceCopyMailbox.sizeof();
+    /** The alignment that its accesses need. */
+    public static final long ALIGNMENT = millraceCopyMailbox.layout().byteAlignment();
+    /** How many commands there is room for; a power of two. */
+    public static final int COMMANDS = mailbox_h.MILLRACE_COPY_COMMANDS();
+    /** {@link #stateAcquire()}: no kernel is there, or it has not begun. */
+    public static final int ABSENT = mailbox_h.MILLRACE_COPY_ABSENT();
+    /** {@link #stateAcquire()}: a kernel carries out commands. */
+    public static final int PRESENT = mailbox_h.MILLRACE_COPY_PRESENT();
+    /** {@link #stateAcquire()}: the kernel looks at the commands for the last time. */
+    public static final int LEAVING = mailbox_h.MILLRACE_COPY_LEAVING();
+    /** {@link #stateAcquire()}: the kernel reads no command any more. */
+    public static final int GONE = mailbox_h.MILLRACE_COPY_GONE();
+
+    private static final long DONE = millraceCopyMailbox.layout().byteOffset(groupElement("done"));
+    private static final long STATE = millraceCopyMailbox.layout().byteOffset(groupElement("state"));
+    private static final long COMMAND_BYTES = millraceCopyCommand.sizeof();
+    private static final long TO_LOW = offset("toLow");
+    private static final long TO_HIGH = offset("toHigh");
+    private static final long FROM_LOW = offset("fromLow");
+    private static final long FROM_HIGH = offset("fromHigh");
+    private static final long SIZE = offset("bytes");
+    private static final int VALUE = mailbox_h.MILLRACE_COPY_VALUE();
+    private static final long LOW_HALF = 0xffff_ffffL;
+
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
+    private final MemorySegment segment;
+    private final long base;
+
+    private CopyMailbox(MemorySegment segment) {
+        this.segment = segment;
+        this.base = Words.address("millraceCopyMailbox", segment);
+    }
+
+    /**
+     * {@return a view of a mailbox}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static CopyMailbox of(MemorySegment segment) {
+        return new CopyMailbox(Words.checked("millraceCopyMailbox", segment, BYTES, ALIGNMENT));
+    }
+
+    private static long offset(String word) {
+        return millraceCopyCommand.layout().byteOffset(groupElement(word));
+    }
+
+    /**
+     * Has bytes copied.
+     *
+     * @param number of the command; its place must be free
+     * @param to     address of the target, as the kernel sees it
+     * @param from   address of the source, as the kernel sees it
+     * @param bytes  1 to 2<sup>31</sup> - 1
+     */
+    public void copyRelease(int number, long to, long from, int bytes) {
+        commandRelease(number, to, from, bytes);
+    }
+
+    /**
+     * Has a value stored.
+     *
+     * @param number of the command; its place must be free
+     * @param to     address of the target, as the kernel sees it; a multiple of {@code bytes}
+     * @param value  its low bytes
+     * @param bytes  4 or 8
+     */
+    public void valueRelease(int number, long to, long value, int bytes) {
+        commandRelease(number, to, value, bytes | VALUE);
+    }
+
+    private void commandRelease(int number, long to, long from, int bytes) {
+        long command = base + (long) (number & COMMANDS - 1) * COMMAND_BYTES;
+        long flag = (long) number << Integer.SIZE;
+        Words.LONG.setRelease(Words.MEMORY, command + TO_LOW, to & LOW_HALF | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + TO_HIGH, to >>> Integer.SIZE | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + FROM_LOW, from & LOW_HALF | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + FROM_HIGH, from >>> Integer.SIZE | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + SIZE, bytes & LOW_HALF | flag);
+    }
+
+    /** {@return the number of the first command that was not carried out; what those before it copied is there} */
+    public int doneAcquire() {
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);
+    }
+
+    /**
+     * Sets the number of the first command, while no kernel is there.
+     *
+     * @param number of the command that is posted next
+     */
+    public void donePlain(int number) {
+        Words.INT.set(Words.MEMORY, base + DONE, number);
+    }
+
+    /** {@return how far the kernel is: one of the constants} */
+    public int stateAcquire() {
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + STATE);
+    }
+
+    /**
+     * How far the kernel is, behind what this thread has posted. A full fence: pairs with that of the kernel between its store of {@link #LEAVING} and its last
+     * look at the commands. If this sees {@link #PRESENT}, the kernel sees the command.
+     *
+     * @return one of the constants
+     */
+    public int stateBehindCommand() {
+        VarHandle.fullFence();
+        return stateAcquire();
+    }
+
+    /** A kernel is going to be there. Before its launch, which orders it. */
+    public void stateAbsent() {
+        Words.INT.set(Words.MEMORY, base + STATE, ABSENT);
+    }
+}
