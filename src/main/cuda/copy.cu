@@ -15,8 +15,8 @@ typedef ulonglong2 Line;
 enum { ALL = 0xffffffff, LANES = 32 };
 /* Loads of each lane that are under way at once: all of a copy. */
 enum { LOADS = 16 };
-/* A look brings so many commands, a word to a lane: those that come close together are carried out together. */
-enum { COMMANDS = 4, WORDS = LANES / COMMANDS };
+/* A look brings one line of commands, a word to a lane: one read across PCIe. */
+enum { LINE_COMMANDS = 128 / sizeof(millraceCopyCommand), COMMAND_WORDS = sizeof(millraceCopyCommand) / sizeof(u64) };
 /* Looks at the commands for each at the time. */
 enum { LOOKS = 8 };
 
@@ -92,21 +92,23 @@ static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
     }
 }
 
-static __device__ u64 address(u64 low, u64 high) { return (u32)low | high << 32; }
+static __device__ u64 whole(u64 low, u64 high) { return low << 16 >> 16 | high << 48; }
 
-/* Carries out the commands from number on that are there; returns how many. */
+/* Carries out the commands from number on that are there, of one line; returns how many. */
 static __device__ u32 look(const millraceCopyMailbox *mailbox, u32 number, u32 lane) {
-    u32 mine = number + lane / WORDS;
-    bool used = lane % WORDS < MILLRACE_COPY_WORDS;
-    u64 word = used ? load_acquire(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].toLow + lane % WORDS) : 0;
-    u32 missing = __ballot_sync(ALL, used && (u32)(word >> 32) != mine); // what one lane has acquired, all have behind it
-    u32 count = missing == 0 ? COMMANDS : (__ffs(missing) - 1) / WORDS;
-    for (u32 first = 0; first < count * WORDS; first += WORDS) {
-        u64 to = address(__shfl_sync(ALL, word, first), __shfl_sync(ALL, word, first + 1));
-        u64 from = address(__shfl_sync(ALL, word, first + 2), __shfl_sync(ALL, word, first + 3));
-        carry_out(to, from, (u32)__shfl_sync(ALL, word, first + 4), lane);
+    u32 first = number / LINE_COMMANDS * LINE_COMMANDS;
+    u32 mine = first + lane / COMMAND_WORDS;
+    bool used = lane < LINE_COMMANDS * COMMAND_WORDS && lane % COMMAND_WORDS < MILLRACE_COPY_WORDS;
+    u64 word = used ? load_acquire(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % COMMAND_WORDS) : 0;
+    bool missing = used && mine - number < LINE_COMMANDS && word >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)mine;
+    u32 end = (__ffs(__ballot_sync(ALL, missing) | 1u << LINE_COMMANDS * COMMAND_WORDS) - 1) / COMMAND_WORDS; // what one lane has acquired, all have
+    for (u32 i = number - first; i < end; i++) {
+        u64 to = __shfl_sync(ALL, word, i * COMMAND_WORDS);
+        u64 from = __shfl_sync(ALL, word, i * COMMAND_WORDS + 1);
+        u64 rest = __shfl_sync(ALL, word, i * COMMAND_WORDS + 2);
+        carry_out(whole(to, rest), whole(from, rest >> MILLRACE_COPY_FROM_SHIFT), (unsigned short)(rest >> MILLRACE_COPY_BYTES_SHIFT), lane);
     }
-    return count;
+    return end - (number - first);
 }
 
 /*

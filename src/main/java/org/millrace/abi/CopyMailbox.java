@@ -12,23 +12,23 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * What a host tells a kernel that copies for it, and what that answers.
  *
  * <pre>
- *    0            64           128               4096       4100      4224       4228      4352
- *    +------------+------------+------ - - ------+----------+-- - - --+----------+-- - - --+
- *    | command 0  | command 1  |                 |   done   |   pad   |  state   |   pad   |
- *    +------------+------------+------ - - ------+----------+-- - - --+----------+-- - - --+
- *                                                  u32                  u32
- *    a command
- *    0          8          16         24         32         40                   64
- *    +----------+----------+----------+----------+----------+---------- - - -----+
- *    |  to low  | to high  | from low | from high|  bytes   |       reserved     |
- *    +----------+----------+----------+----------+----------+---------- - - -----+
- *      each: u32 of data, then u32 number
+ *    0            32           64               2048       2052      2176       2180      2304
+ *    +------------+------------+------ - - -----+----------+-- - - --+----------+-- - - --+
+ *    | command 0  | command 1  |                |   done   |   pad   |  state   |   pad   |
+ *    +------------+------------+------ - - -----+----------+-- - - --+----------+-- - - --+
+ *                                                 u32                  u32
+ *    a command, bits of each word
+ *    0                              48     64                             48     64          32         48     64
+ *    +------------------------------+------+------------------------------+------+-----+-----+----------+------+--------- - -+
+ *    |      to, lower bits          |number|      from, lower bits        |number| to  | from|  bytes   |number|   reserved  |
+ *    +------------------------------+------+------------------------------+------+-----+-----+----------+------+--------- - -+
+ *                                                                                 upper bits
  * </pre>
  *
  * <p>Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no kernel is there; the kernel writes {@code
  * done}, the number of the first command that it has not carried out, and {@code state} while it is there. Numbers wrap at 2<sup>32</sup>.
  *
- * <p>A word of a command is there when its number is, as in a line of LL, so that one read across PCIe brings a whole command. The words' releases pair with the
+ * <p>A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read across PCIe brings four commands. The words' releases pair with the
  * kernel's acquires: what is to be copied is visible to it. The kernel's release of {@code done} pairs with the acquire here: whoever is told then that a copy
  * was made sees it.
  */
@@ -51,13 +51,14 @@ public final class CopyMailbox {
     private static final long DONE = millraceCopyMailbox.layout().byteOffset(groupElement("done"));
     private static final long STATE = millraceCopyMailbox.layout().byteOffset(groupElement("state"));
     private static final long COMMAND_BYTES = millraceCopyCommand.sizeof();
-    private static final long TO_LOW = offset("toLow");
-    private static final long TO_HIGH = offset("toHigh");
-    private static final long FROM_LOW = offset("fromLow");
-    private static final long FROM_HIGH = offset("fromHigh");
-    private static final long SIZE = offset("bytes");
+    private static final long TO = offset("to");
+    private static final long FROM = offset("from");
+    private static final long REST = offset("rest");
+    private static final int NUMBER_SHIFT = mailbox_h.MILLRACE_COPY_NUMBER_SHIFT();
+    private static final int FROM_SHIFT = mailbox_h.MILLRACE_COPY_FROM_SHIFT();
+    private static final int BYTES_SHIFT = mailbox_h.MILLRACE_COPY_BYTES_SHIFT();
     private static final int VALUE = mailbox_h.MILLRACE_COPY_VALUE();
-    private static final long LOW_HALF = 0xffff_ffffL;
+    private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
     /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
@@ -88,7 +89,7 @@ public final class CopyMailbox {
      * @param number of the command; its place must be free
      * @param to     address of the target, as the kernel sees it
      * @param from   address of the source, as the kernel sees it
-     * @param bytes  1 to 2<sup>31</sup> - 1
+     * @param bytes  1 to 2<sup>15</sup> - 1
      */
     public void copyRelease(int number, long to, long from, int bytes) {
         commandRelease(number, to, from, bytes);
@@ -108,12 +109,11 @@ public final class CopyMailbox {
 
     private void commandRelease(int number, long to, long from, int bytes) {
         long command = base + (long) (number & COMMANDS - 1) * COMMAND_BYTES;
-        long flag = (long) number << Integer.SIZE;
-        Words.LONG.setRelease(Words.MEMORY, command + TO_LOW, to & LOW_HALF | flag);
-        Words.LONG.setRelease(Words.MEMORY, command + TO_HIGH, to >>> Integer.SIZE | flag);
-        Words.LONG.setRelease(Words.MEMORY, command + FROM_LOW, from & LOW_HALF | flag);
-        Words.LONG.setRelease(Words.MEMORY, command + FROM_HIGH, from >>> Integer.SIZE | flag);
-        Words.LONG.setRelease(Words.MEMORY, command + SIZE, bytes & LOW_HALF | flag);
+        long flag = (long) number << NUMBER_SHIFT;
+        long upper = to >>> NUMBER_SHIFT | from >>> NUMBER_SHIFT << FROM_SHIFT;
+        Words.LONG.setRelease(Words.MEMORY, command + TO, to & LOWER_BITS | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + FROM, from & LOWER_BITS | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + REST, upper | (long) bytes << BYTES_SHIFT | flag);
     }
 
     /** {@return the number of the first command that was not carried out; what those before it copied is there} */

@@ -33,14 +33,20 @@ final class PlayedCopyKernel {
         long[] words = new long[mailbox_h.MILLRACE_COPY_WORDS()];
         for (int i = 0; i < words.length; i++) {
             words[i] = (long) LONG.getAcquire(mailbox, command + i * Long.BYTES);
-            if ((int) (words[i] >>> 32) != number) {
+            if ((short) (words[i] >>> mailbox_h.MILLRACE_COPY_NUMBER_SHIFT()) != (short) number) {
                 return false;
             }
         }
-        carryOut(words[0] & 0xffff_ffffL | words[1] << 32, words[2] & 0xffff_ffffL | words[3] << 32, (int) words[4]);
+        long rest = words[2];
+        carryOut(whole(words[0], rest), whole(words[1], rest >>> mailbox_h.MILLRACE_COPY_FROM_SHIFT()),
+                (int) (rest >>> mailbox_h.MILLRACE_COPY_BYTES_SHIFT()) & 0xffff);
         number++;
         INT.setRelease(mailbox, millraceCopyMailbox.done$offset(), number);
         return true;
+    }
+
+    private static long whole(long low, long high) {
+        return low << 16 >>> 16 | high << 48;
     }
 
     private static void carryOut(long to, long from, int bytes) {

@@ -32,14 +32,50 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_COMMANDS() {
         return MILLRACE_COPY_COMMANDS;
     }
-    private static final int MILLRACE_COPY_WORDS = (int)5L;
+    private static final int MILLRACE_COPY_WORDS = (int)3L;
     /**
      * {@snippet lang=c :
-     * #define MILLRACE_COPY_WORDS 5
+     * #define MILLRACE_COPY_WORDS 3
      * }
      */
     public static int MILLRACE_COPY_WORDS() {
         return MILLRACE_COPY_WORDS;
+    }
+    private static final int MILLRACE_COPY_NUMBER_SHIFT = (int)48L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_NUMBER_SHIFT 48
+     * }
+     */
+    public static int MILLRACE_COPY_NUMBER_SHIFT() {
+        return MILLRACE_COPY_NUMBER_SHIFT;
+    }
+    private static final int MILLRACE_COPY_FROM_SHIFT = (int)16L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_FROM_SHIFT 16
+     * }
+     */
+    public static int MILLRACE_COPY_FROM_SHIFT() {
+        return MILLRACE_COPY_FROM_SHIFT;
+    }
+    private static final int MILLRACE_COPY_BYTES_SHIFT = (int)32L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_BYTES_SHIFT 32
+     * }
+     */
+    public static int MILLRACE_COPY_BYTES_SHIFT() {
+        return MILLRACE_COPY_BYTES_SHIFT;
+    }
+    private static final int MILLRACE_COPY_VALUE = (int)32768L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_VALUE 32768
+     * }
+     */
+    public static int MILLRACE_COPY_VALUE() {
+        return MILLRACE_COPY_VALUE;
     }
     private static final int MILLRACE_COPY_ABSENT = (int)0L;
     /**
@@ -76,15 +112,6 @@ public class mailbox_h extends mailbox_h$shared {
      */
     public static int MILLRACE_COPY_GONE() {
         return MILLRACE_COPY_GONE;
-    }
-    private static final int MILLRACE_COPY_VALUE = (int)2147483648L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_VALUE 2147483648
-     * }
-     */
-    public static int MILLRACE_COPY_VALUE() {
-        return MILLRACE_COPY_VALUE;
     }
 }
 

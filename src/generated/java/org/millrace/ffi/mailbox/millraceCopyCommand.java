@@ -15,12 +15,10 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
 /**
  * {@snippet lang=c :
  * struct millraceCopyCommand {
- *     uint64_t toLow;
- *     uint64_t toHigh;
- *     uint64_t fromLow;
- *     uint64_t fromHigh;
- *     uint64_t bytes;
- *     uint64_t reserved[3];
+ *     uint64_t to;
+ *     uint64_t from;
+ *     uint64_t rest;
+ *     uint64_t reserved;
  * }
  * }
  */
@@ -31,12 +29,10 @@ public class millraceCopyCommand {
     }
 
     private static final GroupLayout $LAYOUT = MemoryLayout.structLayout(
-        mailbox_h.C_LONG.withName("toLow"),
-        mailbox_h.C_LONG.withName("toHigh"),
-        mailbox_h.C_LONG.withName("fromLow"),
-        mailbox_h.C_LONG.withName("fromHigh"),
-        mailbox_h.C_LONG.withName("bytes"),
-        MemoryLayout.sequenceLayout(3, mailbox_h.C_LONG).withName("reserved")
+        mailbox_h.C_LONG.withName("to"),
+        mailbox_h.C_LONG.withName("from"),
+        mailbox_h.C_LONG.withName("rest"),
+        mailbox_h.C_LONG.withName("reserved")
     ).withName("millraceCopyCommand");
 
     /**
@@ -46,235 +42,147 @@ public class millraceCopyCommand {
         return $LAYOUT;
     }
 
-    private static final OfLong toLow$LAYOUT = (OfLong)$LAYOUT.select(groupElement("toLow"));
+    private static final OfLong to$LAYOUT = (OfLong)$LAYOUT.select(groupElement("to"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * uint64_t toLow
+     * uint64_t to
      * }
      */
-    public static final OfLong toLow$layout() {
-        return toLow$LAYOUT;
+    public static final OfLong to$layout() {
+        return to$LAYOUT;
     }
 
-    private static final long toLow$OFFSET = $LAYOUT.byteOffset(groupElement("toLow"));
+    private static final long to$OFFSET = $LAYOUT.byteOffset(groupElement("to"));
 
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * uint64_t toLow
+     * uint64_t to
      * }
      */
-    public static final long toLow$offset() {
-        return toLow$OFFSET;
+    public static final long to$offset() {
+        return to$OFFSET;
     }
 
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * uint64_t toLow
+     * uint64_t to
      * }
      */
-    public static long toLow(MemorySegment struct) {
-        return struct.get(toLow$LAYOUT, toLow$OFFSET);
+    public static long to(MemorySegment struct) {
+        return struct.get(to$LAYOUT, to$OFFSET);
     }
 
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * uint64_t toLow
+     * uint64_t to
      * }
      */
-    public static void toLow(MemorySegment struct, long fieldValue) {
-        struct.set(toLow$LAYOUT, toLow$OFFSET, fieldValue);
+    public static void to(MemorySegment struct, long fieldValue) {
+        struct.set(to$LAYOUT, to$OFFSET, fieldValue);
     }
 
-    private static final OfLong toHigh$LAYOUT = (OfLong)$LAYOUT.select(groupElement("toHigh"));
+    private static final OfLong from$LAYOUT = (OfLong)$LAYOUT.select(groupElement("from"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * uint64_t toHigh
+     * uint64_t from
      * }
      */
-    public static final OfLong toHigh$layout() {
-        return toHigh$LAYOUT;
+    public static final OfLong from$layout() {
+        return from$LAYOUT;
     }
 
-    private static final long toHigh$OFFSET = $LAYOUT.byteOffset(groupElement("toHigh"));
+    private static final long from$OFFSET = $LAYOUT.byteOffset(groupElement("from"));
 
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * uint64_t toHigh
+     * uint64_t from
      * }
      */
-    public static final long toHigh$offset() {
-        return toHigh$OFFSET;
+    public static final long from$offset() {
+        return from$OFFSET;
     }
 
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * uint64_t toHigh
+     * uint64_t from
      * }
      */
-    public static long toHigh(MemorySegment struct) {
-        return struct.get(toHigh$LAYOUT, toHigh$OFFSET);
+    public static long from(MemorySegment struct) {
+        return struct.get(from$LAYOUT, from$OFFSET);
     }
 
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * uint64_t toHigh
+     * uint64_t from
      * }
      */
-    public static void toHigh(MemorySegment struct, long fieldValue) {
-        struct.set(toHigh$LAYOUT, toHigh$OFFSET, fieldValue);
+    public static void from(MemorySegment struct, long fieldValue) {
+        struct.set(from$LAYOUT, from$OFFSET, fieldValue);
     }
 
-    private static final OfLong fromLow$LAYOUT = (OfLong)$LAYOUT.select(groupElement("fromLow"));
+    private static final OfLong rest$LAYOUT = (OfLong)$LAYOUT.select(groupElement("rest"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * uint64_t fromLow
+     * uint64_t rest
      * }
      */
-    public static final OfLong fromLow$layout() {
-        return fromLow$LAYOUT;
+    public static final OfLong rest$layout() {
+        return rest$LAYOUT;
     }
 
-    private static final long fromLow$OFFSET = $LAYOUT.byteOffset(groupElement("fromLow"));
+    private static final long rest$OFFSET = $LAYOUT.byteOffset(groupElement("rest"));
 
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * uint64_t fromLow
+     * uint64_t rest
      * }
      */
-    public static final long fromLow$offset() {
-        return fromLow$OFFSET;
+    public static final long rest$offset() {
+        return rest$OFFSET;
     }
 
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * uint64_t fromLow
+     * uint64_t rest
      * }
      */
-    public static long fromLow(MemorySegment struct) {
-        return struct.get(fromLow$LAYOUT, fromLow$OFFSET);
+    public static long rest(MemorySegment struct) {
+        return struct.get(rest$LAYOUT, rest$OFFSET);
     }
 
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * uint64_t fromLow
+     * uint64_t rest
      * }
      */
-    public static void fromLow(MemorySegment struct, long fieldValue) {
-        struct.set(fromLow$LAYOUT, fromLow$OFFSET, fieldValue);
+    public static void rest(MemorySegment struct, long fieldValue) {
+        struct.set(rest$LAYOUT, rest$OFFSET, fieldValue);
     }
 
-    private static final OfLong fromHigh$LAYOUT = (OfLong)$LAYOUT.select(groupElement("fromHigh"));
+    private static final OfLong reserved$LAYOUT = (OfLong)$LAYOUT.select(groupElement("reserved"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * uint64_t fromHigh
+     * uint64_t reserved
      * }
      */
-    public static final OfLong fromHigh$layout() {
-        return fromHigh$LAYOUT;
-    }
-
-    private static final long fromHigh$OFFSET = $LAYOUT.byteOffset(groupElement("fromHigh"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t fromHigh
-     * }
-     */
-    public static final long fromHigh$offset() {
-        return fromHigh$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t fromHigh
-     * }
-     */
-    public static long fromHigh(MemorySegment struct) {
-        return struct.get(fromHigh$LAYOUT, fromHigh$OFFSET);
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t fromHigh
-     * }
-     */
-    public static void fromHigh(MemorySegment struct, long fieldValue) {
-        struct.set(fromHigh$LAYOUT, fromHigh$OFFSET, fieldValue);
-    }
-
-    private static final OfLong bytes$LAYOUT = (OfLong)$LAYOUT.select(groupElement("bytes"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t bytes
-     * }
-     */
-    public static final OfLong bytes$layout() {
-        return bytes$LAYOUT;
-    }
-
-    private static final long bytes$OFFSET = $LAYOUT.byteOffset(groupElement("bytes"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t bytes
-     * }
-     */
-    public static final long bytes$offset() {
-        return bytes$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t bytes
-     * }
-     */
-    public static long bytes(MemorySegment struct) {
-        return struct.get(bytes$LAYOUT, bytes$OFFSET);
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t bytes
-     * }
-     */
-    public static void bytes(MemorySegment struct, long fieldValue) {
-        struct.set(bytes$LAYOUT, bytes$OFFSET, fieldValue);
-    }
-
-    private static final SequenceLayout reserved$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("reserved"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t reserved[3]
-     * }
-     */
-    public static final SequenceLayout reserved$layout() {
+    public static final OfLong reserved$layout() {
         return reserved$LAYOUT;
     }
 
@@ -283,7 +191,7 @@ public class millraceCopyCommand {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * uint64_t reserved[3]
+     * uint64_t reserved
      * }
      */
     public static final long reserved$offset() {
@@ -293,54 +201,21 @@ public class millraceCopyCommand {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * uint64_t reserved[3]
+     * uint64_t reserved
      * }
      */
-    public static MemorySegment reserved(MemorySegment struct) {
-        return struct.asSlice(reserved$OFFSET, reserved$LAYOUT.byteSize());
+    public static long reserved(MemorySegment struct) {
+        return struct.get(reserved$LAYOUT, reserved$OFFSET);
     }
 
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * uint64_t reserved[3]
+     * uint64_t reserved
      * }
      */
-    public static void reserved(MemorySegment struct, MemorySegment fieldValue) {
-        MemorySegment.copy(fieldValue, 0L, struct, reserved$OFFSET, reserved$LAYOUT.byteSize());
-    }
-
-    private static long[] reserved$DIMS = { 3 };
-
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * uint64_t reserved[3]
-     * }
-     */
-    public static long[] reserved$dimensions() {
-        return reserved$DIMS;
-    }
-    private static final VarHandle reserved$ELEM_HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
-
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * uint64_t reserved[3]
-     * }
-     */
-    public static long reserved(MemorySegment struct, long index0) {
-        return (long)reserved$ELEM_HANDLE.get(struct, reserved$OFFSET, index0);
-    }
-
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * uint64_t reserved[3]
-     * }
-     */
-    public static void reserved(MemorySegment struct, long index0, long fieldValue) {
-        reserved$ELEM_HANDLE.set(struct, reserved$OFFSET, index0, fieldValue);
+    public static void reserved(MemorySegment struct, long fieldValue) {
+        struct.set(reserved$LAYOUT, reserved$OFFSET, fieldValue);
     }
 
     /**
