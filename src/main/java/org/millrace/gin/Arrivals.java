@@ -77,6 +77,7 @@ final class Arrivals {
             if (!ready) {
                 return false;
             }
+            waitingSince = 0;
         }
         boolean payload = header.payloadBytes() > 0;
         receiver.accept(payload ? landing.transfer.region() : null, payload ? landing.transfer.regionOffset() : 0);
@@ -208,7 +209,6 @@ final class Arrivals {
             await(header, "there is no such context");
             return null;
         }
-        waitingSince = 0;
         long signal = GinHeader.signal(header);
         if (signal < 0 || signal >= context.signals().count()) {
             throw refused(header, "the context has " + context.signals().count() + " signals");
@@ -227,7 +227,6 @@ final class Arrivals {
             await(header, communicator.windows().describe(handle));
             return null;
         }
-        waitingSince = 0;
         if (!window.holds(GinHeader.offset(header), bytes)) {
             throw refused(header, bytes + " bytes at " + GinHeader.offset(header) + " are not within " + window);
         }

@@ -58,6 +58,10 @@ class HostileFramesTest {
         }
         assertRefused("window 2 was closed", failureOf(true, header -> put(header, 2, 0, 8)));
         assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> put(header, 3, 0, 8)));
+        assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> {
+            put(header, 3, 0, 8);
+            GinHeader.signal(header, 0, 1); // of a context that is there
+        }));
         assertRefused("window 0 is not registered", failureOf(true, header -> put(header, 0, 0, 8)));
         assertRefused("window -1 is not registered", failureOf(true, header -> put(header, -1, 0, 8)));
         assertRefused("a payload of at most 1024", failureOf(true, header -> put(header, 1, 0, CHUNK + 1)));
