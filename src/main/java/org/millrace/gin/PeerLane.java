@@ -93,6 +93,10 @@ final class PeerLane extends Lane {
 
     /** A peer that has left is missed only by those who want something of it. */
     private void requireNothing() {
+        answers.abandon();
+        if (frames.owesPeer() && frames.listen()) {
+            return; // it had them perhaps, and said so on its way out
+        }
         if (frames.owesPeer() || receivingOver && !gets.isEmpty() || isWanted()) {
             throw new GinException("rank " + communicator.rank() + ": rank " + peer + " has closed its end" + underWay());
         }
@@ -255,7 +259,7 @@ final class PeerLane extends Lane {
 
     @Override
     boolean isDrained() {
-        return sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && arrivals.isSettled() && !isWanted();
+        return arrivals.isSettled() && (sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && !isWanted());
     }
 
     @Override
