@@ -16,7 +16,7 @@ import org.millrace.net.Pending;
  * @param senders   to each rank; null for this one
  * @param receivers from each rank; null for this one
  */
-public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) {
+public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implements AutoCloseable {
 
     private static final long POLL_NANOS = 50_000;
 
@@ -60,11 +60,19 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) {
             for (int peer = 0; peer < ranks; peer++) {
                 close(connecting[peer]);
                 close(accepting[peer]);
-                if (!complete) {
-                    close(mesh.senders[peer]);
-                    close(mesh.receivers[peer]);
-                }
             }
+            if (!complete) {
+                mesh.close();
+            }
+        }
+    }
+
+    /** Ends all connections that were made. */
+    @Override
+    public void close() {
+        for (int peer = 0; peer < senders.length; peer++) {
+            close(senders[peer]);
+            close(receivers[peer]);
         }
     }
 

@@ -264,12 +264,15 @@ final class PeerLane extends Lane {
 
     @Override
     void close(boolean failed) {
-        if (failed) {
-            sender.abort();
-        } else {
-            sender.close();
+        try {
+            if (failed) {
+                sender.abort();
+            } else {
+                sender.close();
+            }
+        } finally {
+            arrivals.close();
         }
-        arrivals.close();
         frames.abandon(); // behind both ends: where one could not be closed, its network may still use what was staged
         arrivals.abandon();
     }
