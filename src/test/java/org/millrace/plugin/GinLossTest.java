@@ -32,6 +32,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
@@ -45,7 +46,7 @@ class GinLossTest {
     private static final byte GIN = 3;
 
     private static Network open(String network) {
-        return network.equals("shm") ? new ShmNetwork(ShmOptions.defaults()) : new SocketNetwork(SocketOptions.defaults());
+        return NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
     }
 
     @ParameterizedTest
@@ -73,6 +74,20 @@ class GinLossTest {
                 listeners[rank].close();
                 networks[rank].close();
             }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket", "auto"})
+    void aRankThatIsGoneBeforeItConnectsIsNamed(String network) {
+        try (Network here = open(network); Listener listener = here.listen(); Network there = open(network)) {
+            byte[][] addresses = new byte[2][];
+            addresses[0] = listener.address();
+            try (Listener gone = there.listen()) {
+                addresses[1] = gone.address();
+            }
+            GinException lost = assertThrows(GinException.class, () -> GinMesh.connect(here, listener, addresses, 0, 1, Duration.ofSeconds(3), () -> null));
+            assertTrue(lost.getMessage().matches("(?s)rank 0( cannot connect to|: no GIN connection with) rank 1.*"), lost.getMessage());
         }
     }
 
