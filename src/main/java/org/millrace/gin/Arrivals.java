@@ -14,6 +14,8 @@ final class Arrivals {
     private final Landings landings;
     private StagingIn staging;
     private boolean greeted;
+    /** Number of the last landing that a get behind it is to find in the window. */
+    private long written;
     /** Since when the oldest frame waits for its window or context; 0 if it does not. */
     private long waitingSince;
 
@@ -144,6 +146,7 @@ final class Arrivals {
             if (window == null || !land(header, landing, window, GinHeader.offset(header), bytes)) {
                 return false;
             }
+            written = landings.added() + 1;
             if (inline > 0) {
                 SelfLane.storeInline(landing.transfer, GinHeader.last(header));
             }
@@ -160,6 +163,7 @@ final class Arrivals {
         }
         Window window = window(header, Long.BYTES);
         if (window != null) {
+            written = landings.added() + 1;
             landing.vaSignal(window, GinHeader.offset(header), GinHeader.value(header));
         }
         return window != null;
@@ -174,10 +178,11 @@ final class Arrivals {
             throw refused(header, Gets.MOST + " gets are not answered yet, and no rank asks for more at once");
         }
         Window window = window(header, bytes);
-        if (window != null) {
-            answers.add(window, GinHeader.offset(header), bytes);
+        if (window == null || landings.settled() < written) {
+            return false;
         }
-        return window != null;
+        answers.add(window, GinHeader.offset(header), bytes);
+        return true;
     }
 
     /** Where the answer goes is what this rank remembers, not what the peer says. */

@@ -49,8 +49,19 @@ final class OutgoingFrames {
         return next;
     }
 
-    void add() {
-        added++;
+    /** Returns its number, from 1 on. */
+    long add() {
+        return ++added;
+    }
+
+    /** Whether a frame was offered to the network, or done without. */
+    boolean isOffered(long number) {
+        return offered >= number;
+    }
+
+    /** How many went to the network. */
+    long count() {
+        return frames;
     }
 
     /** Offers what is staged, moves what the network takes, and completes what it has sent. */
