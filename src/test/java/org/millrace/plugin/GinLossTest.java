@@ -9,6 +9,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,6 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
@@ -152,6 +155,40 @@ class GinLossTest {
                 mesh.receivers()[0].close();
             }
             plugin.ginCloseListen(listening);
+        }
+    }
+
+    /** As where two containers of one host have each their own directory of that name. */
+    @Test
+    void memoryThatNoPeerFindsLeavesNoFile() throws Exception {
+        Path sub = Files.createTempDirectory(ShmOptions.defaults().directory(), "millrace-test-");
+        Network[] networks = {open("socket"), open("socket")};
+        Listener[] listeners = {networks[0].listen(), networks[1].listen()};
+        byte[][] addresses = {listeners[0].address(), listeners[1].address()};
+        GinOnHost[] hosts = {new GinOnHost(true), new GinOnHost(true)};
+        GinGroup[] groups = new GinGroup[2];
+        try (Arena arena = Arena.ofShared()) {
+            GinRankPair.together(rank -> {
+                GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null);
+                GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, PATIENCE, () -> null);
+                InvocationHandler elsewhere = (hardware, method, arguments) ->
+                        method.getName().equals("sharedDirectory") && rank == 1 ? sub : method.invoke(hosts[rank], arguments);
+                groups[rank] = new GinGroup(rank, networks[rank],
+                        (GinHardware) Proxy.newProxyInstance(GinHardware.class.getClassLoader(), new Class<?>[] {GinHardware.class}, elsewhere),
+                        data, control, GinOptions.defaults());
+                groups[rank].register(arena.allocate(64, 64).address(), 64, 1);
+                groups[rank].createContexts(GinDescriptorFormat.V30, 1, 1, 1, 8);
+            });
+            assertEquals(List.of(), GinRankPair.files());
+            assertEquals(0, sub.toFile().list().length);
+            GinRankPair.together(rank -> groups[rank].close());
+        } finally {
+            for (int rank = 0; rank < 2; rank++) {
+                hosts[rank].close();
+                listeners[rank].close();
+                networks[rank].close();
+            }
+            Files.delete(sub);
         }
     }
 
