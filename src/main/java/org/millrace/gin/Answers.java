@@ -41,4 +41,11 @@ final class Answers {
         }
         return true;
     }
+
+    /** Whoever asked has left. */
+    void abandon() {
+        while (!isEmpty()) {
+            windows[(int) answered++ & Gets.MOST - 1].letGo();
+        }
+    }
 }

@@ -14,6 +14,8 @@ final class Arrivals {
     private final Landings landings;
     private StagingIn staging;
     private boolean greeted;
+    /** Number of the last landing that a get behind it is to find in the window. */
+    private long written;
     /** Since when the oldest frame waits for its window or context; 0 if it does not. */
     private long waitingSince;
 
@@ -77,6 +79,7 @@ final class Arrivals {
             if (!ready) {
                 return false;
             }
+            waitingSince = 0;
         }
         boolean payload = header.payloadBytes() > 0;
         receiver.accept(payload ? landing.transfer.region() : null, payload ? landing.transfer.regionOffset() : 0);
@@ -143,6 +146,7 @@ final class Arrivals {
             if (window == null || !land(header, landing, window, GinHeader.offset(header), bytes)) {
                 return false;
             }
+            written = landings.added() + 1;
             if (inline > 0) {
                 SelfLane.storeInline(landing.transfer, GinHeader.last(header));
             }
@@ -159,6 +163,7 @@ final class Arrivals {
         }
         Window window = window(header, Long.BYTES);
         if (window != null) {
+            written = landings.added() + 1;
             landing.vaSignal(window, GinHeader.offset(header), GinHeader.value(header));
         }
         return window != null;
@@ -173,10 +178,11 @@ final class Arrivals {
             throw refused(header, Gets.MOST + " gets are not answered yet, and no rank asks for more at once");
         }
         Window window = window(header, bytes);
-        if (window != null) {
-            answers.add(window, GinHeader.offset(header), bytes);
+        if (window == null || landings.settled() < written) {
+            return false;
         }
-        return window != null;
+        answers.add(window, GinHeader.offset(header), bytes);
+        return true;
     }
 
     /** Where the answer goes is what this rank remembers, not what the peer says. */
@@ -208,7 +214,6 @@ final class Arrivals {
             await(header, "there is no such context");
             return null;
         }
-        waitingSince = 0;
         long signal = GinHeader.signal(header);
         if (signal < 0 || signal >= context.signals().count()) {
             throw refused(header, "the context has " + context.signals().count() + " signals");
@@ -227,7 +232,6 @@ final class Arrivals {
             await(header, communicator.windows().describe(handle));
             return null;
         }
-        waitingSince = 0;
         if (!window.holds(GinHeader.offset(header), bytes)) {
             throw refused(header, bytes + " bytes at " + GinHeader.offset(header) + " are not within " + window);
         }

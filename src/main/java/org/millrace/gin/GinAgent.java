@@ -146,7 +146,7 @@ public final class GinAgent implements Agent {
      * @param communicator that was added; one that has failed is no longer served, and only this call knows so for sure
      * @param patience     how long to wait for what is under way
      * @return whether all of it was through
-     * @throws GinException if the agent does not answer: no memory may be freed
+     * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {
         Request removal = new Request(communicator, () -> communicator.failure() == null && (communicator.isDisconnected() || communicator.isDrained()), () -> {
@@ -156,6 +156,10 @@ public final class GinAgent implements Agent {
         if (!ask(removal)) {
             throw new GinException("rank " + communicator.rank() + ": agent " + name + " did not answer within " + patience.plus(ANSWER).toMillis()
                     + " ms; the communicator's memory is left alone");
+        }
+        if (!communicator.isDisconnected()) {
+            throw new GinException("rank " + communicator.rank() + ": a connection could not be closed; the communicator's memory is left alone: "
+                    + communicator.unclosed(), communicator.unclosed());
         }
         return removal.met;
     }

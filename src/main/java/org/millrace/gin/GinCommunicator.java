@@ -38,6 +38,8 @@ public final class GinCommunicator {
     private volatile GinAgent agent;
     /** Whether the network touches no window any more, whatever was under way. */
     private volatile boolean disconnected;
+    /** Why it still may, though it was to be disconnected; or null. */
+    private volatile Throwable unclosed;
 
     /**
      * A communicator over connections that were made.
@@ -338,24 +340,30 @@ public final class GinCommunicator {
         return true;
     }
 
-    /** Ends all connections; on the agent's thread, after the last pass. */
+    /** Ends all connections; on the agent's thread, after the last pass. If one cannot be closed the network may go on using windows. */
     void disconnect() {
         boolean failed = failure.get() != null;
-        RuntimeException first = null;
+        Throwable first = null;
         for (Lane lane : lanes) {
             try {
                 lane.close(failed);
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
                 first = first == null ? e : first; // the others are closed all the same
             }
         }
-        disconnected = true;
-        if (first != null) {
-            throw first;
+        if (first == null) {
+            disconnected = true;
+        } else {
+            unclosed = first;
+            fail(first);
         }
     }
 
     boolean isDisconnected() {
         return disconnected;
+    }
+
+    Throwable unclosed() {
+        return unclosed;
     }
 }

@@ -28,7 +28,7 @@ final class GinDescriptor {
 
     void decode(GinDescriptorFormat format) {
         op = format.op(words);
-        size = format.size(words);
+        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // they have no bytes
         versionKnown = format.isVersionKnown(words);
         if (has(GinOp.INLINE)) {
             inlineValue = format.inlineValue(words);

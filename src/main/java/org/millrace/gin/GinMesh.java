@@ -3,6 +3,7 @@ package org.millrace.gin;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import org.millrace.MillraceException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -16,7 +17,7 @@ import org.millrace.net.Pending;
  * @param senders   to each rank; null for this one
  * @param receivers from each rank; null for this one
  */
-public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) {
+public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implements AutoCloseable {
 
     private static final long POLL_NANOS = 50_000;
 
@@ -46,11 +47,11 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) {
             for (int peer = 0; peer < ranks; peer++) {
                 if (peer != rank) {
                     accepting[peer] = here.expect(pair(key, peer, rank));
-                    connecting[peer] = network.connect(addresses[peer], pair(key, rank, peer));
+                    connecting[peer] = begin(network, addresses[peer], rank, peer, key);
                 }
             }
             long end = System.nanoTime() + deadline.toNanos();
-            while (!mesh.poll(connecting, accepting)) {
+            while (!mesh.poll(rank, connecting, accepting)) {
                 mesh.stopIf(rank, abort.get(), end, deadline);
                 LockSupport.parkNanos(POLL_NANOS);
             }
@@ -60,11 +61,19 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) {
             for (int peer = 0; peer < ranks; peer++) {
                 close(connecting[peer]);
                 close(accepting[peer]);
-                if (!complete) {
-                    close(mesh.senders[peer]);
-                    close(mesh.receivers[peer]);
-                }
             }
+            if (!complete) {
+                mesh.close();
+            }
+        }
+    }
+
+    /** Ends all connections that were made. */
+    @Override
+    public void close() {
+        for (int peer = 0; peer < senders.length; peer++) {
+            close(senders[peer]);
+            close(receivers[peer]);
         }
     }
 
@@ -72,12 +81,28 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) {
         return new ConnectionKey(key, (long) from << Integer.SIZE | to);
     }
 
-    private boolean poll(Pending<FrameSender>[] connecting, Pending<FrameReceiver>[] accepting) {
+    private static Pending<FrameSender> begin(Network network, byte[] address, int rank, int peer, long key) {
+        try {
+            return network.connect(address, pair(key, rank, peer));
+        } catch (MillraceException failed) {
+            throw cannot(rank, peer, failed);
+        }
+    }
+
+    private static GinException cannot(int rank, int peer, MillraceException failed) {
+        return new GinException("rank " + rank + " cannot connect to rank " + peer + ": " + failed.getMessage(), failed);
+    }
+
+    private boolean poll(int rank, Pending<FrameSender>[] connecting, Pending<FrameReceiver>[] accepting) {
         boolean complete = true;
         for (int peer = 0; peer < senders.length; peer++) {
             if (connecting[peer] != null) {
-                senders[peer] = senders[peer] == null ? connecting[peer].poll() : senders[peer];
-                receivers[peer] = receivers[peer] == null ? accepting[peer].poll() : receivers[peer];
+                try {
+                    senders[peer] = senders[peer] == null ? connecting[peer].poll() : senders[peer];
+                    receivers[peer] = receivers[peer] == null ? accepting[peer].poll() : receivers[peer];
+                } catch (MillraceException failed) {
+                    throw cannot(rank, peer, failed);
+                }
                 complete &= senders[peer] != null && receivers[peer] != null;
             }
         }

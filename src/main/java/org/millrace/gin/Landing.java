@@ -49,6 +49,7 @@ final class Landing {
     }
 
     void vaSignal(Window window, long offset, long amount) {
+        window.hold(); // until it is its turn
         signalWindow = window;
         signalOffset = offset;
         value = amount;
@@ -76,6 +77,7 @@ final class Landing {
             if (!signalWindow.beginAdd(transfer, signalOffset, value)) {
                 return false;
             }
+            signalWindow.letGo();
             signalWindow = null;
             open = true;
             return settle();
@@ -94,6 +96,10 @@ final class Landing {
         if (open) {
             Window.abandon(transfer);
             open = false;
+        }
+        if (signalWindow != null) {
+            signalWindow.letGo();
+            signalWindow = null;
         }
     }
 }

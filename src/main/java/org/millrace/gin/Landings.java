@@ -38,6 +38,11 @@ final class Landings {
         added++;
     }
 
+    /** How many were added. */
+    long added() {
+        return added;
+    }
+
     /** The payloads of this many frames have arrived in all. */
     int arrive(long frames) {
         int work = 0;

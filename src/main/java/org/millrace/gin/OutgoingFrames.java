@@ -1,5 +1,6 @@
 package org.millrace.gin;
 
+import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameSender;
 
 /**
@@ -48,23 +49,55 @@ final class OutgoingFrames {
         return next;
     }
 
-    void add() {
-        added++;
+    /** Returns its number, from 1 on. */
+    long add() {
+        return ++added;
+    }
+
+    /** Whether a frame was offered to the network, or done without. */
+    boolean isOffered(long number) {
+        return offered >= number;
+    }
+
+    /** How many went to the network. */
+    long count() {
+        return frames;
     }
 
     /** Offers what is staged, moves what the network takes, and completes what it has sent. */
     int progress() {
         int work = 0;
-        while (offered < added && at(offered).isReadable() && pass(at(offered))) {
-            at(offered++).offered(frames);
-            work++;
+        try {
+            while (offered < added && at(offered).isReadable() && pass(at(offered))) {
+                at(offered++).offered(frames);
+                work++;
+            }
+            work += sender.progress();
+        } finally {
+            work += complete(); // a goodbye may be thrown in the very pass that sent the last frames
         }
-        work += sender.progress();
+        return work;
+    }
+
+    private int complete() {
+        int work = 0;
         while (sent < offered && at(sent).isSent(sender.framesCompleted())) {
             at(sent++).sent();
             work++;
         }
         return work;
+    }
+
+    /** The peer has left: completes what it says that it has received; false if it says nothing more. */
+    boolean listen() {
+        try {
+            sender.progress();
+            return true;
+        } catch (ConnectionException over) {
+            return false;
+        } finally {
+            complete();
+        }
     }
 
     /** The connection is closed. Whoever failed may have begun a frame and not added it, so all are looked at. */

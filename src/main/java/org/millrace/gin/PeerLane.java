@@ -93,6 +93,10 @@ final class PeerLane extends Lane {
 
     /** A peer that has left is missed only by those who want something of it. */
     private void requireNothing() {
+        answers.abandon();
+        if (frames.owesPeer() && frames.listen()) {
+            return; // it had them perhaps, and said so on its way out
+        }
         if (frames.owesPeer() || receivingOver && !gets.isEmpty() || isWanted()) {
             throw new GinException("rank " + communicator.rank() + ": rank " + peer + " has closed its end" + underWay());
         }
@@ -135,7 +139,20 @@ final class PeerLane extends Lane {
             return true;
         }
         Window direct = inReach(descriptor.sourceHandle);
-        return direct == null ? ask(queue) : fetch(queue, direct);
+        if (direct == null || isOutrun(queue)) {
+            return ask(queue);
+        }
+        return isInTurn(queue) && fetch(queue, direct);
+    }
+
+    /** Whether a copy may outrun frames of its queue, and nobody would know. */
+    private boolean isOutrun(PeerQueue queue) {
+        return queue.hasWritten() && queue.context().reached(peer) == null;
+    }
+
+    /** Whether a copy finds there what frames of its queue were to write before it. */
+    private boolean isInTurn(PeerQueue queue) {
+        return !queue.hasWritten() || queue.isWritten(frames, queue.context().reached(peer));
     }
 
     private boolean ask(PeerQueue queue) {
@@ -178,7 +195,15 @@ final class PeerLane extends Lane {
         GinDescriptor descriptor = queue.current();
         int context = queue.context().number();
         Window direct = descriptor.has(GinOp.PUT) && !descriptor.has(GinOp.INLINE) ? inReach(descriptor.targetHandle) : null;
+        if (direct != null && descriptor.size > 0) {
+            if (isOutrun(queue)) {
+                direct = null; // frames keep their order
+            } else if (!isInTurn(queue)) {
+                return false;
+            }
+        }
         long bytes = Math.min(descriptor.size - queue.moved(), mostAtOnce(descriptor, direct));
+        boolean writes = direct == null && (bytes > 0 || descriptor.has(GinOp.VA_SIGNAL));
         Outgoing frame = frames.next();
         if (descriptor.has(GinOp.VA_SIGNAL)) {
             GinHeader.set(frame.header, GinHeader.VA_SIGNAL, context, descriptor.sourceHandle, descriptor.sourceOffset, 0);
@@ -202,7 +227,10 @@ final class PeerLane extends Lane {
             frame.queue = queue;
             frame.index = queue.finish();
         }
-        frames.add();
+        long number = frames.add();
+        if (writes) {
+            queue.wrote(number);
+        }
         return true;
     }
 
@@ -255,17 +283,20 @@ final class PeerLane extends Lane {
 
     @Override
     boolean isDrained() {
-        return sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && arrivals.isSettled() && !isWanted();
+        return arrivals.isSettled() && (sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && !isWanted());
     }
 
     @Override
     void close(boolean failed) {
-        if (failed) {
-            sender.abort();
-        } else {
-            sender.close();
+        try {
+            if (failed) {
+                sender.abort();
+            } else {
+                sender.close();
+            }
+        } finally {
+            arrivals.close();
         }
-        arrivals.close();
         frames.abandon(); // behind both ends: where one could not be closed, its network may still use what was staged
         arrivals.abandon();
     }

@@ -31,6 +31,9 @@ final class PeerQueue {
     private long moved;
     private int seen;
     private int completed;
+    /** Up to which of its lane's frames some of this queue write at the peer, and how many went to the network till then; 0 for none, or not known. */
+    private long wrote;
+    private long wroteFrames;
 
     PeerQueue(GinContext context, int peer, GinQueueMemory memory, GinIndices cis) {
         this.context = context;
@@ -85,6 +88,27 @@ final class PeerQueue {
     /** Bytes of the current descriptor were passed on, not the last ones. */
     void advance(long bytes) {
         moved += bytes;
+    }
+
+    /** The lane's frames up to this one write at the peer. */
+    void wrote(long frame) {
+        wrote = frame;
+        wroteFrames = 0;
+    }
+
+    boolean hasWritten() {
+        return wrote > 0;
+    }
+
+    /** Whether the peer says that all is there which frames of this queue were to write. */
+    boolean isWritten(OutgoingFrames frames, PeerSignals near) {
+        if (wroteFrames == 0 && frames.isOffered(wrote)) {
+            wroteFrames = frames.count();
+        }
+        if (wroteFrames > 0 && near.isSettled(wroteFrames)) {
+            wrote(0);
+        }
+        return wrote == 0;
     }
 
     /** By which the current descriptor will be completed. */

@@ -41,4 +41,9 @@ public final class PeerSignals {
         signals.addRelease(signal, value);
         return true;
     }
+
+    /** Whether the peer has carried out so many frames. An acquire: pairs with its release behind what they brought. */
+    boolean isSettled(long frames) {
+        return settled.acquire(cell) - frames >= 0;
+    }
 }

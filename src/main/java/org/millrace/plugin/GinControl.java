@@ -6,8 +6,10 @@ import java.util.concurrent.locks.LockSupport;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinMesh;
+import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
+import org.millrace.net.PeerClosedException;
 
 /** What the ranks of a group tell each other when they register memory and make contexts, over connections of their own. One thread at a time; every call is collective. */
 final class GinControl implements AutoCloseable {
@@ -84,13 +86,25 @@ final class GinControl implements AutoCloseable {
         boolean complete = true;
         for (int peer = 0; peer < mine.length; peer++) {
             if (peer != rank) {
-                told[peer] = told[peer] || tell(peer, mine[peer]);
-                mesh.senders()[peer].progress();
-                theirs[peer] = theirs[peer] == null ? receive(peer) : theirs[peer];
+                try {
+                    told[peer] = told[peer] || tell(peer, mine[peer]);
+                    flush(peer);
+                    theirs[peer] = theirs[peer] == null ? receive(peer) : theirs[peer];
+                } catch (ConnectionException lost) {
+                    throw new GinException("rank " + rank + " lost rank " + peer + " at step " + calls + " of its windows and contexts: " + lost.getMessage(), lost);
+                }
                 complete &= told[peer] && theirs[peer] != null;
             }
         }
         return complete;
+    }
+
+    private void flush(int peer) {
+        try {
+            mesh.senders()[peer].progress();
+        } catch (PeerClosedException leaving) {
+            // what it told before it left is still to be received
+        }
     }
 
     private boolean tell(int peer, long[] words) {
@@ -132,11 +146,6 @@ final class GinControl implements AutoCloseable {
 
     @Override
     public void close() {
-        for (int peer = 0; peer < mesh.senders().length; peer++) {
-            if (peer != rank) {
-                mesh.senders()[peer].close();
-                mesh.receivers()[peer].close();
-            }
-        }
+        mesh.close();
     }
 }

@@ -21,6 +21,7 @@ import org.millrace.gin.GinFailureListener;
 import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
+import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
 
 /** What NCCL calls a GIN {@code collComm}: all ranks of a communicator, connected, with their windows and contexts. */
@@ -78,7 +79,7 @@ final class GinGroup implements AutoCloseable {
         ForeignMemory.Ticket ticket = hardware.invite(address);
         try {
             GinControl.Offer[] all = control.exchange(new GinControl.Offer(bytes, ticket));
-            Window window = communicator.register(hardware.window(network, address, type, rank, all));
+            Window window = register(hardware.window(network, address, type, rank, all));
             windows.add(window);
             staging.connect(communicator, window); // every rank tells that it is here: nobody needs the ticket any more
             return window;
@@ -86,6 +87,15 @@ final class GinGroup implements AutoCloseable {
             if (ticket != null) {
                 ticket.close();
             }
+        }
+    }
+
+    private Window register(WindowMemory memory) {
+        try {
+            return communicator.register(memory);
+        } catch (GinException failed) {
+            memory.close();
+            throw failed;
         }
     }
 

@@ -1,10 +1,12 @@
 package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinAgent;
 import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
+import org.millrace.net.shm.ShmOptions;
 
 /** Where GIN's kernels run, and what memory they reach: a GPU, or the host. Serves one device; everything taken here is given back by {@link #close}. */
 interface GinHardware extends AutoCloseable {
@@ -38,6 +40,11 @@ interface GinHardware extends AutoCloseable {
 
     /** Whether bytes for ranks of this host are staged, and their signals kept, in memory shared with them. */
     boolean sharesMemory();
+
+    /** Where that memory is made: ranks that see the same directory are of one host. */
+    default Path sharedDirectory() {
+        return ShmOptions.defaults().directory();
+    }
 
     /** Lets the device's copies reach host memory that was made elsewhere. */
     Pinned pin(MemorySegment memory);

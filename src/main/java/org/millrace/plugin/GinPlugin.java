@@ -99,13 +99,26 @@ final class GinPlugin {
             addresses[peer] = handle.address();
             key = peer == 0 ? handle.key() : key; // one of all ranks' that all ranks know
         }
-        GinMesh data = GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key.high(), CONNECT_DEADLINE, () -> null);
-        GinMesh control = GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key.low(),
-                CONNECT_DEADLINE, () -> null);
-        GinHardware hardware = servers.acquire();
+        GinMesh data = connect(listening, addresses, rank, key.high());
+        GinMesh control = null;
+        GinHardware hardware;
+        try {
+            control = connect(listening, addresses, rank, key.low());
+            hardware = servers.acquire();
+        } catch (Throwable failure) {
+            data.close(); // the other ranks see it, and do not wait
+            if (control != null) {
+                control.close();
+            }
+            throw failure;
+        }
         NativeMemory.putLong(group, handles.add(new GinGroup(rank, listening.endpoint.network(), hardware, data, control, servers.options())));
         servers.openEndpoint(); // the group's own share of it
         return NcclResult.SUCCESS;
+    }
+
+    private static GinMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
+        return GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key, CONNECT_DEADLINE, () -> null);
     }
 
     int ginCreateContext(int version, long group, int signals, int counters, int contexts, int queueDepth, int backend, long context, long deviceHandle) {

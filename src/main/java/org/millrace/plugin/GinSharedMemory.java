@@ -5,17 +5,17 @@ import java.util.ArrayList;
 import java.util.List;
 import org.millrace.MillraceException;
 import org.millrace.net.shm.SharedMemory;
-import org.millrace.net.shm.ShmOptions;
 
 /** What a group maps of memory that it shares with ranks of its host. */
 final class GinSharedMemory implements AutoCloseable {
 
     private final GinHardware hardware;
-    private final Path directory = ShmOptions.defaults().directory();
+    private final Path directory;
     private final List<Runnable> releases = new ArrayList<>();
 
     GinSharedMemory(GinHardware hardware) {
         this.hardware = hardware;
+        this.directory = hardware.sharedDirectory();
     }
 
     /**

@@ -58,6 +58,8 @@ final class GinStaging {
             if (made[peer] != null && theirs[peer][0] == 1) {
                 communicator.stageOut(peer, ring(made[peer]));
                 NcclLog.info("GIN: bytes for rank " + peer + " are staged in memory shared with it");
+            } else if (made[peer] != null) {
+                made[peer].memory().deleteFile(); // the peer could not map it
             }
         }
     }

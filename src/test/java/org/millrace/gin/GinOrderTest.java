@@ -99,7 +99,7 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                if (random.nextInt(reached ? 16 : 3) == 0 && contexts[0][c].hasRoom(peer)) { // now and then all must have settled
+                if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) { // now and then all must have settled
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
                 pair.work();
@@ -122,7 +122,9 @@ class GinOrderTest {
                 assertEquals(vaSignals[peer], memory[peer].get(ValueLayout.JAVA_LONG, 8), program);
             }
             assertEquals(reached, pair.communicators[0].served().reached() > 0, program + ": signals that needed no frame");
-            assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0), program + ": copies from device to device");
+            if (reached || !direct) { // unless the peer says how far it is, what follows a value stays with the frames
+                assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0), program + ": copies from device to device");
+            }
             if (rings == null) {
                 assertTrue(reached || direct || staged[0].refusals + staged[1].refusals > 0, program + ": the staging was never full, so that was not tested");
             } else {

@@ -11,9 +11,11 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinOp;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -58,6 +60,10 @@ class HostileFramesTest {
         }
         assertRefused("window 2 was closed", failureOf(true, header -> put(header, 2, 0, 8)));
         assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> put(header, 3, 0, 8)));
+        assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> {
+            put(header, 3, 0, 8);
+            GinHeader.signal(header, 0, 1); // of a context that is there
+        }));
         assertRefused("window 0 is not registered", failureOf(true, header -> put(header, 0, 0, 8)));
         assertRefused("window -1 is not registered", failureOf(true, header -> put(header, -1, 0, 8)));
         assertRefused("a payload of at most 1024", failureOf(true, header -> put(header, 1, 0, CHUNK + 1)));
@@ -131,6 +137,83 @@ class HostileFramesTest {
             GinHeader.staged(header, 4096, 8);
         }));
         assertRefused("no memory is shared to stage bytes in", failureOf(true, false, header -> staged(header, 4096, 8)));
+    }
+
+    /** Random frames, one behind another: each lands within the window, waits for a buffer that never comes, or ends the communicator. */
+    @Test
+    void noFrameReachesBeyondTheWindow() {
+        int refused = 0;
+        for (long seed = 0; seed < 3000; seed++) {
+            Random random = new Random(seed);
+            try (Arena arena = Arena.ofConfined()) {
+                MemoryFrames back = new MemoryFrames(null);
+                MemoryFrames forth = new MemoryFrames(null);
+                GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()}, new FrameReceiver[] {null, back.receiver()},
+                        new GinOptions(CHUNK, 8, Duration.ZERO), failure -> { });
+                MemorySegment shared = arena.allocate(StagingRing.bytes(RING), 64);
+                communicator.stageIn(1, new StagingRing(shared, shared.address()));
+                communicator.stageOut(1, new StagingRing(shared, shared.address()));
+                MemorySegment guarded = arena.allocate(3 * WINDOW, 64).fill((byte) 0x77);
+                communicator.register(HostWindowMemory.register(new NoNetwork(), guarded.asSlice(WINDOW, WINDOW)));
+                GinPair.Context context = new GinPair.Context(arena, 0, GinDescriptorFormat.V30, 4, 4, 0);
+                communicator.add(context.agentSide);
+                GinAgent agent = new GinAgent("test");
+                agent.add(communicator);
+                FrameSender peer = back.sender();
+                FrameHeader header = new FrameHeader();
+                GinHeader.hello(header, 1, 2, CHUNK);
+                peer.offer(header, null, 0);
+                MemorySegment payload = arena.allocate(2 * CHUNK).fill((byte) -1);
+                GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK); // so that an answer may come
+                GinDescriptorFormat.V30.source(context.words, 1, 0);
+                GinDescriptorFormat.V30.target(context.words, 1, WINDOW - 2 * CHUNK);
+                context.post(1);
+                for (int frame = 0; frame <= seed % 4; frame++) {
+                    fill(random, header);
+                    peer.offer(header, MemoryFrames.region(payload), 0);
+                    shared.set(ValueLayout.JAVA_LONG, 0, random.nextInt(8) == 0 ? random.nextLong() : 0);
+                    for (int pass = 0; pass < 20; pass++) {
+                        agent.doWork();
+                    }
+                }
+                Throwable failure = communicator.failure();
+                assertTrue(failure == null || failure.getMessage().contains("rank 1"), "seed " + seed + ": " + failure);
+                for (int at = 0; at < WINDOW; at++) {
+                    assertEquals(0x77, guarded.get(ValueLayout.JAVA_BYTE, at), "seed " + seed);
+                    assertEquals(0x77, guarded.get(ValueLayout.JAVA_BYTE, 2 * WINDOW + at), "seed " + seed);
+                }
+                refused += failure == null ? 0 : 1;
+            }
+        }
+        assertTrue(refused > 100 && refused < 2900, refused + " were refused");
+    }
+
+    private static void fill(Random random, FrameHeader header) {
+        GinHeader.set(header, random.nextInt(8) == 0 ? random.nextInt(256) : 2 + random.nextInt(4), random.nextInt(8) == 0 ? random.nextInt() : 0,
+                random.nextInt(8) == 0 ? number(random) : 1, number(random), random.nextBoolean() ? 0 : number(random));
+        header.payloadBytes(random.nextBoolean() ? 0 : random.nextInt(CHUNK + 2));
+        if (random.nextInt(4) == 0) {
+            GinHeader.inline(header, random.nextInt(10), number(random));
+        }
+        if (random.nextInt(3) == 0) {
+            GinHeader.signal(header, random.nextInt(5), random.nextLong());
+        }
+        if (random.nextInt(3) == 0) {
+            header.payloadBytes(random.nextInt(8) == 0 ? 8 : 0);
+            GinHeader.staged(header, random.nextBoolean() ? 4096 : 64 * random.nextInt(140), random.nextInt(CHUNK + 2));
+        }
+        if (random.nextInt(8) == 0) {
+            header.word(random.nextInt(FrameHeader.WORDS), random.nextLong());
+        }
+    }
+
+    private static long number(Random random) {
+        return switch (random.nextInt(6)) {
+            case 0 -> random.nextLong();
+            case 1 -> WINDOW - 8 + random.nextInt(17);
+            case 2 -> Long.MAX_VALUE - random.nextInt(300);
+            default -> 8L * random.nextInt(9);
+        };
     }
 
     private static void staged(FrameHeader header, long offset, long bytes) {

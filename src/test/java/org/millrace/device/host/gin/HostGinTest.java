@@ -161,6 +161,42 @@ class HostGinTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket"})
+    void getsOfAllSizesAtOddOffsetsAreThereAfterAFlush(String network) throws Exception {
+        long[] sizes = {0, 1, 7, 8, 63, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, network.equals("shm") ? LARGE : 5 << 20};
+        try (GinRanks group = new GinRanks(network, 2)) {
+            GinCommunicator[] communicators = group.connect(GinOptions.defaults());
+            MemorySegment[] source = group.memory(LARGE + 64);
+            MemorySegment[] target = group.memory(LARGE + 64);
+            Window[] sources = group.windows(communicators, source);
+            Window[] targets = group.windows(communicators, target);
+            fill(source[0], 1);
+            fill(source[1], 2);
+            GinDeviceCommunicator[] devices = group.devices(communicators, GinRequirements.of(1, 1, 1));
+            group.run(rank -> {
+                HostGin gin = new HostGin(devices[rank], 0);
+                for (int peer = 0; peer < 2; peer++) { // this rank too
+                    for (int i = 0; i < sizes.length; i++) {
+                        long from = 1 + i;
+                        long to = 3 + 2L * i;
+                        target[rank].asSlice(0, Math.min(sizes[i] + 64, 4096)).fill((byte) 0);
+                        gin.get(devices[rank].world(), peer, sources[rank], from, targets[rank], to, sizes[i]);
+                        gin.flush();
+                        long differs = MemorySegment.mismatch(source[peer], from, from + sizes[i], target[rank], to, to + sizes[i]);
+                        assertEquals(-1, differs, "first different byte of " + sizes[i] + " from rank " + peer);
+                        assertEquals(0, target[rank].get(ValueLayout.JAVA_BYTE, to - 1));
+                        if (sizes[i] < 4096) {
+                            assertEquals(0, target[rank].get(ValueLayout.JAVA_BYTE, to + sizes[i]));
+                        }
+                    }
+                }
+                GinBarrier.world(gin, 0).sync();
+            });
+            assertNull(communicators[0].failure());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket"})
     void getsReadWhatThePeerHas(String network) throws Exception {
         int bytes = 5 << 20;
         try (GinRanks group = new GinRanks(network, 3)) {
