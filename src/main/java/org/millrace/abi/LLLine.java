@@ -25,7 +25,7 @@ import org.millrace.ffi.device.ncclLLFifoLine;
  * order is needed between the two sides. A half holds data of step {@code s} once its flag is {@link #flag flag(s)};
  * before, it holds that of an earlier step. A line is there when both of its halves are.
  *
- * <p>A method for one line has the segment check its accesses. Those that store and load many check once where the lines are, and go by address from there.
+ * <p>A method for one line has the segment check its accesses. The one that stores many checks once where they are, and goes by address from there.
  *
  * <p>x86-64 and AArch64 are little-endian: data is the low, the flag the high part of a half. Facts: NCCL 2.28 {@code
  * device.h}, {@code device/prims_ll.h}.
@@ -174,24 +174,6 @@ public final class LLLine {
             long line = first + i * BYTES;
             Words.LONG.setOpaque(Words.MEMORY, line + HALF_0, half((int) data[i], flag));
             Words.LONG.setOpaque(Words.MEMORY, line + HALF_1, half((int) (data[i] >>> Integer.SIZE), flag));
-        }
-    }
-
-    /**
-     * Loads the data of consecutive lines that {@linkplain #areReadyAcquire were found ready}, which has brought order already.
-     *
-     * @param buffer an LL buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param data   a word for each line
-     * @param lines  how many
-     */
-    public static void loadPlain(MemorySegment buffer, long offset, long[] data, int lines) {
-        long first = Words.readable(LINES, buffer, offset, lines * BYTES);
-        for (int i = 0; i < lines; i++) {
-            long line = first + i * BYTES;
-            int low = data((long) Words.LONG.get(Words.MEMORY, line + HALF_0));
-            int high = data((long) Words.LONG.get(Words.MEMORY, line + HALF_1));
-            data[i] = Integer.toUnsignedLong(low) | (long) high << Integer.SIZE;
         }
     }
 }

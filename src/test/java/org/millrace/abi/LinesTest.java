@@ -1,6 +1,5 @@
 package org.millrace.abi;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -93,9 +92,6 @@ class LinesTest {
         assertEquals(0x8000_0000, LLLine.data(LLLine.secondHalfAcquire(buffer, next)));
         assertUntouched(0, OFFSET);
         assertUntouched(OFFSET + 2 * LLLine.BYTES, buffer.byteSize());
-        long[] data = {9, 9, 9};
-        LLLine.loadPlain(buffer, OFFSET, data, 2);
-        assertArrayEquals(new long[] {-2 & 0xffff_ffffL | 7L << 32, 0x8000_0000_7fff_ffffL, 9}, data);
     }
 
     @Test
@@ -153,7 +149,6 @@ class LinesTest {
         assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, size - LLLine.BYTES, data, 2, 1));
         assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, -LLLine.BYTES, data, 2, 1));
         assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, LLLine.BYTES, data, -1, 1));
-        assertThrows(IndexOutOfBoundsException.class, () -> LLLine.loadPlain(buffer, size - LLLine.BYTES, data, 2));
         MemorySegment words = MemorySegment.ofArray(data);
         assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.storeRelease(buffer, size - LL128Line.BYTES, words, 2, 1));
         assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.flagsRelease(buffer, size - LL128Line.BYTES, 2, 1));
@@ -179,7 +174,7 @@ class LinesTest {
         try (Arena arena = Arena.ofConfined()) {
             freed = arena.allocate(LL128Line.BYTES, 16);
         }
-        assertThrows(IllegalStateException.class, () -> LLLine.loadPlain(freed, 0, data, 1));
+        assertThrows(IllegalStateException.class, () -> LLLine.storeOpaque(freed, 0, data, 1, 1));
         assertThrows(IllegalStateException.class, () -> LL128Line.flagsRelease(freed, 0, 1, 1));
     }
 

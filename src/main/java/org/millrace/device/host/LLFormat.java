@@ -1,6 +1,7 @@
 package org.millrace.device.host;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
@@ -26,7 +27,15 @@ final class LLFormat implements LineFormat {
 
     @Override
     public void unpack(MemorySegment lines, long at, Piece data, int bytes) {
-        LLLine.loadPlain(lines, at, data.words(), (bytes + DATA - 1) / DATA);
+        long[] words = data.words();
+        int count = (bytes + DATA - 1) / DATA;
+        for (int line = 0; line < count; line++) {
+            long from = at + line * LLLine.BYTES;
+            // Both halves were found complete behind an acquire fence: plain loads are enough, and the segment's checks leave the loop.
+            long first = lines.get(ValueLayout.JAVA_LONG, from);
+            long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
+            words[line] = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;
+        }
     }
 
     @Override

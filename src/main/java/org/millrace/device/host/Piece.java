@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 /**
  * A piece of a thread's own memory between lines and the arithmetic.
  *
- * @param words    as lines are filled from it whose words are taken apart
+ * @param words    as lines take it apart
  * @param elements the same memory, as it is copied and combined
  */
 record Piece(long[] words, MemorySegment elements) {

@@ -1,11 +1,14 @@
 package org.millrace.bench.ring;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
 /** Protocol LL: every eight bytes carry their own flag, and nothing else tells that they are there. */
 final class LLLoops {
+
+    private static final long HALF_BYTES = LLLine.BYTES / 2;
 
     private LLLoops() {
     }
@@ -14,13 +17,9 @@ final class LLLoops {
         return bytes / (int) LLLine.DATA_BYTES;
     }
 
-    private static long[] payload() {
-        return new long[RingMemory.PAYLOAD_BYTES / Long.BYTES];
-    }
-
     static final class Device extends RingLoop.Device {
 
-        private final long[] words = payload();
+        private final long[] words = new long[RingMemory.PAYLOAD_BYTES / Long.BYTES];
 
         Device(RingMemory ring, int bytes, int window) {
             super(ring, bytes, window, null);
@@ -34,19 +33,21 @@ final class LLLoops {
 
     static final class Proxy extends RingLoop.Proxy {
 
-        private final long[] words = payload();
-
         Proxy(RingMemory ring, int bytes) {
             super(ring, bytes);
         }
 
         @Override
         boolean take(long step) {
-            long slot = RingMemory.LAYOUT.slotOffset(Protocol.LL, step);
-            if (!await(memory, slot, lines(bytes) * LLLine.BYTES, LLLine.flag(step))) {
+            MemorySegment memory = this.memory;
+            MemorySegment payload = this.payload;
+            long line = RingMemory.LAYOUT.slotOffset(Protocol.LL, step);
+            if (!await(memory, line, lines(bytes) * LLLine.BYTES, LLLine.flag(step))) {
                 return false;
             }
-            LLLine.loadPlain(memory, slot, words, lines(bytes));
+            for (long at = 0; at < bytes; at += Integer.BYTES, line += HALF_BYTES) {
+                payload.set(ValueLayout.JAVA_INT, at, memory.get(ValueLayout.JAVA_INT, line));
+            }
             return true;
         }
 
