@@ -31,12 +31,12 @@ public final class Explanations {
                             + "are seen."),
             explain("rings:.*work", "As under Crossings: the items are in segments that are no constants."),
             explain("rings:.*ll128.*",
-                    "The line's 120 bytes are moved by MemorySegment.copy, which checks the data's segment and calls a stub, some 5 ns for each line and side; gcc "
-                            + "makes four vector moves of a memcpy whose length it knows. The flag is the same release store, and the line that travels "
+                    "The line's 120 bytes are moved by MemorySegment.copy, which checks the data's segment and calls a stub, some 5 ns for each line and side; "
+                            + "gcc makes four vector moves of a memcpy whose length it knows. The flag is the same release store, and the line that travels "
                             + "between the cores takes the same time for both."),
             explain("rings:.*\\.ll\\..*",
-                    "Where the 60 lines of a step are is checked once; what is left of a half's store is the store. gcc stores the halves of several lines with one "
-                            + "vector instruction, which C2 does not make of opaque stores. The taker's look at the whole slot is vectorized in both."),
+                    "Where the 60 lines of a step are is checked once, and what is left of a half's store is the store, as in C. The taker's look at the whole "
+                            + "slot is vectorized in both; it takes the data out through segments, whose checks are made once for a step."),
             explain("rings:.*",
                     "The proxies' descriptors are objects, one for each connection: their addresses are read again for each access of head, tail and size (see "
                             + "Crossings), and the payload is copied between segments that are no constants. With small payloads nothing else is there to hide "
