@@ -63,15 +63,26 @@ static void store_ll128(char *slot, const char *payload, long bytes, long flag) 
     }
 }
 
-static int load_ll128(const char *slot, char *payload, long bytes, long flag) {
-    for (long at = 0; at < bytes; at += LL128_DATA, slot += LL128_LINE) {
-        long patience = PATIENCE;
-        while (load_acquire(slot + LL128_DATA) != flag) {
-            if (--patience == 0) {
-                return 0;
-            }
-            spin_wait();
+/* All lines of a slot, and no data before the last flag. */
+static int await_ll128(const char *slot, long lines, long flag) {
+    for (long i = 0; i < PATIENCE; i++) {
+        long line = 0;
+        while (line < lines && load_acquire(slot + line * LL128_LINE + LL128_DATA) == flag) {
+            line++;
         }
+        if (line == lines) {
+            return 1;
+        }
+        spin_wait();
+    }
+    return 0;
+}
+
+static int load_ll128(const char *slot, char *payload, long bytes, long flag) {
+    if (!await_ll128(slot, bytes / LL128_DATA, flag)) {
+        return 0;
+    }
+    for (long at = 0; at < bytes; at += LL128_DATA, slot += LL128_LINE) {
         memcpy(payload + at, slot, LL128_DATA);
     }
     return 1;

@@ -29,11 +29,12 @@ public final class Lines {
     @State
     public static class LLWordsNeverTear {
         private final MemorySegment buffer = Arena.ofAuto().allocate(64, 64);
+        private final long[] data = {7 | 8L << Integer.SIZE};
 
         /** The sender. */
         @Actor
         public void sender() {
-            LLLine.storeOpaque(buffer, 0, LLLine.half(7, 1), LLLine.half(8, 1));
+            LLLine.storeOpaque(buffer, 0, data, 1, 1);
         }
 
         /** The receiver. */
@@ -53,20 +54,19 @@ public final class Lines {
     @State
     public static class LL128FlagComesLast {
         private final MemorySegment buffer = Arena.ofAuto().allocate(LL128Line.BYTES, LL128Line.BYTES);
+        private final MemorySegment data = MemorySegment.ofArray(new long[] {7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8});
 
         /** The receive proxy. */
         @Actor
         public void sender() {
-            buffer.set(ValueLayout.JAVA_LONG, 0, 7);
-            buffer.set(ValueLayout.JAVA_LONG, LL128Line.DATA_BYTES - 8, 8);
-            LL128Line.flagRelease(buffer, 0, 1);
+            LL128Line.storeRelease(buffer, 0, data, 1, 1);
         }
 
         /** The receiving device. */
         @Actor
         public void receiver(JJJ_Result result) {
-            result.r1 = LL128Line.flagAcquire(buffer, 0);
-            if (result.r1 == 1) {
+            if (LL128Line.areReadyAcquire(buffer, 0, LL128Line.BYTES, 1)) {
+                result.r1 = 1;
                 result.r2 = buffer.get(ValueLayout.JAVA_LONG, 0);
                 result.r3 = buffer.get(ValueLayout.JAVA_LONG, LL128Line.DATA_BYTES - 8);
             }

@@ -84,10 +84,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         for (long at = 0; at < layout.llBytes(); at += LLLine.BYTES) {
             LLLine.storeOpaque(buffers, at, half, half);
         }
-        long ll128 = layout.bufferOffset(Protocol.LL128);
-        for (long at = 0; at < layout.ll128Bytes(); at += LL128Line.BYTES) {
-            LL128Line.flagRelease(buffers, ll128 + at, LL128Line.flag(step));
-        }
+        LL128Line.flagsRelease(buffers, layout.bufferOffset(Protocol.LL128), (int) (layout.ll128Bytes() / LL128Line.BYTES), LL128Line.flag(step));
     }
 
     /**

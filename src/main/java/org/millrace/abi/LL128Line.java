@@ -18,6 +18,8 @@ import org.millrace.ffi.device.device_h;
  * On the receive side the kernel polls the flags alone, so the proxy must store a line's data before its flag: a
  * release of the flag pairs with the kernel's load of it. A copy of whole lines does not keep that order.
  *
+ * <p>A method for one line has the segment check its accesses. Those for many check once where the lines are, and go by address from there.
+ *
  * <p>Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
  */
 public final class LL128Line {
@@ -29,6 +31,8 @@ public final class LL128Line {
     public static final long DATA_BYTES = (long) device_h.NCCL_LL128_DATAELEMS() * Long.BYTES;
     /** Where in a line its flag lies. */
     public static final long FLAG_OFFSET = DATA_BYTES;
+
+    private static final String LINES = "LL128 lines";
 
     private LL128Line() {
     }
@@ -61,5 +65,86 @@ public final class LL128Line {
      */
     public static void flagRelease(MemorySegment buffer, long offset, long flag) {
         Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);
+    }
+
+    /**
+     * {@return whether consecutive lines all carry a flag} If so, later reads of their data stay behind this one.
+     *
+     * @param buffer an LL128 buffer or slot, in native memory
+     * @param offset where the first line begins, a multiple of {@link #BYTES}
+     * @param bytes  length of the lines, a multiple of {@link #BYTES}
+     * @param flag   {@link #flag}
+     */
+    public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
+        long first = Words.readable(LINES, buffer, offset, bytes);
+        int lines = (int) (bytes / BYTES);
+        for (int i = 0; i < lines; i++) {
+            if (flagAcquire(first + i * BYTES) != flag) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Stores consecutive lines, each one's data before its flag.
+     *
+     * @param buffer an LL128 buffer or slot, in native memory
+     * @param offset where the first line begins, a multiple of {@link #BYTES}
+     * @param data   {@link #DATA_BYTES} for each line, from its beginning
+     * @param lines  how many
+     * @param flag   {@link #flag}
+     */
+    public static void storeRelease(MemorySegment buffer, long offset, MemorySegment data, int lines, long flag) {
+        long first = Words.writable(LINES, buffer, offset, lines * BYTES);
+        for (int i = 0; i < lines; i++) {
+            long line = first + i * BYTES;
+            MemorySegment.copy(data, i * DATA_BYTES, Words.MEMORY, line, DATA_BYTES);
+            flagRelease(line, flag);
+        }
+    }
+
+    /**
+     * Stores the flags of consecutive lines, after what was written before.
+     *
+     * @param buffer an LL128 buffer or slot, in native memory
+     * @param offset where the first line begins, a multiple of {@link #BYTES}
+     * @param lines  how many
+     * @param flag   {@link #flag}
+     */
+    public static void flagsRelease(MemorySegment buffer, long offset, int lines, long flag) {
+        long first = Words.writable(LINES, buffer, offset, lines * BYTES);
+        for (int i = 0; i < lines; i++) {
+            flagRelease(first + i * BYTES, flag);
+        }
+    }
+
+    /**
+     * Copies consecutive lines, each one's data before its flag.
+     *
+     * @param from   an LL128 buffer or slot, in native memory
+     * @param to     another
+     * @param offset where in both the first line begins, a multiple of {@link #BYTES}
+     * @param bytes  length of the lines, a multiple of {@link #BYTES}
+     */
+    public static void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {
+        long source = Words.readable(LINES, from, offset, bytes);
+        long target = Words.writable(LINES, to, offset, bytes);
+        int lines = (int) (bytes / BYTES);
+        for (int i = 0; i < lines; i++) {
+            long at = i * BYTES;
+            MemorySegment.copy(Words.MEMORY, source + at, Words.MEMORY, target + at, DATA_BYTES);
+            flagRelease(target + at, flagAcquire(source + at));
+        }
+    }
+
+    /** Of the line at an address. */
+    private static long flagAcquire(long line) {
+        return (long) Words.LONG.getAcquire(Words.MEMORY, line + FLAG_OFFSET);
+    }
+
+    /** Of the line at an address. */
+    private static void flagRelease(long line, long flag) {
+        Words.LONG.setRelease(Words.MEMORY, line + FLAG_OFFSET, flag);
     }
 }

@@ -25,6 +25,8 @@ import org.millrace.ffi.device.ncclLLFifoLine;
  * order is needed between the two sides. A half holds data of step {@code s} once its flag is {@link #flag flag(s)};
  * before, it holds that of an earlier step. A line is there when both of its halves are.
  *
+ * <p>A method for one line has the segment check its accesses. The one that stores many checks once where they are, and goes by address from there.
+ *
  * <p>x86-64 and AArch64 are little-endian: data is the low, the flag the high part of a half. Facts: NCCL 2.28 {@code
  * device.h}, {@code device/prims_ll.h}.
  */
@@ -37,6 +39,8 @@ public final class LLLine {
     private static final long HALF_0 = ncclLLFifoLine.layout().byteOffset(groupElement("v"), sequenceElement(0));
     private static final long HALF_1 = ncclLLFifoLine.layout().byteOffset(groupElement("v"), sequenceElement(1));
     private static final long CLEAN_MASK = device_h.NCCL_LL_CLEAN_MASK();
+
+    private static final String LINES = "LL lines";
 
     private LLLine() {
     }
@@ -122,7 +126,8 @@ public final class LLLine {
 
     /**
      * {@return whether all halves of consecutive lines carry a flag} If so their data is there, and later reads of it stay behind this one. Plain
-     * loads and one fence instead of an acquire for each half: a loop that HotSpot turns into vector instructions, some ten times as fast.
+     * loads and one fence instead of an acquire for each half: a loop that HotSpot turns into vector instructions, some ten times as fast. It does not, on JDK 25,
+     * where the loop goes by address, and out of this one the segment's checks are moved.
      *
      * @param buffer an LL buffer or slot
      * @param offset where the first line begins, a multiple of {@link #BYTES}
@@ -152,5 +157,23 @@ public final class LLLine {
     public static void storeOpaque(MemorySegment buffer, long offset, long first, long second) {
         Words.LONG.setOpaque(buffer, offset + HALF_0, first);
         Words.LONG.setOpaque(buffer, offset + HALF_1, second);
+    }
+
+    /**
+     * Stores data as consecutive lines, each of two whole halves, in no order: each carries its own flag.
+     *
+     * @param buffer an LL buffer or slot, in native memory
+     * @param offset where the first line begins, a multiple of {@link #BYTES}
+     * @param data   a word for each line
+     * @param lines  how many
+     * @param flag   the step's flag
+     */
+    public static void storeOpaque(MemorySegment buffer, long offset, long[] data, int lines, int flag) {
+        long first = Words.writable(LINES, buffer, offset, lines * BYTES);
+        for (int i = 0; i < lines; i++) {
+            long line = first + i * BYTES;
+            Words.LONG.setOpaque(Words.MEMORY, line + HALF_0, half((int) data[i], flag));
+            Words.LONG.setOpaque(Words.MEMORY, line + HALF_1, half((int) (data[i] >>> Integer.SIZE), flag));
+        }
     }
 }

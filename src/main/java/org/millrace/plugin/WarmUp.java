@@ -188,9 +188,7 @@ final class WarmUp implements Runnable {
                     }
                 }
                 case LL128 -> {
-                    for (long at = slot; at < slot + size; at += LL128Line.BYTES) {
-                        LL128Line.flagRelease(from, at, LL128Line.flag(step));
-                    }
+                    LL128Line.flagsRelease(from, slot, (int) (size / LL128Line.BYTES), LL128Line.flag(step));
                     posting.tailRelease(step + 1);
                 }
                 case SIMPLE -> posting.tailRelease(step + 1);

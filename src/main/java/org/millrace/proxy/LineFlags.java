@@ -67,13 +67,6 @@ public final class LineFlags {
         if (size % LL128Line.BYTES != 0 || size > layout.slotBytes(Protocol.LL128) || size < 0) {
             return false;
         }
-        long slot = layout.slotOffset(Protocol.LL128, step);
-        long flag = LL128Line.flag(step);
-        for (long at = 0; at < size; at += LL128Line.BYTES) {
-            if (LL128Line.flagAcquire(memory, slot + at) != flag) {
-                return false;
-            }
-        }
-        return true;
+        return LL128Line.areReadyAcquire(memory, layout.slotOffset(Protocol.LL128, step), size, LL128Line.flag(step));
     }
 }

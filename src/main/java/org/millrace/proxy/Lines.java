@@ -19,9 +19,6 @@ final class Lines {
 
     /** LL128 lines: the data of a line, then its flag. The release of the flag pairs with the kernel's polling load of it. */
     static void storeLL128(MemorySegment from, MemorySegment to, long offset, long bytes) {
-        for (long at = offset; at < offset + bytes; at += LL128Line.BYTES) {
-            MemorySegment.copy(from, at, to, at, LL128Line.DATA_BYTES);
-            LL128Line.flagRelease(to, at, LL128Line.flagAcquire(from, at));
-        }
+        LL128Line.copyRelease(from, to, offset, bytes);
     }
 }

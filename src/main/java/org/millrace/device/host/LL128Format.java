@@ -27,25 +27,22 @@ final class LL128Format implements LineFormat {
     }
 
     @Override
-    public void unpack(MemorySegment lines, long at, MemorySegment data, int bytes) {
+    public void unpack(MemorySegment lines, long at, Piece data, int bytes) {
         int line = 0;
         for (int done = 0; done < bytes; done += DATA) {
-            MemorySegment.copy(lines, at + line * LL128Line.BYTES, data, done, DATA);
+            MemorySegment.copy(lines, at + line * LL128Line.BYTES, data.elements(), done, DATA);
             line++;
         }
     }
 
+    /** The lines with data, and those without that fill up the last unit. */
     @Override
-    public void pack(MemorySegment data, int bytes, MemorySegment lines, long at, long step) {
+    public void pack(Piece data, int bytes, MemorySegment lines, long at, long step) {
         long flag = LL128Line.flag(step);
+        int filled = (bytes + DATA - 1) / DATA;
         int count = (int) (lineBytes(bytes) / LL128Line.BYTES);
-        for (int line = 0; line < count; line++) {
-            long to = at + line * LL128Line.BYTES;
-            if (line * DATA < bytes) {
-                MemorySegment.copy(data, (long) line * DATA, lines, to, DATA);
-            }
-            LL128Line.flagRelease(lines, to, flag);
-        }
+        LL128Line.storeRelease(lines, at, data.elements(), filled, flag);
+        LL128Line.flagsRelease(lines, at + filled * LL128Line.BYTES, count - filled, flag);
     }
 
     @Override

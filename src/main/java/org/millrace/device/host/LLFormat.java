@@ -26,26 +26,21 @@ final class LLFormat implements LineFormat {
     }
 
     @Override
-    public void unpack(MemorySegment lines, long at, MemorySegment data, int bytes) {
+    public void unpack(MemorySegment lines, long at, Piece data, int bytes) {
+        long[] words = data.words();
         int count = (bytes + DATA - 1) / DATA;
         for (int line = 0; line < count; line++) {
             long from = at + line * LLLine.BYTES;
-            // Both halves were found complete behind an acquire fence: plain loads are enough.
+            // Both halves were found complete behind an acquire fence: plain loads are enough, and the segment's checks leave the loop.
             long first = lines.get(ValueLayout.JAVA_LONG, from);
             long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
-            long both = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;
-            data.set(ValueLayout.JAVA_LONG_UNALIGNED, (long) line * DATA, both);
+            words[line] = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;
         }
     }
 
     @Override
-    public void pack(MemorySegment data, int bytes, MemorySegment lines, long at, long step) {
-        int flag = LLLine.flag(step);
-        int count = (bytes + DATA - 1) / DATA;
-        for (int line = 0; line < count; line++) {
-            long word = data.get(ValueLayout.JAVA_LONG_UNALIGNED, (long) line * DATA);
-            LLLine.storeOpaque(lines, at + line * LLLine.BYTES, LLLine.half((int) word, flag), LLLine.half((int) (word >>> Integer.SIZE), flag));
-        }
+    public void pack(Piece data, int bytes, MemorySegment lines, long at, long step) {
+        LLLine.storeOpaque(lines, at, data.words(), (bytes + DATA - 1) / DATA, LLLine.flag(step));
     }
 
     /** Just before flags go round the whole slot is flagged: nothing is left in it that would look right again in the next round. */

@@ -23,7 +23,7 @@ interface LineFormat {
      * @param data   where the data goes; has room for whole lines
      * @param bytes  of data
      */
-    void unpack(MemorySegment lines, long at, MemorySegment data, int bytes);
+    void unpack(MemorySegment lines, long at, Piece data, int bytes);
 
     /**
      * Makes lines of data, so that nobody finds a flag without the data that it vouches for.
@@ -34,7 +34,7 @@ interface LineFormat {
      * @param at    its offset
      * @param step  whose flag the lines carry
      */
-    void pack(MemorySegment data, int bytes, MemorySegment lines, long at, long step);
+    void pack(Piece data, int bytes, MemorySegment lines, long at, long step);
 
     /**
      * Bytes of lines that a step says and fills, where that is more than its data takes.

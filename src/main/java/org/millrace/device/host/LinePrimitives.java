@@ -13,9 +13,8 @@ final class LinePrimitives implements Primitives {
 
     /** Whole lines of LL (8 bytes), and whole units of LL128 (1920). */
     private static final int PIECE_BYTES = 2 * 1920;
-    private static final MemorySegment ZEROS = MemorySegment.ofArray(new long[PIECE_BYTES / Long.BYTES]).asReadOnly();
-    private static final ThreadLocal<MemorySegment[]> PIECES = ThreadLocal.withInitial(
-            () -> new MemorySegment[] {MemorySegment.ofArray(new long[PIECE_BYTES / Long.BYTES]), MemorySegment.ofArray(new long[PIECE_BYTES / Long.BYTES])});
+    private static final Piece ZEROS = Piece.of(PIECE_BYTES);
+    private static final ThreadLocal<Piece[]> PIECES = ThreadLocal.withInitial(() -> new Piece[] {Piece.of(PIECE_BYTES), Piece.of(PIECE_BYTES)});
 
     private final LineFormat format;
     private final Protocol protocol;
@@ -72,7 +71,7 @@ final class LinePrimitives implements Primitives {
         for (int i = 0; i < sends; i++) {
             to[i].announce(format.postedBytes(to[i].slotBytes(protocol), lineBytes, to[i].step()));
         }
-        MemorySegment[] pieces = PIECES.get();
+        Piece[] pieces = PIECES.get();
         for (long done = 0; done < bytes; done += PIECE_BYTES) {
             move(pieces[0], pieces[1], done, (int) Math.min(PIECE_BYTES, bytes - done));
         }
@@ -102,11 +101,13 @@ final class LinePrimitives implements Primitives {
         return null;
     }
 
-    private void move(MemorySegment result, MemorySegment other, long done, int length) {
+    private void move(Piece into, Piece more, long done, int length) {
+        MemorySegment result = into.elements();
+        MemorySegment other = more.elements();
         long lineAt = format.lineBytes(done);
         int count = length / elementBytes;
         for (int i = 0; i < receives; i++) {
-            MemorySegment received = i == 0 ? result : other;
+            Piece received = i == 0 ? into : more;
             format.unpack(from[i].lines(), from[i].linesOffset(protocol) + lineAt, received, length);
             boolean last = (kind & LAST) != 0 && i == receives - 1;
             if (i > 0) {
@@ -119,7 +120,7 @@ final class LinePrimitives implements Primitives {
             memory.own().copy(memory.input(), inputOffset + done, result, 0, count);
         }
         for (int i = 0; i < sends; i++) {
-            format.pack(result, length, to[i].lines(), to[i].linesOffset(protocol) + lineAt, to[i].step());
+            format.pack(into, length, to[i].lines(), to[i].linesOffset(protocol) + lineAt, to[i].step());
         }
         if ((kind & OUTPUT) != 0) {
             MemorySegment.copy(result, 0, memory.output(), outputOffset + done, length);

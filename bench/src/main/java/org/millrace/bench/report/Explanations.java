@@ -31,13 +31,12 @@ public final class Explanations {
                             + "are seen."),
             explain("rings:.*work", "As under Crossings: the items are in segments that are no constants."),
             explain("rings:.*ll128.*",
-                    "The line's 120 bytes are moved by MemorySegment.copy, which checks both segments and calls a stub, some 15 ns for each line and side; gcc "
-                            + "makes four vector moves of a memcpy whose length it knows. The flag is the same release store, and the line that travels "
+                    "The line's 120 bytes are moved by MemorySegment.copy, which checks the data's segment and calls a stub, some 5 ns for each line and side; "
+                            + "gcc makes four vector moves of a memcpy whose length it knows. The flag is the same release store, and the line that travels "
                             + "between the cores takes the same time for both."),
             explain("rings:.*\\.ll\\..*",
-                    "Each of the 120 halves of a step is stored by an access of its own, which checks session and bounds of a segment that is no constant (see "
-                            + "Crossings): some 1.5 ns where gcc has one instruction, half a vector. "
-                            + "The taker's look at the whole slot is vectorized in both."),
+                    "Where the 60 lines of a step are is checked once, and what is left of a half's store is the store, as in C. The taker's look at the whole "
+                            + "slot is vectorized in both; it takes the data out through segments, whose checks are made once for a step."),
             explain("rings:.*",
                     "The proxies' descriptors are objects, one for each connection: their addresses are read again for each access of head, tail and size (see "
                             + "Crossings), and the payload is copied between segments that are no constants. With small payloads nothing else is there to hide "

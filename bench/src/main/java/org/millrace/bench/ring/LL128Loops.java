@@ -10,6 +10,10 @@ final class LL128Loops {
     private LL128Loops() {
     }
 
+    private static int lines(int bytes) {
+        return bytes / (int) LL128Line.DATA_BYTES;
+    }
+
     static final class Device extends RingLoop.Device {
 
         Device(RingMemory ring, int bytes, int window) {
@@ -18,15 +22,7 @@ final class LL128Loops {
 
         @Override
         void post(long step) {
-            long flag = LL128Line.flag(step);
-            MemorySegment memory = this.memory; // locals: a field is read again after every acquire
-            MemorySegment payload = this.payload;
-            long line = RingMemory.LAYOUT.slotOffset(Protocol.LL128, step);
-            for (long at = 0; at < bytes; at += LL128Line.DATA_BYTES, line += LL128Line.BYTES) {
-                MemorySegment.copy(payload, at, memory, line, LL128Line.DATA_BYTES);
-                // release: pairs with the proxy's acquire of the flag, and publishes the line
-                LL128Line.flagRelease(memory, line, flag);
-            }
+            LL128Line.storeRelease(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL128, step), payload, lines(bytes), LL128Line.flag(step));
         }
     }
 
@@ -38,23 +34,20 @@ final class LL128Loops {
 
         @Override
         boolean take(long step) {
-            long flag = LL128Line.flag(step);
-            MemorySegment memory = this.memory; // locals: a field is read again after every acquire
-            MemorySegment payload = this.payload;
             long line = RingMemory.LAYOUT.slotOffset(Protocol.LL128, step);
+            if (!await(memory, line, lines(bytes) * LL128Line.BYTES, LL128Line.flag(step))) {
+                return false;
+            }
             for (long at = 0; at < bytes; at += LL128Line.DATA_BYTES, line += LL128Line.BYTES) {
-                if (!await(memory, line, flag)) {
-                    return false;
-                }
                 MemorySegment.copy(memory, line, payload, at, LL128Line.DATA_BYTES);
             }
             return true;
         }
 
-        private static boolean await(MemorySegment memory, long line, long flag) {
+        /** As the proxies do: all lines of a slot, data only behind them. */
+        private static boolean await(MemorySegment memory, long slot, long lineBytes, long flag) {
             for (int i = 0; i < PATIENCE; i++) {
-                // acquire: pairs with the device's release of the flag; the line's data can be read
-                if (LL128Line.flagAcquire(memory, line) == flag) {
+                if (LL128Line.areReadyAcquire(memory, slot, lineBytes, flag)) {
                     return true;
                 }
                 Thread.onSpinWait();

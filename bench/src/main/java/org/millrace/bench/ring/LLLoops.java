@@ -13,7 +13,13 @@ final class LLLoops {
     private LLLoops() {
     }
 
+    private static int lines(int bytes) {
+        return bytes / (int) LLLine.DATA_BYTES;
+    }
+
     static final class Device extends RingLoop.Device {
+
+        private final long[] words = new long[RingMemory.PAYLOAD_BYTES / Long.BYTES];
 
         Device(RingMemory ring, int bytes, int window) {
             super(ring, bytes, window, null);
@@ -21,14 +27,7 @@ final class LLLoops {
 
         @Override
         void post(long step) {
-            int flag = LLLine.flag(step);
-            MemorySegment memory = this.memory; // locals: a field is read again after every acquire
-            MemorySegment payload = this.payload;
-            long line = RingMemory.LAYOUT.slotOffset(Protocol.LL, step);
-            for (long at = 0; at < bytes; at += LLLine.DATA_BYTES, line += LLLine.BYTES) {
-                LLLine.storeOpaque(memory, line,
-                        LLLine.half(payload.get(ValueLayout.JAVA_INT, at), flag), LLLine.half(payload.get(ValueLayout.JAVA_INT, at + Integer.BYTES), flag));
-            }
+            LLLine.storeOpaque(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL, step), words, lines(bytes), LLLine.flag(step));
         }
     }
 
@@ -43,7 +42,7 @@ final class LLLoops {
             MemorySegment memory = this.memory;
             MemorySegment payload = this.payload;
             long line = RingMemory.LAYOUT.slotOffset(Protocol.LL, step);
-            if (!await(memory, line, bytes / LLLine.DATA_BYTES * LLLine.BYTES, LLLine.flag(step))) {
+            if (!await(memory, line, lines(bytes) * LLLine.BYTES, LLLine.flag(step))) {
                 return false;
             }
             for (long at = 0; at < bytes; at += Integer.BYTES, line += HALF_BYTES) {
@@ -53,9 +52,9 @@ final class LLLoops {
         }
 
         /** As the proxies do: all lines of a slot at once, data only behind them. */
-        private static boolean await(MemorySegment memory, long line, long lineBytes, int flag) {
+        private static boolean await(MemorySegment memory, long slot, long lineBytes, int flag) {
             for (int i = 0; i < PATIENCE; i++) {
-                if (LLLine.areReadyAcquire(memory, line, lineBytes, flag)) {
+                if (LLLine.areReadyAcquire(memory, slot, lineBytes, flag)) {
                     return true;
                 }
                 Thread.onSpinWait();
