@@ -20,13 +20,15 @@ public final class KernelPlan implements AutoCloseable {
     private final int operations;
     private final MemorySegment arguments;
     private final int batches;
-    private MemorySegment items;
+    /** A copy of them, unless they lie in the arguments; null there. */
+    private final MemorySegment items;
     private final List<Runnable> announcements;
     private final KernelMemory memory;
     private final WorkStorage storage;
     private final KernelArguments placed;
     private volatile boolean closed;
 
+    /** @param items copied */
     KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
             List<Runnable> announcements, KernelMemory memory) {
         this.who = who;
@@ -34,27 +36,26 @@ public final class KernelPlan implements AutoCloseable {
         this.operations = operations;
         this.arguments = arguments;
         this.batches = batches;
-        this.items = items;
         this.announcements = announcements;
         this.memory = memory;
         this.storage = KernelArguments.of(arguments).storage();
+        this.items = switch (storage) {
+            case ARGUMENTS -> null;
+            // freed when nobody knows the plan any more: its kernels do, until they have left the device
+            case PERSISTENT -> Arena.ofAuto().allocate(items.byteSize(), WorkFifo.UNIT).copyFrom(items);
+            case FIFO -> MemorySegment.ofArray(new long[(int) items.byteSize() / Long.BYTES]).copyFrom(items);
+        };
         this.placed = switch (storage) {
-            case ARGUMENTS -> placeBehindBatches();
-            case PERSISTENT -> placeApart();
+            case ARGUMENTS -> placeBehindBatches(items);
+            case PERSISTENT -> place(arguments, this.items.address(), NO_MASK, 0);
             case FIFO -> null;
         };
     }
 
-    private KernelArguments placeBehindBatches() {
+    private KernelArguments placeBehindBatches(MemorySegment moved) {
         int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
-        MemorySegment.copy(items, 0, arguments, head, items.byteSize());
+        MemorySegment.copy(moved, 0, arguments, head, moved.byteSize());
         return place(arguments, 0, NO_MASK, head);
-    }
-
-    /** The copy is freed when nobody knows the plan any more: its kernels do, until they have left the device. */
-    private KernelArguments placeApart() {
-        items = Arena.ofAuto().allocate(items.byteSize(), WorkFifo.UNIT).copyFrom(items);
-        return place(arguments, items.address(), NO_MASK, 0);
     }
 
     private KernelArguments place(MemorySegment target, long address, int mask, int first) {
