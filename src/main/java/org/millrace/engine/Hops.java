@@ -18,10 +18,6 @@ record Hops<P>(List<Link<P>> links, List<Endpoint<P>> endpoints) {
         return new Hops<>(links, links.stream().map(Link::endpoint).toList());
     }
 
-    static <P> Hops<P> of(Link<P> link) {
-        return new Hops<>(List.of(link), List.of(link.endpoint()));
-    }
-
     @SuppressWarnings("unchecked") // there is no P in it
     static <P> Hops<P> none() {
         return (Hops<P>) NONE;

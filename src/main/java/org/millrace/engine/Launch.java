@@ -27,7 +27,7 @@ final class Launch {
     /**
      * A launch that has not begun: what the streams are given from now on does not come before it.
      *
-     * @param used  the streams that the operations name; at least one
+     * @param used  the streams that the operations name, at least one; copied
      * @param alone whether no other communicator is in the group
      */
     Launch(HostDevice device, WorkLauncher launcher, List<KernelPlan> plans, List<Stream> used, boolean alone) {
@@ -36,7 +36,7 @@ final class Launch {
         this.plans = plans;
         this.own = alone ? null : device.newStream();
         this.stream = alone ? used.getFirst() : own;
-        this.others = !alone ? used : used.size() == 1 ? List.of() : used.subList(1, used.size());
+        this.others = List.copyOf(alone ? used.subList(1, used.size()) : used);
         for (Stream other : others) {
             stream.waitFor(mark(other));
         }

@@ -91,8 +91,8 @@ final class Launches implements OperationGroup.Part {
     @Override
     public void prepare(boolean alone) {
         try {
-            List<Stream> used = List.copyOf(streams);
-            prepared = used.isEmpty() ? null : new Launch(device, launcher, plans(once, false), used, alone);
+            prepared = streams.isEmpty() ? null : new Launch(device, launcher, plans(once, false), streams, alone);
+            streams.clear();
         } catch (RuntimeException | Error thrown) {
             forget();
             throw thrown;
@@ -145,7 +145,6 @@ final class Launches implements OperationGroup.Part {
             plans.add(builder.finish(communicator.address(), replay));
         }
         collectives.clear();
-        streams.clear();
         return plans;
     }
 

@@ -31,8 +31,8 @@ final class Rings {
         this.ranks = ranks;
         this.layout = options.layout();
         for (int channel = 0; channel < options.channels(); channel++) {
-            next.add(Hops.of(links.send((rank + 1) % ranks, channel, Connections.COLLECTIVE)));
-            previous.add(Hops.of(links.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE)));
+            next.add(links.send((rank + 1) % ranks, channel, Connections.COLLECTIVE).alone());
+            previous.add(links.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE).alone());
         }
     }
 

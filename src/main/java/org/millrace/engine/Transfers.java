@@ -102,13 +102,13 @@ final class Transfers {
     private Passage send(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape,
-                Hops.none(), Hops.of(links.send(peer, part, Connections.POINT_TO_POINT)));
+                Hops.none(), links.send(peer, part, Connections.POINT_TO_POINT).alone());
     }
 
     private Passage receive(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), false, true, false), shape,
-                Hops.of(links.receive(peer, part, Connections.POINT_TO_POINT)), Hops.none());
+                links.receive(peer, part, Connections.POINT_TO_POINT).alone(), Hops.none());
     }
 
     private ChunkShape shape(long bytes, boolean inPlace) {

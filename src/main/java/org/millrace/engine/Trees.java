@@ -64,7 +64,7 @@ final class Trees {
         return new Branches(
                 Hops.of(place.children().stream().map(child -> links.receive(child, channel, Connections.COLLECTIVE)).toList()),
                 Hops.of(place.children().stream().map(child -> links.send(child, channel, Connections.COLLECTIVE)).toList()),
-                place.isRoot() ? Hops.none() : Hops.of(links.send(place.parent(), channel, Connections.COLLECTIVE)),
-                place.isRoot() ? Hops.none() : Hops.of(links.receive(place.parent(), channel, Connections.COLLECTIVE)));
+                place.isRoot() ? Hops.none() : links.send(place.parent(), channel, Connections.COLLECTIVE).alone(),
+                place.isRoot() ? Hops.none() : links.receive(place.parent(), channel, Connections.COLLECTIVE).alone());
     }
 }

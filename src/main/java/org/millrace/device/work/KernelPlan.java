@@ -2,7 +2,6 @@ package org.millrace.device.work;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkStorage;
@@ -22,15 +21,15 @@ public final class KernelPlan implements AutoCloseable {
     private final int batches;
     /** A copy of them, unless they lie in the arguments; null there. */
     private final MemorySegment items;
-    private final List<Runnable> announcements;
+    private final Runnable[] announcements;
     private final KernelMemory memory;
     private final WorkStorage storage;
     private final KernelArguments placed;
     private volatile boolean closed;
 
-    /** @param items copied */
-    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
-            List<Runnable> announcements, KernelMemory memory) {
+    /** @param items what begins with so many bytes of items, which are copied */
+    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items, int itemBytes,
+            Runnable[] announcements, KernelMemory memory) {
         this.who = who;
         this.first = first;
         this.operations = operations;
@@ -42,19 +41,24 @@ public final class KernelPlan implements AutoCloseable {
         this.items = switch (storage) {
             case ARGUMENTS -> null;
             // freed when nobody knows the plan any more: its kernels do, until they have left the device
-            case PERSISTENT -> Arena.ofAuto().allocate(items.byteSize(), WorkFifo.UNIT).copyFrom(items);
-            case FIFO -> MemorySegment.ofArray(new long[(int) items.byteSize() / Long.BYTES]).copyFrom(items);
+            case PERSISTENT -> copy(items, Arena.ofAuto().allocate(itemBytes, WorkFifo.UNIT));
+            case FIFO -> copy(items, MemorySegment.ofArray(new long[itemBytes / Long.BYTES]));
         };
         this.placed = switch (storage) {
-            case ARGUMENTS -> placeBehindBatches(items);
+            case ARGUMENTS -> placeBehindBatches(items, itemBytes);
             case PERSISTENT -> place(arguments, this.items.address(), NO_MASK, 0);
             case FIFO -> null;
         };
     }
 
-    private KernelArguments placeBehindBatches(MemorySegment moved) {
+    private static MemorySegment copy(MemorySegment from, MemorySegment to) {
+        MemorySegment.copy(from, 0, to, 0, to.byteSize());
+        return to;
+    }
+
+    private KernelArguments placeBehindBatches(MemorySegment moved, int bytes) {
         int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
-        MemorySegment.copy(moved, 0, arguments, head, moved.byteSize());
+        MemorySegment.copy(moved, 0, arguments, head, bytes);
         return place(arguments, 0, NO_MASK, head);
     }
 
@@ -96,8 +100,8 @@ public final class KernelPlan implements AutoCloseable {
 
     /** Tells the proxies what the next run will do. */
     public void announce() {
-        for (int i = 0; i < announcements.size(); i++) {
-            announcements.get(i).run();
+        for (Runnable each : announcements) {
+            each.run();
         }
     }
 

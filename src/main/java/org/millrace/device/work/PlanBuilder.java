@@ -150,8 +150,8 @@ public final class PlanBuilder {
         MemorySegment arguments = MemorySegment.ofArray(new long[(inArguments ? head + itemBytes : head) / Long.BYTES]);
         KernelArguments.of(arguments).set(communicator, channelMask, storage);
         writeBatches(arguments);
-        KernelPlan plan = new KernelPlan(who, first, operations, arguments, batches, items.asSlice(0, itemBytes), List.copyOf(announcements),
-                new KernelMemory(List.copyOf(operands)));
+        KernelPlan plan = new KernelPlan(who, first, operations, arguments, batches, items, itemBytes,
+                announcements.toArray(Runnable[]::new), new KernelMemory(operands.toArray(MemorySegment[]::new)));
         clear();
         return plan;
     }
