@@ -72,7 +72,7 @@ class EngineAllocationTest {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment send = communicator.device().allocate((long) ranks * Long.BYTES, arena);
                 MemorySegment receive = communicator.device().allocate((long) ranks * Long.BYTES, arena);
-                send.set(ValueLayout.JAVA_LONG, 0, 1);
+                send.fill((byte) 1);
                 run(communicator, operation, send, receive, stream);
                 together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
                 long before = allocated();
