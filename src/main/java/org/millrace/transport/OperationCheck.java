@@ -42,6 +42,7 @@ final class OperationCheck {
     private final ConnectionName name;
     private final MemorySegment mine;
     private final MemorySegment theirs;
+    /** What was read last of the other side's records; one thread at a time announces. */
     private final Announcement other = new Announcement();
     private final Announcement without = new Announcement();
     private long announced;
