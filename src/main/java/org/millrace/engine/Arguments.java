@@ -1,6 +1,7 @@
 package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.device.Operands;
@@ -11,11 +12,20 @@ final class Arguments {
     private final int rank;
     private final int ranks;
     private final Thread device;
+    /** What messages begin with, by operation: every operation asks for it. */
+    private final String[] sources;
+    private final String[] destinations;
 
     Arguments(int rank, int ranks, Thread device) {
         this.rank = rank;
         this.ranks = ranks;
         this.device = device;
+        this.sources = names("send");
+        this.destinations = names("receive");
+    }
+
+    private String[] names(String role) {
+        return Arrays.stream(Operation.values()).map(each -> "rank " + rank + ", " + each.label() + ", " + role).toArray(String[]::new);
     }
 
     /** As many elements as all ranks' parts of so many have. */
@@ -39,23 +49,20 @@ final class Arguments {
     }
 
     void source(Operation operation, MemorySegment segment, long count, DataType type) {
-        operand(operation, "send", segment, count, type, false);
+        operand(sources[operation.ordinal()], segment, count, type, false);
     }
 
     void destination(Operation operation, MemorySegment segment, long count, DataType type) {
-        operand(operation, "receive", segment, count, type, true);
+        operand(destinations[operation.ordinal()], segment, count, type, true);
     }
 
-    private void operand(Operation operation, String role, MemorySegment segment, long count, DataType type, boolean written) {
-        String what = "rank " + rank + ", " + operation.label() + ", " + role;
+    private void operand(String what, MemorySegment segment, long count, DataType type, boolean written) {
         Operands.check(what, segment, count, type, written);
         Operands.checkReach(what, segment, device);
     }
 
     void registered(MemorySegment memory) {
-        String what = "rank " + rank + ", memory to register";
-        Operands.check(what, memory, memory.byteSize(), DataType.UINT8, true);
-        Operands.checkReach(what, memory, device);
+        operand("rank " + rank + ", memory to register", memory, memory.byteSize(), DataType.UINT8, true);
     }
 
     void rank(Operation operation, String role, int number) {

@@ -1,7 +1,5 @@
 package org.millrace.engine;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import org.millrace.Event;
 import org.millrace.Stream;
@@ -19,25 +17,29 @@ final class Launch {
 
     private final HostDevice device;
     private final WorkLauncher launcher;
-    private final Deque<KernelPlan> plans;
+    private final List<KernelPlan> plans;
     private final Stream stream;
     private final List<Stream> others;
     private final HostStream own;
+    /** Plans that were launched. */
+    private int launched;
 
     /**
      * A launch that has not begun: what the streams are given from now on does not come before it.
      *
-     * @param used  the streams that the operations name; at least one
+     * @param used  the streams that the operations name, at least one; copied
      * @param alone whether no other communicator is in the group
      */
     Launch(HostDevice device, WorkLauncher launcher, List<KernelPlan> plans, List<Stream> used, boolean alone) {
         this.device = device;
         this.launcher = launcher;
-        this.plans = new ArrayDeque<>(plans);
+        this.plans = plans;
         this.own = alone ? null : device.newStream();
         this.stream = alone ? used.getFirst() : own;
-        this.others = alone ? used.subList(1, used.size()) : used;
-        others.forEach(other -> stream.waitFor(mark(other)));
+        this.others = List.copyOf(alone ? used.subList(1, used.size()) : used);
+        for (Stream other : others) {
+            stream.waitFor(mark(other));
+        }
     }
 
     private Event mark(Stream marked) {
@@ -49,13 +51,13 @@ final class Launch {
     /** Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether that was all. */
     boolean launch() {
         try {
-            while (!plans.isEmpty()) {
+            while (launched < plans.size()) {
                 if (own == null) {
-                    launcher.launch(plans.peek(), stream);
-                } else if (launcher.launchIfRoom(plans.peek(), stream) == null) {
+                    launcher.launch(plans.get(launched), stream);
+                } else if (launcher.launchIfRoom(plans.get(launched), stream) == null) {
                     return false;
                 }
-                plans.remove();
+                launched++;
             }
         } catch (RuntimeException | Error thrown) {
             end();

@@ -1,9 +1,7 @@
 package org.millrace.engine;
 
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
 import org.millrace.DataType;
 import org.millrace.OperationGroup;
 import org.millrace.ReduceOp;
@@ -37,7 +35,8 @@ final class Launches implements OperationGroup.Part {
     private final PlanBuilder replayed;
     private final List<PlannedCollective> collectives = new ArrayList<>();
     private final TransferSchedule schedule;
-    private final Set<Stream> streams = new LinkedHashSet<>();
+    /** Each once; they are few. */
+    private final List<Stream> streams = new ArrayList<>();
     private final OwnTransfers ownTransfers;
     private int depth;
     private Launch prepared;
@@ -69,12 +68,18 @@ final class Launches implements OperationGroup.Part {
 
     void add(PlannedCollective collective, Stream stream) {
         collectives.add(collective);
-        streams.add(stream);
+        uses(stream);
     }
 
     void add(Transfer transfer, Stream stream) {
         schedule.add(transfer);
-        streams.add(stream);
+        uses(stream);
+    }
+
+    private void uses(Stream stream) {
+        if (!streams.contains(stream)) {
+            streams.add(stream);
+        }
     }
 
     /** Launches what was added. */
@@ -86,8 +91,8 @@ final class Launches implements OperationGroup.Part {
     @Override
     public void prepare(boolean alone) {
         try {
-            List<Stream> used = List.copyOf(streams);
-            prepared = used.isEmpty() ? null : new Launch(device, launcher, plans(once, false), used, alone);
+            prepared = streams.isEmpty() ? null : new Launch(device, launcher, plans(once, false), streams, alone);
+            streams.clear();
         } catch (RuntimeException | Error thrown) {
             forget();
             throw thrown;
@@ -140,7 +145,6 @@ final class Launches implements OperationGroup.Part {
             plans.add(builder.finish(communicator.address(), replay));
         }
         collectives.clear();
-        streams.clear();
         return plans;
     }
 

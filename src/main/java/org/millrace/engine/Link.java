@@ -1,6 +1,7 @@
 package org.millrace.engine;
 
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Queue;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -19,6 +20,7 @@ final class Link<P> {
 
     private final String name;
     private final Endpoint<P> endpoint;
+    private final Hops<P> alone;
     private final Supplier<Pending<Connection>> maker;
     private final Function<Connection, P> toPort;
     private final Queue<ProxyOp> early = new ArrayDeque<>();
@@ -37,12 +39,18 @@ final class Link<P> {
     Link(String name, Supplier<Pending<Connection>> maker, Function<Connection, P> toPort) {
         this.name = name;
         this.endpoint = new Endpoint<>(name);
+        this.alone = Hops.of(List.of(this));
         this.maker = maker;
         this.toPort = toPort;
     }
 
     Endpoint<P> endpoint() {
         return endpoint;
+    }
+
+    /** This link and no other. */
+    Hops<P> alone() {
+        return alone;
     }
 
     /** Numbers the sends, or receives, of this link: the peer counts the same. */

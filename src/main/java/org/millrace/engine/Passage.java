@@ -1,6 +1,5 @@
 package org.millrace.engine;
 
-import java.util.List;
 import org.millrace.device.host.Algorithm;
 import org.millrace.device.host.BlockMemory;
 import org.millrace.device.host.ChunkShape;
@@ -14,22 +13,22 @@ import org.millrace.device.host.SendPort;
  *
  * @param algorithm at its beginning
  * @param shape     of its chunks
- * @param from      the connections it receives on; the order says how elements are combined
+ * @param from      the connections it receives on
  * @param to        the connections it sends on
  */
-record Passage(Algorithm algorithm, ChunkShape shape, List<Link<ReceivePort>> from, List<Link<SendPort>> to) {
+record Passage(Algorithm algorithm, ChunkShape shape, Hops<ReceivePort> from, Hops<SendPort> to) {
 
     /** @param regions that the shape is for */
     void announce(Identity identity, UserRegions regions) {
-        for (Link<ReceivePort> link : from) {
+        for (Link<ReceivePort> link : from.links()) {
             link.announce(identity.share(algorithm.chunksReceived(), shape, regions.received()));
         }
-        for (Link<SendPort> link : to) {
+        for (Link<SendPort> link : to.links()) {
             link.announce(identity.share(algorithm.chunksSent(), shape, regions.sent()));
         }
     }
 
     HostBlock block(BlockMemory memory) {
-        return new PrimitiveBlock(algorithm, memory, shape, from.stream().map(Link::endpoint).toList(), to.stream().map(Link::endpoint).toList());
+        return new PrimitiveBlock(algorithm, memory, shape, from.endpoints(), to.endpoints());
     }
 }

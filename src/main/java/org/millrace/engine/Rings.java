@@ -23,16 +23,16 @@ final class Rings {
     private final int rank;
     private final int ranks;
     private final ConnectionLayout layout;
-    private final List<List<Link<ReceivePort>>> previous = new ArrayList<>();
-    private final List<List<Link<SendPort>>> next = new ArrayList<>();
+    private final List<Hops<ReceivePort>> previous = new ArrayList<>();
+    private final List<Hops<SendPort>> next = new ArrayList<>();
 
     Rings(int rank, int ranks, Links links, EngineOptions options) {
         this.rank = rank;
         this.ranks = ranks;
         this.layout = options.layout();
         for (int channel = 0; channel < options.channels(); channel++) {
-            next.add(List.of(links.send((rank + 1) % ranks, channel, Connections.COLLECTIVE)));
-            previous.add(List.of(links.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE)));
+            next.add(links.send((rank + 1) % ranks, channel, Connections.COLLECTIVE).alone());
+            previous.add(links.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE).alone());
         }
     }
 
@@ -51,8 +51,8 @@ final class Rings {
         Share share = Share.of(work.firstElement(channel), work.elements(channel), FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
         Algorithm algorithm = algorithm(kind, work, share);
         return new Passage(algorithm, shape,
-                algorithm.chunksReceived() > 0 ? previous.get(channel) : List.of(),
-                algorithm.chunksSent() > 0 ? next.get(channel) : List.of());
+                algorithm.chunksReceived() > 0 ? previous.get(channel) : Hops.none(),
+                algorithm.chunksSent() > 0 ? next.get(channel) : Hops.none());
     }
 
     /**

@@ -1,7 +1,6 @@
 package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.abi.ConnectionLayout;
@@ -92,7 +91,7 @@ final class Transfers {
         for (int part = 0; part < parts; part++) {
             Passage passage = transfer.sends() ? send(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer))
                     : receive(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer));
-            Link<?> link = transfer.sends() ? passage.to().getFirst() : passage.from().getFirst();
+            Link<?> link = transfer.sends() ? passage.to().links().getFirst() : passage.from().links().getFirst();
             passage.announce(
                     new Identity(link.nextTransfer(), OperationSignature.pack(OperationSignature.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0),
                             transfer.count()),
@@ -103,13 +102,13 @@ final class Transfers {
     private Passage send(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape,
-                List.of(), List.of(links.send(peer, part, Connections.POINT_TO_POINT)));
+                Hops.none(), links.send(peer, part, Connections.POINT_TO_POINT).alone());
     }
 
     private Passage receive(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), false, true, false), shape,
-                List.of(links.receive(peer, part, Connections.POINT_TO_POINT)), List.of());
+                links.receive(peer, part, Connections.POINT_TO_POINT).alone(), Hops.none());
     }
 
     private ChunkShape shape(long bytes, boolean inPlace) {

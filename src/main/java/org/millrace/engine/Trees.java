@@ -18,15 +18,22 @@ final class Trees {
 
     private static final int TREES = 2;
 
+    /** A channel's hops; none up or down at the root. */
+    private record Branches(Hops<ReceivePort> fromChildren, Hops<SendPort> toChildren, Hops<SendPort> up, Hops<ReceivePort> down) {
+    }
+
     private final Links links;
     private final int channels;
     private final ConnectionLayout layout;
     private final TreePlace[] places = new TreePlace[TREES];
+    /** By channel. Written by who issues; the device's thread reads what was written before it got the kernel, by a queue. */
+    private final Branches[] branches;
 
     Trees(int rank, int ranks, Links links, EngineOptions options) {
         this.links = links;
         this.channels = Math.max(TREES, options.channels());
         this.layout = options.layout();
+        this.branches = new Branches[channels];
         for (int tree = 0; tree < TREES; tree++) {
             places[tree] = TreePlace.of(tree, rank, ranks);
         }
@@ -41,15 +48,23 @@ final class Trees {
         ChunkShape shape = ChunkShape.ONE_STEP.in(FunctionNumber.protocol(function));
         Share share = Share.of(work.firstElement(channel), work.elements(channel), FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
         TreePlace place = places[channel % TREES];
-        boolean hasChildren = !place.children().isEmpty();
-        List<Link<ReceivePort>> fromChildren = place.children().stream().map(child -> links.receive(child, channel, Connections.COLLECTIVE)).toList();
-        List<Link<SendPort>> toChildren = place.children().stream().map(child -> links.send(child, channel, Connections.COLLECTIVE)).toList();
-        if (place.isRoot()) {
-            return List.of(new Passage(Chain.combine(share, true, true, true), shape, fromChildren, toChildren));
+        if (branches[channel] == null) {
+            branches[channel] = branches(place, channel);
         }
-        Link<SendPort> up = links.send(place.parent(), channel, Connections.COLLECTIVE);
-        Link<ReceivePort> down = links.receive(place.parent(), channel, Connections.COLLECTIVE);
-        return List.of(new Passage(Chain.combine(share, hasChildren, false, true), shape, fromChildren, List.of(up)),
-                new Passage(Chain.spread(share, false, true, hasChildren), shape, List.of(down), toChildren));
+        Branches ways = branches[channel];
+        if (place.isRoot()) {
+            return List.of(new Passage(Chain.combine(share, true, true, true), shape, ways.fromChildren, ways.toChildren));
+        }
+        boolean hasChildren = !place.children().isEmpty();
+        return List.of(new Passage(Chain.combine(share, hasChildren, false, true), shape, ways.fromChildren, ways.up),
+                new Passage(Chain.spread(share, false, true, hasChildren), shape, ways.down, ways.toChildren));
+    }
+
+    private Branches branches(TreePlace place, int channel) {
+        return new Branches(
+                Hops.of(place.children().stream().map(child -> links.receive(child, channel, Connections.COLLECTIVE)).toList()),
+                Hops.of(place.children().stream().map(child -> links.send(child, channel, Connections.COLLECTIVE)).toList()),
+                place.isRoot() ? Hops.none() : links.send(place.parent(), channel, Connections.COLLECTIVE).alone(),
+                place.isRoot() ? Hops.none() : links.receive(place.parent(), channel, Connections.COLLECTIVE).alone());
     }
 }

@@ -42,11 +42,18 @@ final class OperationCheck {
     private final ConnectionName name;
     private final MemorySegment mine;
     private final MemorySegment theirs;
+    /** What was read last of the other side's records; one thread at a time announces. */
+    private final Announcement other = new Announcement();
+    private final Announcement without = new Announcement();
     private long announced;
     private long withoutPart;
 
     /** What the other side announced. */
-    private record Announcement(long number, long opCount, long signature, long count) {
+    private static final class Announcement {
+        long number;
+        long opCount;
+        long signature;
+        long count;
 
         boolean is(ProxyOp op) {
             return opCount == op.opCount() && signature == op.signature() && count == op.count();
@@ -77,8 +84,8 @@ final class OperationCheck {
         write(at, number, op);
         // The record after the one without part: a side writes the records in the order of its operations,
         // so that one that is not there now was not announced before.
-        Announcement without = read(WITHOUT_PART);
-        Announcement other = read(at);
+        read(WITHOUT_PART, without);
+        read(at, other);
         if (other.number == number) {
             return other.is(op) ? null : disagreement(op, other);
         }
@@ -89,7 +96,7 @@ final class OperationCheck {
     private ProxyException announceWithoutPart(ProxyOp op) {
         write(WITHOUT_PART, ++withoutPart, op);
         long next = announced + 1;
-        Announcement other = read(next % RECORDS * RECORD_BYTES);
+        read(next % RECORDS * RECORD_BYTES, other);
         return other.number == next && other.opCount - op.opCount() <= 0 ? disagreement(op, other) : null;
     }
 
@@ -104,20 +111,20 @@ final class OperationCheck {
     }
 
     /** A record that is whole: its number is {@link #BEING_WRITTEN} if there is none such now, and 0 if it was never written. */
-    private Announcement read(long at) {
+    private void read(long at, Announcement into) {
         long number = (long) LONG.getAcquire(theirs, at + NUMBER);
-        long opCount = (long) LONG.getOpaque(theirs, at + OP_COUNT);
-        long signature = (long) LONG.getOpaque(theirs, at + SIGNATURE);
-        long count = (long) LONG.getOpaque(theirs, at + COUNT);
+        into.opCount = (long) LONG.getOpaque(theirs, at + OP_COUNT);
+        into.signature = (long) LONG.getOpaque(theirs, at + SIGNATURE);
+        into.count = (long) LONG.getOpaque(theirs, at + COUNT);
         VarHandle.loadLoadFence(); // pairs with the fence after the number's reset: a record that is being written over is not judged
         boolean whole = (long) LONG.getOpaque(theirs, at + NUMBER) == number;
-        return new Announcement(whole ? number : BEING_WRITTEN, opCount, signature, count);
+        into.number = whole ? number : BEING_WRITTEN;
     }
 
-    private ProxyException disagreement(ProxyOp op, Announcement other) {
+    private ProxyException disagreement(ProxyOp op, Announcement theirOp) {
         return new ProxyException(name + ": the ranks disagree: "
                 + name.self() + " runs " + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; "
-                + name.peer() + " runs " + OperationSignature.describe(other.signature, other.opCount, other.count)
+                + name.peer() + " runs " + OperationSignature.describe(theirOp.signature, theirOp.opCount, theirOp.count)
                 + ". All ranks must call the same operations in the same order.");
     }
 }

@@ -140,7 +140,12 @@ public final class HostDevice implements Device, Agent {
     }
 
     boolean isRegistered(HostStream stream) {
-        return List.of(streams).contains(stream);
+        for (HostStream each : streams) {
+            if (each == stream) {
+                return true;
+            }
+        }
+        return false;
     }
 
     synchronized void unregister(HostStream stream) {

@@ -28,8 +28,13 @@ public final class HostKernel implements HostTask {
      */
     public HostKernel(Object name, List<? extends HostBlock> blocks, Supplier<? extends Throwable> abort, Consumer<? super Throwable> onFailure,
             long stallNanos) {
+        this(name, blocks.toArray(HostBlock[]::new), abort, onFailure, stallNanos);
+    }
+
+    /** As above; the blocks are not copied. */
+    HostKernel(Object name, HostBlock[] blocks, Supplier<? extends Throwable> abort, Consumer<? super Throwable> onFailure, long stallNanos) {
         this.name = name;
-        this.blocks = blocks.toArray(HostBlock[]::new);
+        this.blocks = blocks;
         this.abort = abort;
         this.onFailure = onFailure;
         this.stallNanos = stallNanos;

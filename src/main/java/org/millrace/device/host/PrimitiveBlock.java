@@ -33,8 +33,16 @@ public final class PrimitiveBlock implements HostBlock {
         this.shape = shape;
         this.from = from;
         this.to = to;
-        this.fromPlaces = from.stream().mapToLong(Endpoint::reserve).toArray();
-        this.toPlaces = to.stream().mapToLong(Endpoint::reserve).toArray();
+        this.fromPlaces = reserve(from);
+        this.toPlaces = reserve(to);
+    }
+
+    private static long[] reserve(List<? extends Endpoint<?>> endpoints) {
+        long[] places = new long[endpoints.size()];
+        for (int i = 0; i < places.length; i++) {
+            places[i] = endpoints.get(i).reserve();
+        }
+        return places;
     }
 
     @Override
@@ -62,8 +70,14 @@ public final class PrimitiveBlock implements HostBlock {
     }
 
     private void enter() {
-        ReceivePort[] receivePorts = from.stream().map(Endpoint::port).toArray(ReceivePort[]::new);
-        SendPort[] sendPorts = to.stream().map(Endpoint::port).toArray(SendPort[]::new);
+        ReceivePort[] receivePorts = new ReceivePort[from.size()];
+        for (int i = 0; i < receivePorts.length; i++) {
+            receivePorts[i] = from.get(i).port();
+        }
+        SendPort[] sendPorts = new SendPort[to.size()];
+        for (int i = 0; i < sendPorts.length; i++) {
+            sendPorts[i] = to.get(i).port();
+        }
         primitives = shape.primitives(receivePorts, sendPorts, memory);
         primitives.enter();
         advance();
@@ -78,10 +92,16 @@ public final class PrimitiveBlock implements HostBlock {
         passed = true;
         done = primitives.drained();
         if (done) {
-            from.forEach(Endpoint::leave);
-            to.forEach(Endpoint::leave);
+            leave(from);
+            leave(to);
         }
         return done;
+    }
+
+    private static void leave(List<? extends Endpoint<?>> endpoints) {
+        for (int i = 0; i < endpoints.size(); i++) {
+            endpoints.get(i).leave();
+        }
     }
 
     /** The first connection that is not there or is used by a block before this one; null if there is none. */

@@ -2,7 +2,6 @@ package org.millrace.device.host;
 
 import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.locks.LockSupport;
@@ -35,6 +34,7 @@ public final class WorkLauncher implements AutoCloseable {
     private final DeviceCommunicator communicator;
     private final Resident resident;
     private final Supplier<? extends Throwable> failure;
+    private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
     private final long stallNanos;
     private final WorkFifo fifo;
@@ -140,12 +140,11 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     private HostKernel kernel(KernelPlan plan, KernelArguments arguments) {
-        int count = Long.bitCount(arguments.channelMask());
-        List<HostBlock> blocks = new ArrayList<>(count);
-        for (int block = 0; block < count; block++) {
-            blocks.add(new WorkBlock(device, arguments, plan, block));
+        HostBlock[] blocks = new HostBlock[Long.bitCount(arguments.channelMask())];
+        for (int block = 0; block < blocks.length; block++) {
+            blocks[block] = new WorkBlock(device, arguments, plan, block);
         }
-        return new HostKernel(plan, blocks, this::reasonToLeave, onFailure, stallNanos);
+        return new HostKernel(plan, blocks, reasonToLeave, onFailure, stallNanos);
     }
 
     private Throwable reasonToLeave() {

@@ -35,6 +35,11 @@ final class ChannelBatches {
         return drafts;
     }
 
+    /** Begins the next plan. */
+    void clear() {
+        drafts.clear();
+    }
+
     /** Adds an item; returns how many batches it took. */
     int add(WorkType type, int function, int offset, int round) {
         Draft last = drafts.isEmpty() ? null : drafts.getLast();

@@ -1,7 +1,6 @@
 package org.millrace.device.work;
 
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import org.millrace.MillraceException;
 
 /**
@@ -10,11 +9,11 @@ import org.millrace.MillraceException;
  */
 public final class KernelMemory {
 
-    private final List<MemorySegment> segments;
+    private final MemorySegment[] segments;
     /** Work comes in nearly the order in which it was planned: a search begins where the last one ended. */
     private int next;
 
-    KernelMemory(List<MemorySegment> segments) {
+    KernelMemory(MemorySegment[] segments) {
         this.segments = segments;
     }
 
@@ -30,9 +29,9 @@ public final class KernelMemory {
         if (address == 0) {
             return MemorySegment.NULL;
         }
-        for (int tries = 0; tries < segments.size(); tries++) {
-            next = next == segments.size() ? 0 : next;
-            MemorySegment segment = segments.get(next++);
+        for (int tries = 0; tries < segments.length; tries++) {
+            next = next == segments.length ? 0 : next;
+            MemorySegment segment = segments[next++];
             if (segment.address() == address && segment.byteSize() >= bytes) {
                 return segment;
             }

@@ -2,7 +2,6 @@ package org.millrace.device.work;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkStorage;
@@ -20,41 +19,47 @@ public final class KernelPlan implements AutoCloseable {
     private final int operations;
     private final MemorySegment arguments;
     private final int batches;
-    private MemorySegment items;
-    private final List<Runnable> announcements;
+    /** A copy of them, unless they lie in the arguments; null there. */
+    private final MemorySegment items;
+    private final Runnable[] announcements;
     private final KernelMemory memory;
     private final WorkStorage storage;
     private final KernelArguments placed;
     private volatile boolean closed;
 
-    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
-            List<Runnable> announcements, KernelMemory memory) {
+    /** @param items what begins with so many bytes of items, which are copied */
+    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items, int itemBytes,
+            Runnable[] announcements, KernelMemory memory) {
         this.who = who;
         this.first = first;
         this.operations = operations;
         this.arguments = arguments;
         this.batches = batches;
-        this.items = items;
         this.announcements = announcements;
         this.memory = memory;
         this.storage = KernelArguments.of(arguments).storage();
+        this.items = switch (storage) {
+            case ARGUMENTS -> null;
+            // freed when nobody knows the plan any more: its kernels do, until they have left the device
+            case PERSISTENT -> copy(items, Arena.ofAuto().allocate(itemBytes, WorkFifo.UNIT));
+            case FIFO -> copy(items, MemorySegment.ofArray(new long[itemBytes / Long.BYTES]));
+        };
         this.placed = switch (storage) {
-            case ARGUMENTS -> placeBehindBatches();
-            case PERSISTENT -> placeApart();
+            case ARGUMENTS -> placeBehindBatches(items, itemBytes);
+            case PERSISTENT -> place(arguments, this.items.address(), NO_MASK, 0);
             case FIFO -> null;
         };
     }
 
-    private KernelArguments placeBehindBatches() {
-        int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
-        MemorySegment.copy(items, 0, arguments, head, items.byteSize());
-        return place(arguments, 0, NO_MASK, head);
+    private static MemorySegment copy(MemorySegment from, MemorySegment to) {
+        MemorySegment.copy(from, 0, to, 0, to.byteSize());
+        return to;
     }
 
-    /** The copy is freed when nobody knows the plan any more: its kernels do, until they have left the device. */
-    private KernelArguments placeApart() {
-        items = Arena.ofAuto().allocate(items.byteSize(), WorkFifo.UNIT).copyFrom(items);
-        return place(arguments, items.address(), NO_MASK, 0);
+    private KernelArguments placeBehindBatches(MemorySegment moved, int bytes) {
+        int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
+        MemorySegment.copy(moved, 0, arguments, head, bytes);
+        return place(arguments, 0, NO_MASK, head);
     }
 
     private KernelArguments place(MemorySegment target, long address, int mask, int first) {
@@ -95,8 +100,8 @@ public final class KernelPlan implements AutoCloseable {
 
     /** Tells the proxies what the next run will do. */
     public void announce() {
-        for (int i = 0; i < announcements.size(); i++) {
-            announcements.get(i).run();
+        for (Runnable each : announcements) {
+            each.run();
         }
     }
 

@@ -2,7 +2,6 @@ package org.millrace.device.work;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelArguments;
@@ -22,13 +21,15 @@ public final class PlanBuilder {
     private final int storedBytes;
     private final ChannelBatches[] channels = new ChannelBatches[KernelArguments.MAX_CHANNELS];
     private final List<Runnable> announcements = new ArrayList<>();
+    private final List<MemorySegment> operands = new ArrayList<>();
+    /** Numbers of the channels' latest batches, while batches are written. */
+    private final int[] written = new int[KernelArguments.MAX_CHANNELS];
     private long channelMask;
     private int batches;
-    private long[] items = new long[128];
+    private MemorySegment items = MemorySegment.ofArray(new long[128]);
     private int itemBytes;
     private int operations;
     private Object first;
-    private List<MemorySegment> operands = new ArrayList<>();
 
     /**
      * A builder of empty plans.
@@ -105,10 +106,12 @@ public final class PlanBuilder {
     private int append(MemorySegment item, WorkType type) {
         int offset = itemBytes;
         itemBytes += type.itemBytes();
-        if (itemBytes > items.length * Long.BYTES) {
-            items = Arrays.copyOf(items, Math.max(items.length * 2, itemBytes / Long.BYTES));
+        if (itemBytes > items.byteSize()) {
+            MemorySegment larger = MemorySegment.ofArray(new long[2 * itemBytes / Long.BYTES]);
+            MemorySegment.copy(items, 0, larger, 0, offset);
+            items = larger;
         }
-        MemorySegment.copy(item, 0, MemorySegment.ofArray(items), offset, type.itemBytes());
+        MemorySegment.copy(item, 0, items, offset, type.itemBytes());
         return offset;
     }
 
@@ -147,39 +150,41 @@ public final class PlanBuilder {
         MemorySegment arguments = MemorySegment.ofArray(new long[(inArguments ? head + itemBytes : head) / Long.BYTES]);
         KernelArguments.of(arguments).set(communicator, channelMask, storage);
         writeBatches(arguments);
-        MemorySegment all = MemorySegment.ofArray(Arrays.copyOf(items, itemBytes / Long.BYTES));
-        KernelPlan plan = new KernelPlan(who, first, operations, arguments, batches, all, List.copyOf(announcements), new KernelMemory(operands));
+        KernelPlan plan = new KernelPlan(who, first, operations, arguments, batches, items, itemBytes,
+                announcements.toArray(Runnable[]::new), new KernelMemory(operands.toArray(MemorySegment[]::new)));
         clear();
         return plan;
     }
 
     /** In turns over the channels, in ascending order: so every channel's first batch has the number of the channel's block. */
     private void writeBatches(MemorySegment arguments) {
-        int[] previous = new int[channels.length];
         int index = 0;
         for (int turn = 0; index < batches; turn++) {
-            for (int channel = 0; channel < channels.length; channel++) {
-                if (channels[channel] != null && turn < channels[channel].drafts().size()) {
+            for (long rest = channelMask; rest != 0; rest &= rest - 1) {
+                int channel = Long.numberOfTrailingZeros(rest);
+                if (turn < channels[channel].drafts().size()) {
                     ChannelBatches.Draft draft = channels[channel].drafts().get(turn);
                     WorkBatch.set(arguments, KernelArguments.batchOffset(index), draft.type, draft.function, draft.offsetBase, draft.items);
                     if (turn > 0) {
                         boolean extended = channels[channel].drafts().get(turn - 1).extended;
-                        WorkBatch.link(arguments, KernelArguments.batchOffset(previous[channel]), index - previous[channel], extended);
+                        WorkBatch.link(arguments, KernelArguments.batchOffset(written[channel]), index - written[channel], extended);
                     }
-                    previous[channel] = index++;
+                    written[channel] = index++;
                 }
             }
         }
     }
 
     private void clear() {
-        Arrays.fill(channels, null);
+        for (long rest = channelMask; rest != 0; rest &= rest - 1) {
+            channels[Long.numberOfTrailingZeros(rest)].clear();
+        }
         announcements.clear();
+        operands.clear();
         channelMask = 0;
         batches = 0;
         itemBytes = 0;
         operations = 0;
-        operands = new ArrayList<>();
         first = null;
     }
 }

@@ -1,5 +1,6 @@
 package org.millrace.device.host.arithmetic;
 
+import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.DataType;
@@ -11,22 +12,26 @@ import org.millrace.element.Float8;
  */
 final class Loops {
 
-    private static final Map<Key, Loop> MADE = new ConcurrentHashMap<>();
+    private static final Map<DataType, Map<Step, Loop>> MADE = new EnumMap<>(DataType.class);
+
+    static {
+        for (DataType type : DataType.values()) {
+            MADE.put(type, new ConcurrentHashMap<>());
+        }
+    }
 
     private Loops() {
     }
 
-    private record Key(DataType type, Step step) {
-    }
-
     static Loop of(DataType type, Step step) {
-        return MADE.computeIfAbsent(new Key(type, step), Loops::make);
+        Map<Step, Loop> ofType = MADE.get(type);
+        Loop made = ofType.get(step);
+        return made == null ? ofType.computeIfAbsent(step, each -> make(type, each)) : made;
     }
 
-    private static Loop make(Key key) {
-        Step step = key.step;
+    private static Loop make(DataType type, Step step) {
         boolean order = step == Step.MINIMUM || step == Step.MAXIMUM;
-        return switch (key.type) {
+        return switch (type) {
             case INT8 -> staged(Representation.BYTE, IntegerFunctions.ofInt(step, true, 0xff));
             case UINT8 -> staged(Representation.BYTE, IntegerFunctions.ofInt(step, false, 0xff));
             case INT32 -> staged(Representation.INT, IntegerFunctions.ofInt(step, true, -1));
@@ -34,11 +39,11 @@ final class Loops {
             case INT64 -> Loop.of(Representation.LONG, IntegerFunctions.ofLong(step, true));
             case UINT64 -> Loop.of(Representation.LONG, IntegerFunctions.ofLong(step, false));
             case FLOAT16 -> order ? staged(Representation.SHORT, FloatOrder.ofInt(step, 0x7c00_0000))
-                : staged(Representation.FLOAT16, FloatFunctions.ofFloat(step, key.type));
+                : staged(Representation.FLOAT16, FloatFunctions.ofFloat(step, type));
             case BFLOAT16 -> order ? staged(Representation.SHORT, FloatOrder.ofInt(step, 0x7f80_0000))
-                : Loop.of(Representation.BFLOAT16, FloatFunctions.ofFloat(step, key.type));
+                : Loop.of(Representation.BFLOAT16, FloatFunctions.ofFloat(step, type));
             case FLOAT32 -> order ? staged(Representation.INT, FloatOrder.ofInt(step, 0x7f80_0000))
-                : Loop.of(Representation.FLOAT32, FloatFunctions.ofFloat(step, key.type));
+                : Loop.of(Representation.FLOAT32, FloatFunctions.ofFloat(step, type));
             case FLOAT64 -> order ? staged(Representation.LONG, FloatOrder.ofLong(step))
                 : Loop.of(Representation.FLOAT64, FloatFunctions.ofDouble(step));
             case FLOAT8_E4M3 -> Loop.of(Representation.BYTE, new Float8Functions(Float8.E4M3).ofInt(step));

@@ -1,0 +1,111 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/**
+ * What one operation allocates on one rank, on all of its threads. An operation is an object or two for each thing that is handed to another thread, and those
+ * are left to the collector. The bounds are what interpreted code allocates and a fifth more, so that they hold whatever the JIT compiler has come to.
+ */
+class EngineAllocationTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final com.sun.management.ThreadMXBean THREADS = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final int OPERATIONS = 2000;
+    /** Before each wait. */
+    private static final int AT_A_TIME = 100;
+
+    /** Enqueues one. */
+    private interface Operation {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, Stream stream);
+    }
+
+    @TempDir
+    Path directory;
+
+    @BeforeAll
+    static void counts() {
+        assertTrue(THREADS.isThreadAllocatedMemoryEnabled(), "this JVM does not count allocated bytes");
+    }
+
+    @Test
+    void anAllReduceAroundARing() throws Exception {
+        assertBytes(2, 3000, EngineAllocationTest::allReduce);
+    }
+
+    @Test
+    void anAllReduceOverTrees() throws Exception {
+        assertBytes(3, 3600, EngineAllocationTest::allReduce);
+    }
+
+    @Test
+    void anAllToAll() throws Exception {
+        assertBytes(2, 5000, (communicator, send, receive, stream) -> communicator.allToAll(send, receive, 1, DataType.INT64, stream));
+    }
+
+    private static void allReduce(Communicator communicator, MemorySegment send, MemorySegment receive, Stream stream) {
+        communicator.allReduce(send, receive, 1, DataType.INT64, ReduceOp.SUM, stream);
+    }
+
+    /** @param most bytes for each operation on each rank */
+    private void assertBytes(int ranks, long most, Operation operation) throws Exception {
+        CyclicBarrier together = new CyclicBarrier(ranks);
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, EngineGroup.settings(), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment send = communicator.device().allocate((long) ranks * Long.BYTES, arena);
+                MemorySegment receive = communicator.device().allocate((long) ranks * Long.BYTES, arena);
+                send.fill((byte) 1);
+                run(communicator, operation, send, receive, stream);
+                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                long before = allocated();
+                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                run(communicator, operation, send, receive, stream);
+                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                long each = (allocated() - before) / OPERATIONS / ranks;
+                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                assertTrue(receive.get(ValueLayout.JAVA_LONG, 0) > 0, "nothing was received");
+                assertTrue(each > 0, "nothing was counted");
+                assertTrue(each <= most, each + " bytes for each operation on each rank; " + most + " were enough");
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    private static void run(Communicator communicator, Operation operation, MemorySegment send, MemorySegment receive, Stream stream) {
+        for (int i = 0; i < OPERATIONS; i += AT_A_TIME) {
+            for (int j = 0; j < AT_A_TIME; j++) {
+                operation.enqueue(communicator, send, receive, stream);
+            }
+            stream.synchronize(PATIENCE);
+        }
+    }
+
+    /** Bytes of all ranks' threads so far. */
+    private static long allocated() {
+        long bytes = 0;
+        for (ThreadInfo thread : THREADS.getThreadInfo(THREADS.getAllThreadIds())) {
+            if (thread != null && (thread.getThreadName().startsWith("test-rank-") || thread.getThreadName().startsWith("millrace-"))) {
+                bytes += THREADS.getThreadAllocatedBytes(thread.getThreadId());
+            }
+        }
+        return bytes;
+    }
+}
