@@ -1,6 +1,7 @@
 package org.millrace.cli;
 
 import java.io.PrintWriter;
+import java.util.Set;
 import org.millrace.config.ConfigurationException;
 import picocli.CommandLine;
 import picocli.CommandLine.ExitCode;
@@ -49,10 +50,18 @@ public final class Main {
     private static int usageError(ParameterException failure, String[] arguments) {
         CommandLine commandLine = failure.getCommandLine();
         PrintWriter err = commandLine.getErr();
-        err.println("millrace: " + failure.getMessage());
+        err.println("millrace: " + text(failure));
         UnmatchedArgumentException.printSuggestions(failure, err);
         err.println("Try '" + commandLine.getCommandSpec().qualifiedName() + " --help'.");
         return ExitCode.USAGE;
+    }
+
+    private static String text(ParameterException failure) {
+        Set<String> commands = failure.getCommandLine().getSubcommands().keySet();
+        if (failure instanceof UnmatchedArgumentException unmatched && !unmatched.isUnknownOption() && !commands.isEmpty()) {
+            return "there is no '" + unmatched.getUnmatched().getFirst() + "'; there are: " + String.join(", ", commands);
+        }
+        return failure.getMessage();
     }
 
     private static int failure(Exception failure, CommandLine commandLine, boolean stackTraces) {

@@ -64,7 +64,7 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--mode", paramLabel = "NAME", split = ",", description = "Only these: NORMAL, OFFSET, PTR.")
     private List<String> modes = List.of();
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Count.class,
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Few.class,
             description = "Numbers of ranks (default: 2,3,5,8; with --quick 2,3).")
     private List<Integer> ranks = List.of();
 
@@ -75,10 +75,12 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--quick", description = "Some cells of 2 and 3 ranks, picked by the seed.")
     private boolean quick;
 
-    @Option(names = "--seed", paramLabel = "N", description = "What data, types and samples are made from (default: different every time; printed).")
+    @Option(names = "--seed", paramLabel = "N", converter = Converters.Seed.class,
+            description = "What data, types and samples are made from (default: different every time; printed).")
     private Long seed;
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Write the results there too, for programs.")
+    @Option(names = "--json", paramLabel = "FILE", converter = Converters.ResultFile.class,
+            description = "Write the results there too, for programs.")
     private Path json;
 
     @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "4h", converter = Converters.Time.class,
@@ -129,7 +131,6 @@ public final class MatrixCommand implements Callable<Integer> {
     }
 
     private MatrixPlan.Selected selected() {
-        require(json == null || json.toAbsolutePath().getParent().toFile().isDirectory(), "--json " + json + ": the directory does not exist");
         List<Integer> counts = !ranks.isEmpty() ? ranks : quick ? List.of(2, 3) : List.of(2, 3, 5, 8);
         require(counts.stream().allMatch(count -> count >= 2), "one rank has nobody to send to: --ranks must be 2 or more");
         return new MatrixPlan.Selected(select("--collective", List.of(Operation.values()), collectives, Operation::label),
