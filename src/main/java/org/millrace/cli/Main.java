@@ -1,5 +1,7 @@
 package org.millrace.cli;
 
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.PrintWriter;
 import java.util.Set;
 import org.millrace.config.ConfigurationException;
@@ -21,7 +23,22 @@ public final class Main {
      * @param arguments what stands behind {@code millrace}
      */
     public static void main(String[] arguments) {
-        System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), arguments));
+        StandardOutput out = new StandardOutput(new FileOutputStream(FileDescriptor.out));
+        PrintWriter err = new PrintWriter(System.err, true);
+        System.exit(run(out, err, arguments));
+    }
+
+    /** Runs a command whose results must arrive. */
+    static int run(StandardOutput out, PrintWriter err, String... arguments) {
+        PrintWriter writer = out.writer();
+        int status = run(writer, err, arguments);
+        writer.flush();
+        String complaint = out.complaint();
+        if (complaint == null) {
+            return status;
+        }
+        err.println("millrace: " + complaint);
+        return Math.max(status, ExitCode.SOFTWARE);
     }
 
     /**
