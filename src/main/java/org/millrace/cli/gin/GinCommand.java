@@ -19,6 +19,7 @@ import org.millrace.cli.perf.RunScope;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.config.ValueTypes;
+import org.millrace.engine.EngineSettings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -155,7 +156,7 @@ public final class GinCommand implements Callable<Integer> {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        Configuration.load(settings); // what is wrong with them is said once, and not by every rank
+        EngineSettings.require(Configuration.load(settings)); // what is wrong with them is said once, and not by every rank
         PrintWriter out = spec.commandLine().getOut();
         out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format + " seed: " + chosen);
         out.flush();

@@ -22,6 +22,7 @@ import org.millrace.cli.perf.RankMain;
 import org.millrace.config.Configuration;
 import org.millrace.config.Origin;
 import org.millrace.config.Settings;
+import org.millrace.engine.EngineSettings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -123,7 +124,8 @@ public final class MatrixCommand implements Callable<Integer> {
 
     private Map<String, String> settings() {
         Map<String, String> settings = parent.settings();
-        Configuration configuration = Configuration.load(settings); // what is wrong with them is said once, and not by every rank
+        Configuration configuration = Configuration.load(settings);
+        EngineSettings.require(configuration); // what is wrong with them is said once, and not by every rank
         if (configuration.origin(Settings.CONNECT_DEADLINE).source() == Origin.Source.DEFAULT) {
             settings.put(Settings.CONNECT_DEADLINE.name(), CONNECT_DEADLINE);
         }
