@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Two builds of the plugin against each other on two GPUs of one host, interleaved: A B A B ..., all-reduce of 8 B, 64 KiB and 128 MiB over shared memory and TCP.
+# Two builds of the plugin against each other on two GPUs of one host, interleaved: A B A B ..., all-reduce of 8 B, 64 KiB and 128 MiB over shared memory and
+# TCP.
 #
 #   bench/gpu/ab.sh DIR_A DIR_B [OUTPUT]     DIR_...: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
 #
@@ -9,7 +10,7 @@
 # Needs what compare.sh needs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 declare -A plugin environment=([A]=${ENV_A:-} [B]=${ENV_B:-})
 plugin[A]=$(plugin_of "$1")

@@ -4,12 +4,12 @@
 #
 #   bench/gpu/compare.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
 #
-# Prints microseconds per operation, CPU seconds burnt per second by rank 0 (all of them, those of NCCL's proxy threads, and those of Millrace's), wrong elements,
-# and the ratio of the takeover's time to that of NCCL's proxy.
+# Prints microseconds per operation, CPU seconds burnt per second by rank 0 (all of them, those of NCCL's proxy threads, and those of Millrace's), wrong
+# elements, and the ratio of the takeover's time to that of NCCL's proxy.
 # Needs two GPUs, gcc, CUDA's runtime, and NCCL with its header: ranks.sh says where it looks.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}

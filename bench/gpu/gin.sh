@@ -16,7 +16,7 @@
 # Needs nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; exit 2; }
 output=${2:-$(mktemp -d)}

@@ -15,8 +15,8 @@ plugin_of() { # DIR: the plugin that was installed there
   echo "$plugin"
 }
 
-# LABEL ENVIRONMENT...: all-reduce (or $COLLECTIVE) from 8 B to 128 MiB, or of $SIZES; what the ranks say goes to $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME lets NCCL
-# name its threads.
+# LABEL ENVIRONMENT...: all-reduce (or $COLLECTIVE) from 8 B to 128 MiB, or of $SIZES; what the ranks say goes to $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME
+# lets NCCL name its threads.
 run() {
   local label=$1 rank
   shift

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What kernels that unpack (MILLRACE_UNPACK=1) cost beside those that do not, on two GPUs of one host over shared memory: all-reduce and send/receive, taken over
-# and with NCCL's own proxy.
+# What kernels that unpack (MILLRACE_UNPACK=1) cost beside those that do not, on two GPUs of one host over shared memory: all-reduce and send/receive, taken
+# over and with NCCL's own proxy.
 #
 #   bench/gpu/unpack.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
 #
-# NETS ("shm"), ITERATIONS (40 of the small sizes) and SIZES ("65536,8388608,67108864", powers of two) say how much; a run takes some 5 s, and there are 8 for each
-# of NETS. Both sides have rings and no PAT, as UNPACK needs them. Prints GB/s as nccl_perf does. Exit status 1 if a run failed, an element was wrong, or NCCL did not
-# say that it uses the device. Needs what compare.sh needs.
+# NETS ("shm"), ITERATIONS (40 of the small sizes) and SIZES ("65536,8388608,67108864", powers of two) say how much; a run takes some 5 s, and there are 8 for
+# each of NETS. Both sides have rings and no PAT, as UNPACK needs them. Prints microseconds per operation without and with UNPACK, and their ratio. Status 1 if
+# a run failed, an element was wrong, or NCCL did not say that it uses the device. Needs what compare.sh needs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
@@ -48,7 +48,8 @@ for net in $nets; do
       for size in ${SIZES//,/ }; do
         without=$(value "$net.$COLLECTIVE.$takeover.0" "$size")
         with=$(value "$net.$COLLECTIVE.$takeover.1" "$size")
-        printf '%-6s%-12s%-12s%12s%16s%16s%8s\n' "$net" "$COLLECTIVE" "$([ $takeover = 1 ] && echo Java || echo "NCCL's")" "$size" "${without:--}" "${with:--}" \
+        proxy=$([ $takeover = 1 ] && echo Java || echo "NCCL's")
+        printf '%-6s%-12s%-12s%12s%16s%16s%8s\n' "$net" "$COLLECTIVE" "$proxy" "$size" "${without:--}" "${with:--}" \
           "$(awk -v a="${without:-0}" -v b="${with:-0}" 'BEGIN {printf (a > 0 && b > 0 ? sprintf("%.2f", b / a) : "-")}')"
       done
     done

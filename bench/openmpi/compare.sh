@@ -141,7 +141,8 @@ fact millrace "$(git -C "$root" describe --always --dirty 2>/dev/null || echo un
 fact ranks "$ranks"
 fact net "$net"
 fact mpirun "${mpi_options[*]}"
-fact tcp "congestion control $(cat /proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null), wmem $(tr '\t' ' ' </proc/sys/net/ipv4/tcp_wmem 2>/dev/null), rmem $(tr '\t' ' ' </proc/sys/net/ipv4/tcp_rmem 2>/dev/null)"
+tcp() { tr '\t' ' ' <"/proc/sys/net/ipv4/tcp_$1" 2>/dev/null; }
+fact tcp "congestion control $(tcp congestion_control), wmem $(tcp wmem), rmem $(tcp rmem)"
 fact settings "$(env | grep -E '^(NCCL_|MILLRACE_|OMPI_MCA_|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS)' | grep -v SECRET | sort | tr '\n' ' ' || true)"
 fact load_before "$(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null)"
 

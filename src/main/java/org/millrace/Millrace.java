@@ -103,7 +103,7 @@ public final class Millrace {
                                 + describe(found, broken, settings)));
         Optional<String> reason = provider.whyUnusable(settings);
         if (reason.isPresent()) {
-            throw new MillraceException("device " + wanted + " is not usable: " + reason.get() + "; " + describe(found, broken, settings));
+            throw new MillraceException("device " + wanted + " is not usable: " + reason.get());
         }
         return provider;
     }

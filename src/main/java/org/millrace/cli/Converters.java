@@ -1,5 +1,7 @@
 package org.millrace.cli;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import org.millrace.config.DurationType;
 import org.millrace.config.SizeType;
@@ -14,11 +16,21 @@ public final class Converters {
     private Converters() {
     }
 
-    private abstract static class OfValueType<T> implements ITypeConverter<T> {
+    /**
+     * Values of one type.
+     *
+     * @param <T> what a value is in the program
+     */
+    public abstract static class OfValueType<T> implements ITypeConverter<T> {
 
         private final ValueType<T> type;
 
-        OfValueType(ValueType<T> type) {
+        /**
+         * For a subclass without parameters, as picocli wants it.
+         *
+         * @param type how values are written
+         */
+        protected OfValueType(ValueType<T> type) {
             this.type = type;
         }
 
@@ -61,6 +73,54 @@ public final class Converters {
         /** For picocli. */
         public Count() {
             super(ValueTypes.integers(1, Integer.MAX_VALUE));
+        }
+    }
+
+    /** Whole numbers of at least 0. */
+    public static final class CountOrNone extends OfValueType<Integer> {
+        /** For picocli. */
+        public CountOrNone() {
+            super(ValueTypes.integers(0, Integer.MAX_VALUE));
+        }
+    }
+
+    /** How many there may be of what takes threads, sockets and memory for each, and for each pair: ranks, contexts, channels. */
+    public static final class Few extends OfValueType<Integer> {
+        /** For picocli. */
+        public Few() {
+            super(ValueTypes.integers(1, 256));
+        }
+    }
+
+    /** Any whole number of 64 bits. */
+    public static final class Seed extends OfValueType<Long> {
+        /** For picocli. */
+        public Seed() {
+            super(ValueTypes.longs());
+        }
+    }
+
+    /** A file that is going to be written. What keeps it from being written is said before a long run, and not after it. */
+    public static final class ResultFile implements ITypeConverter<Path> {
+        /** For picocli. */
+        public ResultFile() {
+        }
+
+        @Override
+        public Path convert(String text) {
+            Path file = Path.of(text);
+            require(!text.isBlank(), "the name of a file is missing");
+            require(!Files.isDirectory(file), text + " is a directory; name a file");
+            Path directory = file.toAbsolutePath().getParent();
+            require(Files.isDirectory(directory), text + ": the directory does not exist");
+            require(Files.isWritable(Files.exists(file) ? file : directory), text + " cannot be written by this user");
+            return file;
+        }
+
+        private static void require(boolean condition, String otherwise) {
+            if (!condition) {
+                throw new TypeConversionException(otherwise);
+            }
         }
     }
 }

@@ -15,6 +15,9 @@ public final class FailureText {
      * @return its message, with its type where the message alone says too little
      */
     public static String of(Throwable failure) {
+        if (failure instanceof OutOfMemoryError) {
+            return "memory ran out: " + failure.getMessage() + "; smaller sizes and fewer ranks need less";
+        }
         return isUnexpected(failure) ? failure.toString() : failure.getMessage();
     }
 

@@ -1,6 +1,9 @@
 package org.millrace.cli;
 
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.PrintWriter;
+import java.util.Set;
 import org.millrace.config.ConfigurationException;
 import picocli.CommandLine;
 import picocli.CommandLine.ExitCode;
@@ -20,7 +23,22 @@ public final class Main {
      * @param arguments what stands behind {@code millrace}
      */
     public static void main(String[] arguments) {
-        System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), arguments));
+        StandardOutput out = new StandardOutput(new FileOutputStream(FileDescriptor.out));
+        PrintWriter err = new PrintWriter(System.err, true);
+        System.exit(run(out, err, arguments));
+    }
+
+    /** Runs a command whose results must arrive. */
+    static int run(StandardOutput out, PrintWriter err, String... arguments) {
+        PrintWriter writer = out.writer();
+        int status = run(writer, err, arguments);
+        writer.flush();
+        String complaint = out.complaint();
+        if (complaint == null) {
+            return status;
+        }
+        err.println("millrace: " + complaint);
+        return Math.max(status, ExitCode.SOFTWARE);
     }
 
     /**
@@ -49,10 +67,18 @@ public final class Main {
     private static int usageError(ParameterException failure, String[] arguments) {
         CommandLine commandLine = failure.getCommandLine();
         PrintWriter err = commandLine.getErr();
-        err.println("millrace: " + failure.getMessage());
+        err.println("millrace: " + text(failure));
         UnmatchedArgumentException.printSuggestions(failure, err);
         err.println("Try '" + commandLine.getCommandSpec().qualifiedName() + " --help'.");
         return ExitCode.USAGE;
+    }
+
+    private static String text(ParameterException failure) {
+        Set<String> commands = failure.getCommandLine().getSubcommands().keySet();
+        if (failure instanceof UnmatchedArgumentException unmatched && !unmatched.isUnknownOption() && !commands.isEmpty()) {
+            return "there is no '" + unmatched.getUnmatched().getFirst() + "'; there are: " + String.join(", ", commands);
+        }
+        return failure.getMessage();
     }
 
     private static int failure(Exception failure, CommandLine commandLine, boolean stackTraces) {

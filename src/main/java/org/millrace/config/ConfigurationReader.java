@@ -38,7 +38,7 @@ final class ConfigurationReader {
         refuseUnknown(overrides.keySet(), "", names, Source.OVERRIDE);
         refuseUnknown(properties.stringPropertyNames(), "millrace.", propertyNames, Source.PROPERTY);
         List<String> variables = new ArrayList<>(names);
-        variables.addAll(Settings.PLUGIN_VARIABLES);
+        variables.addAll(Settings.pluginVariables().keySet());
         refuseUnknown(environment.keySet(), "MILLRACE_", variables, Source.ENVIRONMENT);
         if (!refusals.isEmpty()) {
             refuse("the settings there are: " + String.join(", ", names));

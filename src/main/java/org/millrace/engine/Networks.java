@@ -19,7 +19,7 @@ final class Networks {
     }
 
     static Network open(Configuration configuration, Agreement agreement) {
-        Optional<List<Fault>> faults = configuration.get(Settings.FAULT).map(Fault::parse);
+        Optional<List<Fault>> faults = EngineSettings.faults(configuration);
         Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK)).open(socketOptions(configuration, agreement), ShmOptions.defaults());
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }

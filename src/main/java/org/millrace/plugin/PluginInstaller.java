@@ -75,6 +75,12 @@ public final class PluginInstaller {
         if (javaHome != null && !Files.exists(javaHome.resolve("lib/server/libjvm.so"))) {
             throw new MillraceException(javaHome + " is not the home of a Java: it has no lib/server/libjvm.so");
         }
+        if (directory.toString().isBlank()) {
+            throw new MillraceException("the name of the directory to install into is empty; . is the current one");
+        }
+        if (Files.exists(directory) && !Files.isDirectory(directory)) {
+            throw new MillraceException("cannot install the plugin into " + directory + ": it is no directory");
+        }
         try {
             Path home = Files.createDirectories(directory).toRealPath();
             Path library = home.resolve(PluginLibrary.NAME);

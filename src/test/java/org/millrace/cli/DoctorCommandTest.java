@@ -31,6 +31,11 @@ class DoctorCommandTest {
         for (Setting<?> setting : Settings.all()) {
             assertTrue(run.out().contains("  " + setting.name() + " "), setting.name() + " in " + run);
         }
+        for (String variable : List.of("MILLRACE_JAVA_HOME", "MILLRACE_JAR", "MILLRACE_JAVA_OPTS", "MILLRACE_GIN", "MILLRACE_UNPACK")) {
+            assertTrue(run.out().contains("  " + variable + " "), variable + " in " + run);
+        }
+        List<String> lines = run.out().lines().filter(line -> line.startsWith("  ") && line.matches(" +(MILLRACE|NCCL)_.*")).toList();
+        assertEquals(1, lines.stream().map(line -> line.replaceFirst("^ +\\S+ +", "").length() - line.length()).distinct().count(), "one column: " + run);
         assertTrue(run.out().matches("(?s).*NCCL_BUFFSIZE +8M +override NCCL_BUFFSIZE.*"), run.toString());
         assertFalse(run.toString().contains("swordfish"), run.toString());
         assertEquals("", run.err(), run.toString());
@@ -71,5 +76,6 @@ class DoctorCommandTest {
         Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=5");
         assertEquals(1, run.status(), run.toString());
         assertTrue(run.out().matches("(?s).*settings +UNUSABLE +override NCCL_BUFFSIZE=5 is not usable; allowed: .*"), run.toString());
+        assertEquals(run.out().indexOf("NCCL_BUFFSIZE=5"), run.out().lastIndexOf("NCCL_BUFFSIZE=5"), "said once: " + run);
     }
 }

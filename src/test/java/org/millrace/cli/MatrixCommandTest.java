@@ -72,6 +72,14 @@ class MatrixCommandTest {
     }
 
     @Test
+    void whatTheDeadlineCutsOffIsCountedAndNotListed() {
+        Run run = Run.of("matrix", "--deadline", "1ms", "--processes", "0", "-r", "2", "--collective", "all_gather,broadcast");
+        assertEquals(1, run.status(), run.toString());
+        assertEquals(8, run.out().lines().filter(line -> line.startsWith("#   again: ")).count(), run.toString());
+        assertTrue(run.out().matches("(?s).*# FAIL \\d+ more cells: not finished in time \\(--deadline\\)\\R.*"), run.toString());
+    }
+
+    @Test
     void aFaultIsSeen() {
         // an all-gather: a minimum or a rounded sum may rightly swallow a bit, and the seed chooses the reduction
         Run run = Run.of("matrix", "--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple", "--mode", "NORMAL", "-r", "2", "--processes", "0",

@@ -54,6 +54,9 @@ class PluginCommandTest {
         Path file = Files.writeString(temporary.resolve("file"), "");
         Run noDirectory = Run.of("plugin", "install", file.toString(), "--jar", jar);
         assertEquals(1, noDirectory.status(), noDirectory.toString());
-        assertTrue(noDirectory.err().startsWith("millrace: cannot install the plugin into " + file), noDirectory.toString());
+        assertTrue(noDirectory.err().startsWith("millrace: cannot install the plugin into " + file + ": it is no directory"), noDirectory.toString());
+        Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // as from a variable that is not set
+        assertEquals(1, unnamed.status(), unnamed.toString());
+        assertTrue(unnamed.err().contains("the name of the directory to install into is empty"), unnamed.toString());
     }
 }

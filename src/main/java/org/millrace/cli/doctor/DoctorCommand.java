@@ -10,6 +10,7 @@ import org.millrace.cli.MillraceCommand;
 import org.millrace.cli.Version;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.Origin;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
@@ -23,6 +24,8 @@ import picocli.CommandLine.Spec;
 @Command(name = "doctor", description = {"Say what was found on this machine, and what to do about the rest.",
     "Ends with status 0 if at least the emulated device works and every setting is usable."})
 public final class DoctorCommand implements Callable<Integer> {
+
+    private static final String UNSET = "unset";
 
     @Spec
     private CommandSpec spec;
@@ -48,10 +51,17 @@ public final class DoctorCommand implements Callable<Integer> {
         NativeChecks natives = new NativeChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
         machine(parent.settings()).forEach(check -> report(out, check));
         natives.list().forEach(check -> report(out, check));
-        boolean works = report(out, emulatedDevice(parent.settings()));
-        boolean usable = reportSettings(out, parent.settings());
+        boolean usable;
+        try {
+            Configuration configuration = Configuration.load(parent.settings());
+            usable = report(out, emulatedDevice(parent.settings()));
+            reportSettings(out, configuration);
+        } catch (ConfigurationException refused) { // whatever needs settings cannot be tried
+            out.printf("%-16s %-10s %s%n", "settings", Finding.State.UNUSABLE, indent(refused.getMessage()));
+            usable = false;
+        }
         out.flush();
-        return works && usable ? ExitCode.OK : ExitCode.SOFTWARE;
+        return usable ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
     /** What is looked at, in this order. None of it decides whether Millrace is usable at all. */
@@ -69,6 +79,8 @@ public final class DoctorCommand implements Callable<Integer> {
         Finding finding;
         try {
             finding = check.find();
+        } catch (ConfigurationException refused) {
+            finding = Finding.unusable("not tried: see the settings below");
         } catch (RuntimeException | LinkageError failure) { // one that fails must not hide the others
             finding = Finding.unusable("the check failed: " + FailureText.of(failure));
         }
@@ -81,17 +93,21 @@ public final class DoctorCommand implements Callable<Integer> {
         return text.replace("\n", "\n" + " ".repeat(30));
     }
 
-    private static boolean reportSettings(PrintWriter out, Map<String, String> overrides) {
-        try {
-            Configuration configuration = Configuration.load(overrides);
-            out.println("settings (also as Java system properties: NCCL_BUFFSIZE is nccl.buffsize)");
-            for (Setting<?> setting : Settings.all()) {
-                out.printf("  %-26s %-10s %-40s %s%n", setting.name(), configuration.show(setting), configuration.origin(setting), setting.description());
-            }
-            return true;
-        } catch (ConfigurationException refused) {
-            out.printf("%-16s %-10s %s%n", "settings", Finding.State.UNUSABLE, indent(refused.getMessage()));
-            return false;
+    private static void reportSettings(PrintWriter out, Configuration configuration) {
+        out.println("settings (also as Java system properties: NCCL_BUFFSIZE is nccl.buffsize)");
+        for (Setting<?> setting : Settings.all()) {
+            String value = configuration.show(setting);
+            line(out, setting.name(), value.isEmpty() ? UNSET : value, configuration.origin(setting), setting.description());
         }
+        out.println("of the plugin for libnccl alone, and of the environment alone");
+        Settings.pluginVariables().forEach((name, description) -> {
+            String value = System.getenv(name);
+            boolean isSet = value != null && !value.isEmpty();
+            line(out, name, isSet ? value : UNSET, new Origin(isSet ? Origin.Source.ENVIRONMENT : Origin.Source.DEFAULT, name), description);
+        });
+    }
+
+    private static void line(PrintWriter out, String name, String value, Origin origin, String description) {
+        out.printf("  %-28s %-10s %-40s %s%n", name, value, origin, description);
     }
 }

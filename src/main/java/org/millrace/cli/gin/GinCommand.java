@@ -1,6 +1,5 @@
 package org.millrace.cli.gin;
 
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,7 +15,11 @@ import org.millrace.cli.Converters;
 import org.millrace.cli.JavaCommand;
 import org.millrace.cli.MillraceCommand;
 import org.millrace.cli.gin.cuda.CudaGin;
+import org.millrace.cli.perf.RunScope;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.config.ValueTypes;
+import org.millrace.engine.EngineSettings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -36,17 +39,31 @@ import picocli.CommandLine.Spec;
         sortOptions = false)
 public final class GinCommand implements Callable<Integer> {
 
+    /** Patterns, in upper or lower case. */
+    static final class PatternConverter extends Converters.OfValueType<GinPattern> {
+        PatternConverter() {
+            super(ValueTypes.choices(GinPattern.class));
+        }
+    }
+
+    /** Releases, in upper or lower case. */
+    static final class FormatConverter extends Converters.OfValueType<GinDescriptorFormat> {
+        FormatConverter() {
+            super(ValueTypes.choices(GinDescriptorFormat.class));
+        }
+    }
+
     @Spec
     private CommandSpec spec;
 
     @ParentCommand
     private MillraceCommand parent;
 
-    @Parameters(paramLabel = "PATTERN",
+    @Parameters(paramLabel = "PATTERN", converter = PatternConverter.class,
             description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. dispatch: tokens to experts and back, as in DeepEP.")
     private GinPattern pattern;
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Count.class,
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Few.class,
             description = "Number of ranks (default: ${DEFAULT-VALUE}).")
     private int ranks;
 
@@ -62,35 +79,36 @@ public final class GinCommand implements Callable<Integer> {
             description = "Rounds that are timed, fewer for large sizes (default: ${DEFAULT-VALUE}).")
     private int iterations;
 
-    @Option(names = "--contexts", paramLabel = "N", defaultValue = "4", converter = Converters.Count.class,
+    @Option(names = "--contexts", paramLabel = "N", defaultValue = "4", converter = Converters.Few.class,
             description = "Number of contexts (default: ${DEFAULT-VALUE}).")
     private int contexts;
 
-    @Option(names = "--format", paramLabel = "RELEASE", defaultValue = "V30",
+    @Option(names = "--format", paramLabel = "RELEASE", defaultValue = "V30", converter = FormatConverter.class,
             description = "Whose descriptors: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private GinDescriptorFormat format;
 
     @Option(names = "--tokens", paramLabel = "N", defaultValue = "100000", converter = Converters.Count.class,
-            description = "dispatch: tokens of all ranks (default: ${DEFAULT-VALUE}).")
+            description = "dispatch: tokens of all ranks, rounded up to whole batches (default: ${DEFAULT-VALUE}).")
     private int tokens;
 
     @Option(names = "--batch", paramLabel = "N", defaultValue = "4096", converter = Converters.Count.class,
             description = "dispatch: tokens of a rank between two resets (default: ${DEFAULT-VALUE}).")
     private int batch;
 
-    @Option(names = "--channels", paramLabel = "N", defaultValue = "4", converter = Converters.Count.class,
+    @Option(names = "--channels", paramLabel = "N", defaultValue = "4", converter = Converters.Few.class,
             description = "dispatch: channels (default: ${DEFAULT-VALUE}).")
     private int channels;
 
     @Option(names = "--experts", paramLabel = "N", defaultValue = "2", converter = Converters.Count.class,
-            description = "dispatch: ranks that a token goes to (default: ${DEFAULT-VALUE}).")
+            description = "dispatch: ranks that a token goes to, at most all (default: ${DEFAULT-VALUE}).")
     private int experts;
 
     @Option(names = "--token-words", paramLabel = "N", defaultValue = "32", converter = Converters.Count.class,
             description = "dispatch: 8-byte words of a token (default: ${DEFAULT-VALUE}).")
     private int tokenWords;
 
-    @Option(names = "--seed", paramLabel = "N", description = "What routing and data are made from (default: different every time; printed).")
+    @Option(names = "--seed", paramLabel = "N", converter = Converters.Seed.class,
+            description = "What routing and data are made from (default: different every time; printed).")
     private Long seed;
 
     @Option(names = "--net", paramLabel = "NAME", description = "What carries the data; short for -D MILLRACE_NET=NAME.")
@@ -138,11 +156,13 @@ public final class GinCommand implements Callable<Integer> {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
+        EngineSettings.require(Configuration.load(settings)); // what is wrong with them is said once, and not by every rank
         PrintWriter out = spec.commandLine().getOut();
         out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format + " seed: " + chosen);
         out.flush();
-        try (GinRun run = new GinRun(directory(), plan, settings)) {
-            return run.run(pattern, deadline, out, spec.commandLine().getErr(), parent.stackTraces()) ? ExitCode.OK : ExitCode.SOFTWARE;
+        try (RunScope scope = new RunScope()) {
+            return new GinRun(scope.rendezvous(), plan, settings).run(pattern, deadline, out, spec.commandLine().getErr(), parent.stackTraces())
+                    ? ExitCode.OK : ExitCode.SOFTWARE;
         }
     }
 
@@ -170,16 +190,6 @@ public final class GinCommand implements Callable<Integer> {
             }
             return JavaCommand.of(arguments);
         };
-    }
-
-    private static Path directory() {
-        try {
-            return Files.createTempDirectory("millrace-gin-"); // readable by its owner only
-        } catch (IOException failure) {
-            throw new org.millrace.MillraceException("no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": "
-                    + failure
-                    + "; make room there or choose another with -Djava.io.tmpdir=DIR", failure);
-        }
     }
 
     private void require(boolean condition, String otherwise) {

@@ -1,10 +1,7 @@
 package org.millrace.cli.gin;
 
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,7 +15,7 @@ import org.millrace.engine.GinRank;
 import org.millrace.gin.GinServed;
 
 /** Ranks as threads, from their meeting to their end. */
-final class GinRun implements AutoCloseable {
+final class GinRun {
 
     private static final Duration SETTLE = Duration.ofSeconds(5);
 
@@ -26,7 +23,7 @@ final class GinRun implements AutoCloseable {
     private record Failure(int rank, Throwable thrown) {
     }
 
-    private final Path directory;
+    private final String rendezvous;
     private final GinPlan plan;
     private final Map<String, String> settings;
     private final ConcurrentLinkedQueue<Failure> failures = new ConcurrentLinkedQueue<>();
@@ -35,8 +32,8 @@ final class GinRun implements AutoCloseable {
     /** Why nobody may go on; null while the run has time. */
     private volatile MillraceException ended;
 
-    GinRun(Path directory, GinPlan plan, Map<String, String> settings) {
-        this.directory = directory;
+    GinRun(String rendezvous, GinPlan plan, Map<String, String> settings) {
+        this.rendezvous = rendezvous;
         this.plan = plan;
         this.settings = settings;
         this.served = new AtomicReferenceArray<>(plan.ranks());
@@ -70,7 +67,7 @@ final class GinRun implements AutoCloseable {
     }
 
     private void rank(GinPattern pattern, int number, PrintWriter out) {
-        try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join("file:" + directory.resolve("rendezvous"), number, plan.ranks(), settings)) {
+        try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join(rendezvous, number, plan.ranks(), settings)) {
             joined.add(rank); // before the look at `ended`, which is set before the joined are looked at: one of the two sees the other (Dekker)
             try {
                 if (ended != null) {
@@ -100,16 +97,6 @@ final class GinRun implements AutoCloseable {
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             return false;
-        }
-    }
-
-    @Override
-    public void close() {
-        try {
-            Files.deleteIfExists(directory.resolve("rendezvous"));
-            Files.deleteIfExists(directory);
-        } catch (IOException failure) {
-            System.err.println("millrace: " + directory + " is left behind: " + failure);
         }
     }
 }

@@ -22,6 +22,7 @@ import org.millrace.cli.perf.RankMain;
 import org.millrace.config.Configuration;
 import org.millrace.config.Origin;
 import org.millrace.config.Settings;
+import org.millrace.engine.EngineSettings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -64,7 +65,7 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--mode", paramLabel = "NAME", split = ",", description = "Only these: NORMAL, OFFSET, PTR.")
     private List<String> modes = List.of();
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Count.class,
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Few.class,
             description = "Numbers of ranks (default: 2,3,5,8; with --quick 2,3).")
     private List<Integer> ranks = List.of();
 
@@ -75,10 +76,12 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--quick", description = "Some cells of 2 and 3 ranks, picked by the seed.")
     private boolean quick;
 
-    @Option(names = "--seed", paramLabel = "N", description = "What data, types and samples are made from (default: different every time; printed).")
+    @Option(names = "--seed", paramLabel = "N", converter = Converters.Seed.class,
+            description = "What data, types and samples are made from (default: different every time; printed).")
     private Long seed;
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Write the results there too, for programs.")
+    @Option(names = "--json", paramLabel = "FILE", converter = Converters.ResultFile.class,
+            description = "Write the results there too, for programs.")
     private Path json;
 
     @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "4h", converter = Converters.Time.class,
@@ -121,7 +124,8 @@ public final class MatrixCommand implements Callable<Integer> {
 
     private Map<String, String> settings() {
         Map<String, String> settings = parent.settings();
-        Configuration configuration = Configuration.load(settings); // what is wrong with them is said once, and not by every rank
+        Configuration configuration = Configuration.load(settings);
+        EngineSettings.require(configuration); // what is wrong with them is said once, and not by every rank
         if (configuration.origin(Settings.CONNECT_DEADLINE).source() == Origin.Source.DEFAULT) {
             settings.put(Settings.CONNECT_DEADLINE.name(), CONNECT_DEADLINE);
         }
@@ -129,7 +133,6 @@ public final class MatrixCommand implements Callable<Integer> {
     }
 
     private MatrixPlan.Selected selected() {
-        require(json == null || json.toAbsolutePath().getParent().toFile().isDirectory(), "--json " + json + ": the directory does not exist");
         List<Integer> counts = !ranks.isEmpty() ? ranks : quick ? List.of(2, 3) : List.of(2, 3, 5, 8);
         require(counts.stream().allMatch(count -> count >= 2), "one rank has nobody to send to: --ranks must be 2 or more");
         return new MatrixPlan.Selected(select("--collective", List.of(Operation.values()), collectives, Operation::label),

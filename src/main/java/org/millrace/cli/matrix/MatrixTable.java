@@ -16,6 +16,8 @@ final class MatrixTable {
     private static final String NOT_ASKED = "";
     private static final String OK = "ok";
     private static final String FAILED = "FAIL";
+    /** How many cells that failed for one reason are told one by one. */
+    private static final int TOLD = 8;
 
     private final PrintWriter out;
     private final List<CellResult> results;
@@ -60,9 +62,24 @@ final class MatrixTable {
         for (int i = 0; i < reasons.size(); i++) {
             out.println("# " + letter(i) + ": " + reasons.get(i));
         }
-        results.stream().filter(result -> !result.isGood()).forEach(this::printFailure);
+        printFailures();
         out.println("# " + totals());
         out.flush();
+    }
+
+    /** Every cell that is wrong; of those that failed for one reason, as when time was up, only some. */
+    private void printFailures() {
+        Map<String, Integer> told = new LinkedHashMap<>();
+        for (CellResult result : results) {
+            if (!result.isGood() && (result.wrong() > 0 || told.merge(result.failure(), 1, Integer::sum) <= TOLD)) {
+                printFailure(result);
+            }
+        }
+        told.forEach((why, cells) -> {
+            if (cells > TOLD) {
+                out.println("# " + FAILED + " " + (cells - TOLD) + " more cells: " + why);
+            }
+        });
     }
 
     /** What went wrong, and how to see it again. */

@@ -16,6 +16,7 @@ import org.millrace.cli.StatusLine;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
+import org.millrace.engine.EngineSettings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
@@ -36,6 +37,7 @@ public final class PerfCommand implements Callable<Integer> {
 
     /** The device on which ranks are always processes: NCCL's hosts are processes', as its host id is a variable of the environment. */
     private static final String GPU = "cuda";
+    private static final String EMULATED = "host";
 
     @Spec
     private CommandSpec spec;
@@ -63,7 +65,11 @@ public final class PerfCommand implements Callable<Integer> {
             RankMain.run(events -> new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings, events));
             return ExitCode.OK; // the parent knows better
         }
-        processes = options.processes || requireDevice(settings).equals(GPU);
+        String device = requireDevice(settings);
+        processes = options.processes || device.equals(GPU);
+        if (device.equals(EMULATED)) {
+            EngineSettings.require(configuration); // here too, so that it is said once
+        }
 
         PerfResults results = new PerfResults(plan);
         PrintWriter out = spec.commandLine().getOut();

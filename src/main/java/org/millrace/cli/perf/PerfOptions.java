@@ -32,13 +32,14 @@ final class PerfOptions {
             description = "Largest size (default: ${DEFAULT-VALUE}).")
     private long max;
 
-    @Option(names = {"-f", "--stepfactor"}, paramLabel = "FACTOR", description = "Multiply sizes by this (default: " + DEFAULT_FACTOR + ").")
+    @Option(names = {"-f", "--stepfactor"}, paramLabel = "FACTOR", converter = Converters.Count.class,
+            description = "Multiply sizes by this (default: " + DEFAULT_FACTOR + ").")
     private Integer factor;
 
     @Option(names = {"-i", "--stepbytes"}, paramLabel = "SIZE", converter = Converters.Size.class, description = "Add this to sizes instead.")
     private Long step;
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Count.class,
+    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Few.class,
             description = "Number of ranks (default: ${DEFAULT-VALUE}).")
     int ranks;
 
@@ -46,7 +47,8 @@ final class PerfOptions {
             description = "Operations that are timed (default: 1000, fewer for large sizes).")
     private Integer iterations;
 
-    @Option(names = {"-w", "--warmup_iters"}, paramLabel = "N", description = "Operations before those (default: what the JIT compiler needs; a fifth of -n).")
+    @Option(names = {"-w", "--warmup_iters"}, paramLabel = "N", converter = Converters.CountOrNone.class,
+            description = "Operations before those (default: what the JIT compiler needs; a fifth of -n).")
     private Integer warmup;
 
     @Option(names = {"-t", "-d", "--type", "--datatype"}, paramLabel = "TYPE", defaultValue = "float", converter = Selection.TypesConverter.class,
@@ -65,7 +67,8 @@ final class PerfOptions {
             description = "Compare the result of every operation, those before and those that are timed included. On by itself where MILLRACE_FAULT is set.")
     private boolean checkEvery;
 
-    @Option(names = "--seed", paramLabel = "N", description = "What the data is made from (default: different every time; printed).")
+    @Option(names = "--seed", paramLabel = "N", converter = Converters.Seed.class,
+            description = "What the data is made from (default: different every time; printed).")
     Long seed;
 
     @Option(names = "--processes", description = "Every rank is a process of its own, not a thread; on GPUs always.")
@@ -80,7 +83,8 @@ final class PerfOptions {
     @Option(names = "--channels", paramLabel = "N", description = "Short for -D NCCL_MIN_NCHANNELS=N -D NCCL_MAX_NCHANNELS=N.")
     String channels;
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Write the results there too, for programs.")
+    @Option(names = "--json", paramLabel = "FILE", converter = Converters.ResultFile.class,
+            description = "Write the results there too, for programs.")
     Path json;
 
     @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "10m", converter = Converters.Time.class,
@@ -106,8 +110,6 @@ final class PerfOptions {
         require(factor == null || step == null, "sizes grow by a factor (-f) or by a step (-i), not by both");
         require(factor == null || factor >= 2, "sizes must grow: -f " + factor + " is less than 2");
         require(step == null || step >= 1, "sizes must grow: -i 0 is less than 1");
-        require(warmup == null || warmup >= 0, "-w " + warmup + " is less than 0");
-        require(json == null || directoryOf(json).toFile().isDirectory(), "--json " + json + ": the directory does not exist");
         return new PerfPlan(collective, ranks,
                 PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes, collective.parts(ranks),
                         iterations == null ? 0 : iterations, warmup == null ? -1 : warmup),
@@ -125,10 +127,6 @@ final class PerfOptions {
         if (!condition) {
             throw new ParameterException(spec.commandLine(), otherwise);
         }
-    }
-
-    private static Path directoryOf(Path file) {
-        return file.toAbsolutePath().getParent();
     }
 
     /** The options in one line, as nccl-tests prints them. */

@@ -19,7 +19,7 @@ public final class RunScope implements AutoCloseable {
     /**
      * A new scope.
      *
-     * @throws MillraceException if no directory can be made
+     * @throws MillraceException if no directory can be made, or the process is ending
      */
     public RunScope() {
         try {
@@ -28,7 +28,12 @@ public final class RunScope implements AutoCloseable {
             throw new MillraceException("no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": " + failure
                     + "; make room there or choose another with -Djava.io.tmpdir=DIR", failure);
         }
-        Runtime.getRuntime().addShutdownHook(hook);
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IllegalStateException shuttingDown) {
+            delete(directory);
+            throw new MillraceException("the run was interrupted", shuttingDown);
+        }
     }
 
     /**

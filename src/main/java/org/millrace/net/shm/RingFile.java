@@ -44,7 +44,7 @@ final class RingFile {
             throw e;
         } catch (IOException e) {
             delete(file);
-            throw noRoom("a ring", bytes, file, "choose a shorter ring or another directory in the options", e);
+            throw noRoom("a ring", bytes, file, "take TCP instead (MILLRACE_NET=socket)", e);
         }
     }
 

@@ -57,7 +57,7 @@ final class SocketListener implements Listener {
             } catch (IOException e) {
                 closeServers();
                 throw new ConnectionException("cannot listen on " + host.getHostAddress() + ": " + e.getMessage()
-                        + "; choose another interface or address in the socket options", e);
+                        + "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME", e);
             }
         }
         new SecureRandom().nextBytes(secret);

@@ -1,0 +1,36 @@
+package org.millrace.engine;
+
+import java.util.List;
+import java.util.Optional;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import org.millrace.net.fault.Fault;
+
+/** Settings of the emulated device whose text only its own parts can read. */
+public final class EngineSettings {
+
+    private EngineSettings() {
+    }
+
+    /**
+     * Refuses what every rank would refuse when it joins, so that it can be said once, and before there are ranks.
+     *
+     * @param configuration the settings
+     * @throws ConfigurationException if one is not usable; the message says what is allowed
+     */
+    public static void require(Configuration configuration) {
+        AlgorithmChoice.of(configuration);
+        ProtocolChoice.of(configuration, true);
+        faults(configuration);
+    }
+
+    /** The faults to plant; empty if none were asked for. */
+    static Optional<List<Fault>> faults(Configuration configuration) {
+        try {
+            return configuration.get(Settings.FAULT).map(Fault::parse);
+        } catch (IllegalArgumentException refused) {
+            throw new ConfigurationException(Settings.FAULT.name() + ": " + refused.getMessage());
+        }
+    }
+}
