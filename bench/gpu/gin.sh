@@ -4,19 +4,21 @@
 #   bench/gpu/gin.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
 #
 # Bytes travel from GPU to GPU; MILLRACE_GIN_DIRECT=0 stages them in memory that the ranks share, and MILLRACE_GIN_SHARED=0 with it sends them over the network.
+# MILLRACE_GIN_COPY_KERNEL=200 has a kernel make small copies that stays on the GPU for 200 us after the last of them.
 # Beside its results each run says how many descriptors Java served, context by context, and how many GIN progress threads of NCCL ran (none, if all is well).
 #
 # Then tokens are dispatched to experts and combined, as in DeepEP (nccl_expert.cu), by every number of ranks in EXPERT_RANKS (2 4) that there are GPUs for.
 #
 # GIN_C=1 runs nccl_gin over gin_c.c as well, a plugin that does the same in C for NCCL 2.28: one spinning thread, bytes staged piece by piece in memory that
-# the ranks share. C and Java staged (MILLRACE_GIN_DIRECT=0) take turns, two each, after Java's run on every network; a table shows all their round trips.
+# the ranks share. C, Java staged, Java with a copying kernel, and that staged take turns, two each, after Java's run on every network; a table shows all their
+# round trips.
 #
 # RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000), SEED (another each time; printed) and LIMIT (90 s a run) may be set.
 # Ranks for which there is no GPU share one, in turns of milliseconds: what they check holds, their times say nothing. GPUS says how many to believe in.
 # Needs nvcc, and NCCL 2.28 or newer with its headers: NCCL_HOME and CUDA_HOME say where, else python3's nvidia.nccl package and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2; }
 plugin=$(realpath "$1")/libnccl-net-millrace.so
 [ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; exit 2; }
 output=${2:-$(mktemp -d)}
@@ -67,14 +69,14 @@ beside() { # LABEL...: their round trips
   for label; do
     sed -n "s/^round trip, *\([0-9]*\) B + signal: *\([0-9.]*\) us.*/\1 $label \2/p" "$output/$label.0.log"
   done | awk -v labels="$*" '
-    BEGIN { n = split(labels, label, " "); printf "%10s", "B"; for (i = 1; i <= n; i++) printf " %18s", label[i]; print "" }
+    BEGIN { n = split(labels, label, " "); printf "%10s", "B"; for (i = 1; i <= n; i++) printf " %21s", label[i]; print "" }
     !seen[$1]++ { sizes[++m] = $1 }
     { us[$1, $2] = $3 }
-    END { for (r = 1; r <= m; r++) { printf "%10d", sizes[r]; for (i = 1; i <= n; i++) printf " %18s", us[sizes[r], label[i]]; print "" } }'
+    END { for (r = 1; r <= m; r++) { printf "%10d", sizes[r]; for (i = 1; i <= n; i++) printf " %21s", us[sizes[r], label[i]]; print "" } }'
 }
 
 compare_with_c() { # beside nccl_gin's run of $network
-  local turn version
+  local turn version labels=()
   version=$(awk '$2 == "NCCL_MAJOR" || $2 == "NCCL_MINOR" {printf "%s%s", dot, $3; dot = "."}' "$NCCL_HOME/include/nccl.h")
   if [ "$version" != 2.28 ]; then
     echo "== gin_c not run: it serves NCCL 2.28, and here is $version"
@@ -83,8 +85,13 @@ compare_with_c() { # beside nccl_gin's run of $network
   for turn in 1 2; do
     plugin=$work/libnccl-net-gin-c.so nccl_gin "c_${network}_$turn"
     MILLRACE_GIN_DIRECT=0 nccl_gin "staged_${network}_$turn"
+    MILLRACE_GIN_COPY_KERNEL=200 nccl_gin "kernel_${network}_$turn"
+    MILLRACE_GIN_DIRECT=0 MILLRACE_GIN_COPY_KERNEL=200 nccl_gin "staged_kernel_${network}_$turn"
   done
-  beside "gin_$network" "c_${network}_1" "c_${network}_2" "staged_${network}_1" "staged_${network}_2"
+  for turn in 1 2; do
+    labels+=("kernel_${network}_$turn" "c_${network}_$turn" "staged_${network}_$turn" "staged_kernel_${network}_$turn")
+  done
+  beside "gin_$network" "${labels[@]}"
 }
 
 build nccl_gin

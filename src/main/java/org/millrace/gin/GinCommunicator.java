@@ -315,6 +315,12 @@ public final class GinCommunicator {
                 return oldest == null ? arrival : lane + ", " + oldest;
             }
         }
+        for (GinContext context : contexts) {
+            String store = context == null ? null : context.describeStore();
+            if (store != null) {
+                return store;
+            }
+        }
         return null;
     }
 
@@ -327,6 +333,11 @@ public final class GinCommunicator {
         int work = 0;
         for (Lane lane : lanes) {
             work += lane.progress();
+        }
+        for (GinContext context : contexts) {
+            if (context != null) {
+                context.storeIndices();
+            }
         }
         return work;
     }

@@ -18,6 +18,9 @@ public final class GinContext {
     private final PeerQueue[] queues;
     private final PeerSignals[] reached;
     private final ServedCounters served = new ServedCounters();
+    private IndexStore store;
+    /** Whether a queue's index has changed since the store was asked to begin. */
+    private boolean moved;
     private boolean closed;
 
     /**
@@ -77,6 +80,39 @@ public final class GinContext {
      */
     public void reach(int peer, PeerSignals signals) {
         reached[peer] = signals;
+    }
+
+    /**
+     * Has the indices of its queues stored elsewhere too. To be called before the context is served.
+     *
+     * @param elsewhere where kernels look; not to be freed before the agent has let go of the context and what it began is over
+     */
+    public void store(IndexStore elsewhere) {
+        store = elsewhere;
+    }
+
+    /** A queue's index has changed. */
+    void moved() {
+        moved = true;
+    }
+
+    /** Stores elsewhere what has changed, as far as there is room now. */
+    void storeIndices() {
+        if (!moved || store == null || closed) {
+            return;
+        }
+        for (PeerQueue queue : queues) {
+            if (!queue.storeIndex(store)) {
+                return;
+            }
+        }
+        moved = false;
+    }
+
+    /** Indices that kernels wait for, for messages; null if they have them all. */
+    String describeStore() {
+        return store == null || closed || !moved && store.isSettled() ? null
+                : "context " + number + ", the indices of its queues, which the GPU has not stored: kernels see no room and no end of a flush";
     }
 
     /** The signals at a peer, or null if only frames get there. */

@@ -31,6 +31,8 @@ final class PeerQueue {
     private long moved;
     private int seen;
     private int completed;
+    /** What an {@link IndexStore} was told. */
+    private int stored;
     /** Up to which of its lane's frames some of this queue write at the peer, and how many went to the network till then; 0 for none, or not known. */
     private long wrote;
     private long wroteFrames;
@@ -45,6 +47,7 @@ final class PeerQueue {
         this.counters = new int[memory.queueSize()];
         this.completed = cis.acquire(peer);
         this.seen = completed;
+        this.stored = completed;
     }
 
     GinContext context() {
@@ -139,7 +142,19 @@ final class PeerQueue {
         }
         if (completed != first) {
             cis.release(peer, completed); // pairs with the device's acquire: the places are zero, and the sources were read
+            context.moved();
         }
+    }
+
+    /** Has its index stored elsewhere, if it has changed; false if there is no room now. */
+    boolean storeIndex(IndexStore store) {
+        if (stored != completed) {
+            if (!store.begin(peer, completed)) {
+                return false;
+            }
+            stored = completed;
+        }
+        return true;
     }
 
     boolean isDrained() {

@@ -208,7 +208,10 @@ final class GinGroup implements AutoCloseable {
     private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters, int queueSize, List<Long> allocated,
             GinHardware.Shared signalled) {
         GinHardware.Shared queues = hardware.share(GinQueueMemory.bytes(format, ranks, queueSize));
-        GinHardware.Shared cis = hardware.share((long) ranks * Integer.BYTES);
+        GinHardware.Indices cis = hardware.indices(ranks);
+        if (cis.store() != null) {
+            allocated.add(cis.device());
+        }
         GinHardware.Shared counted = hardware.share((long) Math.max(counters, 1) * Long.BYTES);
         long pis = take((long) ranks * Integer.BYTES, allocated);
         seen.set(ranks, queueSize, queues.device(), pis, cis.device(), counted.device(), signalled.device());
@@ -216,7 +219,10 @@ final class GinGroup implements AutoCloseable {
             seen.setGets(take((long) Math.max(signals, 1) * Long.BYTES, allocated), take((long) ranks * Integer.BYTES, allocated),
                     take((long) ranks * Integer.BYTES, allocated));
         }
-        return new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize), cis.host(), counted.host(), signalled.host(), ranks);
+        GinContext context = new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize), cis.host(), counted.host(),
+                signalled.host(), ranks);
+        context.store(cis.store());
+        return context;
     }
 
     private void reach(GinContext context, int index, GinSignals.Contexts signalled) {

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinAgent;
+import org.millrace.gin.IndexStore;
 import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmOptions;
@@ -28,6 +29,22 @@ interface GinHardware extends AutoCloseable {
 
     /** Zeroed memory that both sides poll. It lives until {@link #close}. */
     Shared share(long bytes);
+
+    /**
+     * Indices that the agent writes and kernels read.
+     *
+     * @param host   as the agent writes them
+     * @param device their address as kernels see them
+     * @param store  what brings them there; null if it is the same memory. Otherwise they are to be given back by {@link #free}
+     */
+    record Indices(MemorySegment host, long device, IndexStore store) {
+    }
+
+    /** Zeroed memory for 4 bytes each. */
+    default Indices indices(int count) {
+        Shared shared = share((long) count * Integer.BYTES);
+        return new Indices(shared.host(), shared.device(), null);
+    }
 
     /**
      * Memory that the device's copies reach.

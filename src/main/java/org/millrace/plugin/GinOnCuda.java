@@ -11,6 +11,7 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.cuda.Copies;
 import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -22,6 +23,7 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.GinAgent;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;
+import org.millrace.gin.cuda.CudaIndexStore;
 import org.millrace.gin.cuda.CudaMover;
 import org.millrace.gin.cuda.CudaWindowMemory;
 import org.millrace.net.Network;
@@ -42,6 +44,8 @@ final class GinOnCuda implements GinHardware {
     private final long chunkBytes;
     private final GinAgent agent;
     private final CopyKernel copyKernel;
+    /** Stores indices in the GPU's memory; null if they lie in host memory, which is so without a kernel that stores quickly. */
+    private final CopyQueue indices;
     private final AgentRunner runner;
     private final Arena arena = Arena.ofShared();
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
@@ -64,6 +68,7 @@ final class GinOnCuda implements GinHardware {
         this.shared = shared;
         this.chunkBytes = chunkBytes;
         this.copyKernel = linger.isZero() ? null : copyKernel(linger);
+        this.indices = copyKernel == null ? null : new CopyQueue(driver, device, copyKernel);
         this.agent = new GinAgent("gin-" + device.index());
         this.runner = AgentRunner.start(new OnDevice(agent, device), new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
     }
@@ -122,7 +127,20 @@ final class GinOnCuda implements GinHardware {
 
     @Override
     public void free(long address) {
+        if (indices != null) {
+            indices.settle();
+        }
         allocated.remove(address).close();
+    }
+
+    @Override
+    public Indices indices(int count) {
+        if (indices == null) {
+            return GinHardware.super.indices(count);
+        }
+        long bytes = (long) count * Integer.BYTES;
+        long address = allocate(bytes);
+        return new Indices(NativeMemory.at(arena.allocate(bytes, Long.BYTES).address(), bytes), address, new CudaIndexStore(indices, address));
     }
 
     @Override
@@ -147,6 +165,9 @@ final class GinOnCuda implements GinHardware {
     public boolean settle() {
         try {
             moverOf.values().forEach(CudaMover::settle);
+            if (indices != null) {
+                indices.settle();
+            }
             return true;
         } catch (MillraceException e) {
             NcclLog.warn("GIN: copies are still under way on " + device + ": " + e.getMessage());
@@ -177,6 +198,7 @@ final class GinOnCuda implements GinHardware {
         if (type == plugin_h.NCCL_PTR_HOST()) {
             return HostWindowMemory.register(network, NativeMemory.at(address, all[rank].bytes()));
         }
+        CudaMover mover = mover(network);
         ForeignMemory[] peers = new ForeignMemory[all.length];
         long[] bytes = new long[all.length];
         for (int peer = 0; peer < peers.length; peer++) {
@@ -185,7 +207,7 @@ final class GinOnCuda implements GinHardware {
                 peers[peer] = map(peer, all[peer].ticket());
             }
         }
-        return new CudaWindowMemory(mover(network), address, bytes[rank], peers, bytes);
+        return new CudaWindowMemory(mover, address, bytes[rank], peers, bytes);
     }
 
     private ForeignMemory map(int peer, ForeignMemory.Ticket ticket) {
@@ -206,6 +228,7 @@ final class GinOnCuda implements GinHardware {
         runner.close();
         moverOf.values().forEach(CudaMover::close);
         if (copyKernel != null) {
+            indices.close();
             copyKernel.close();
         }
         allocated.values().forEach(DeviceMemory::close);

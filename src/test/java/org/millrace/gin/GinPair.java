@@ -21,7 +21,8 @@ final class GinPair implements AutoCloseable {
     static final class Context {
         final GinContext agentSide;
         final GinQueueMemory queues;
-        final GinIndices cis;
+        /** As the device sees them. */
+        GinIndices cis;
         final GinCells counters;
         final GinCells signals;
         final int[] pis;
@@ -42,6 +43,18 @@ final class GinPair implements AutoCloseable {
             counters = GinCells.of(counterBytes);
             signals = GinCells.of(signalBytes);
             agentSide = new GinContext(number, queues, cisBytes, counterBytes, signalBytes, 2);
+        }
+
+        /** From now on the device sees its indices elsewhere, where what the agent says of them comes later. */
+        LateIndexStore storeLate(Arena arena) {
+            GinIndices there = GinIndices.of(arena.allocate(8, 64), 2);
+            for (int peer = 0; peer < 2; peer++) {
+                there.release(peer, cis.acquire(peer));
+            }
+            cis = there;
+            LateIndexStore store = new LateIndexStore(there);
+            agentSide.store(store);
+            return store;
         }
 
         boolean hasRoom(int peer) {
