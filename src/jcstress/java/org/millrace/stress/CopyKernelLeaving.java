@@ -1,0 +1,60 @@
+package org.millrace.stress;
+
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import org.millrace.abi.CopyMailbox;
+import org.millrace.ffi.mailbox.mailbox_h;
+import org.millrace.ffi.mailbox.millraceCopyCommand;
+import org.millrace.ffi.mailbox.millraceCopyMailbox;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.ZZ_Result;
+
+/** A kernel that copies says that it leaves while the host posts a command: no command is lost that the host thinks was seen. */
+@JCStressTest
+@Outcome(id = "true, true", expect = ACCEPTABLE, desc = "the command was there before the kernel left")
+@Outcome(id = "false, true", expect = ACCEPTABLE, desc = "the kernel looked late: the host waits until it is gone, and finds that the command was carried out")
+@Outcome(id = "false, false", expect = ACCEPTABLE, desc = "the kernel looked before: the host copies otherwise")
+@Outcome(id = "true, false", expect = FORBIDDEN, desc = "the host waits for a copy that nobody makes")
+@State
+public class CopyKernelLeaving {
+
+    private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    private static final int NUMBER = 1;
+
+    private final MemorySegment memory = Arena.ofAuto().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
+    private final CopyMailbox mailbox = CopyMailbox.of(memory);
+
+    /** A kernel is there. */
+    public CopyKernelLeaving() {
+        INT.set(memory, millraceCopyMailbox.state$offset(), mailbox_h.MILLRACE_COPY_PRESENT());
+    }
+
+    /** The host. */
+    @Actor
+    public void host(ZZ_Result result) {
+        mailbox.copyRelease(NUMBER, 64, 128, 8);
+        result.r1 = mailbox.stateBehindCommand() == CopyMailbox.PRESENT;
+    }
+
+    /** The kernel, as it leaves. */
+    @Actor
+    public void kernel(ZZ_Result result) {
+        INT.setOpaque(memory, millraceCopyMailbox.state$offset(), mailbox_h.MILLRACE_COPY_LEAVING());
+        VarHandle.fullFence();
+        long command = NUMBER * millraceCopyCommand.sizeof();
+        boolean there = true;
+        for (int word = 0; word < mailbox_h.MILLRACE_COPY_WORDS(); word++) {
+            there &= (long) LONG.getAcquire(memory, command + (long) word * Long.BYTES) >>> mailbox_h.MILLRACE_COPY_NUMBER_SHIFT() == NUMBER;
+        }
+        result.r2 = there;
+    }
+}
