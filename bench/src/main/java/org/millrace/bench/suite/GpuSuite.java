@@ -5,8 +5,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Locale;
 import org.millrace.bench.access.Access;
 import org.millrace.bench.access.LineMemory;
+import org.millrace.bench.gpu.CopyLoops;
 import org.millrace.bench.gpu.FlagMemory;
 import org.millrace.bench.gpu.FlagTimes;
 import org.millrace.bench.measure.Loop;
@@ -17,13 +19,15 @@ import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.cuda.PinnedMemory.Flag;
 
-/** Memory that a GPU shares: accesses to it, and flags that go back and forth. */
+/** Memory that a GPU shares: accesses to it, flags that go back and forth, and copies. */
 public final class GpuSuite implements Suite {
 
     private static final String PINNED = "pinned";
     private static final String WRITE_COMBINED = "write-combined";
     private static final String POLLED = "pinned-polled";
     private static final String FLAGS = "flags";
+    private static final String COPIES = "copies";
+    private static final int[] COPIED = {8, 1024, 8192};
     private static final long[] DISTANCES = {0, 64, 128};
     private static final List<String> PLACES = List.of("Same line polled by the GPU", "Next line polled by the GPU", "A line two away polled by the GPU");
     private static final int LAUNCHES = 20;
@@ -42,7 +46,7 @@ public final class GpuSuite implements Suite {
 
     @Override
     public String title() {
-        return "GPU: pinned memory, and flags between GPU and host";
+        return "GPU: pinned memory, flags between GPU and host, and copies";
     }
 
     @Override
@@ -50,13 +54,14 @@ public final class GpuSuite implements Suite {
         return "Accesses as under Fences, to memory of cudaHostAlloc, cached and write-combined, alone and while a kernel reads a word of that line all the "
                 + "time. Flags: a kernel stores tail and waits for head, the host answers; 'with fence' stores tail behind __threadfence_system, as a kernel "
                 + "does whose data must be seen first. A batch's time includes one launch. One way: from before the kernel's store of tail until the host saw "
-                + "it, with the GPU's clock set to the host's by the quickest round trips.";
+                + "it, with the GPU's clock set to the host's by the quickest round trips. Copies: one at a time, from the call until the host sees that it was "
+                + "made, by a copy engine and by a kernel that stays on the GPU and takes commands from host memory.";
     }
 
     @Override
     public List<String> variants(boolean full) {
         try {
-            return CudaRuntime.load().deviceCount() > 0 ? List.of(PINNED, WRITE_COMBINED, POLLED, FLAGS) : List.of();
+            return CudaRuntime.load().deviceCount() > 0 ? List.of(PINNED, WRITE_COMBINED, POLLED, FLAGS, COPIES) : List.of();
         } catch (RuntimeException | LinkageError noGpu) {
             return List.of();
         }
@@ -74,6 +79,7 @@ public final class GpuSuite implements Suite {
                         PinnedMemory.allocate(device, 4096, Arena.global(), Flag.MAPPED, Flag.PORTABLE, Flag.WRITE_COMBINED));
                 case POLLED -> polled(bench, device);
                 case FLAGS -> flags(bench, new FlagMemory(device));
+                case COPIES -> copies(bench, new CopyLoops(device));
                 default -> throw new IllegalArgumentException("there is no variant " + variant);
             }
         }
@@ -113,6 +119,17 @@ public final class GpuSuite implements Suite {
     private static void measure(Bench bench, String id, String group, Access access, PinnedMemory memory, boolean withC) {
         bench.measure(Pair.same(id, group, access.title(), access.onSegment(),
                 withC ? bench.c().loop(access.symbol(), memory.host(), MemorySegment.NULL) : null));
+    }
+
+    private static void copies(Bench bench, CopyLoops loops) {
+        for (CopyLoops.Way way : CopyLoops.Way.values()) {
+            for (int bytes : COPIED) {
+                for (boolean kernel : new boolean[] {false, true}) {
+                    bench.measure(Pair.same("copy." + way.name().toLowerCase(Locale.ROOT) + "." + bytes + (kernel ? ".kernel" : ".engine"), "Copy, " + way.title(),
+                            bytes + " B by " + (kernel ? "a kernel that stays" : "a copy engine"), loops.of(way, bytes, kernel), null).withBytes(bytes));
+                }
+            }
+        }
     }
 
     private static void flags(Bench bench, FlagMemory memory) {

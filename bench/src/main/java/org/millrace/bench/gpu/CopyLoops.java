@@ -1,0 +1,100 @@
+package org.millrace.bench.gpu;
+
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import org.millrace.bench.measure.Loop;
+import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.DeviceMemory;
+import org.millrace.cuda.PinnedMemory;
+
+/** Copies as GIN makes them, one at a time: from the call until the host sees that it was made. */
+public final class CopyLoops {
+
+    /** Where a copy goes. */
+    public enum Way {
+        /** From the GPU's memory to pinned memory. */
+        OUT("GPU to host"),
+        /** From pinned memory to the GPU's. */
+        IN("host to GPU"),
+        /** Within the GPU's memory. */
+        WITHIN("within the GPU");
+
+        private final String title;
+
+        Way(String title) {
+            this.title = title;
+        }
+
+        /**
+         * What a reader is shown.
+         *
+         * @return a few words
+         */
+        public String title() {
+            return title;
+        }
+    }
+
+    private static final long BYTES = 1 << 20;
+    private static final Duration LINGER = Duration.ofMillis(1);
+    private static final long PATIENCE_NANOS = Duration.ofSeconds(5).toNanos();
+
+    private final CopyQueue engine;
+    private final CopyQueue withKernel;
+    private final long[] device = new long[2];
+    private final long host;
+
+    /**
+     * Memory to copy, and both who copy it.
+     *
+     * @param device the device, which is current
+     */
+    public CopyLoops(CudaDevice device) {
+        CudaDriver driver = CudaDriver.load();
+        engine = new CopyQueue(driver, device, null);
+        withKernel = new CopyQueue(driver, device, CopyKernel.load(device, LINGER));
+        for (int i = 0; i < this.device.length; i++) {
+            DeviceMemory memory = device.allocate(BYTES);
+            this.device[i] = memory.address();
+        }
+        host = PinnedMemory.allocate(device, BYTES, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE).device().address();
+    }
+
+    /**
+     * Copies.
+     *
+     * @param way    from where to where
+     * @param bytes  of each
+     * @param kernel whether a kernel that stays on the GPU makes them, and not a copy engine
+     * @return a loop
+     */
+    public Loop of(Way way, int bytes, boolean kernel) {
+        CopyQueue queue = kernel ? withKernel : engine;
+        long to = way == Way.OUT ? host : device[0];
+        long from = way == Way.IN ? host : device[1];
+        return count -> {
+            long last = 0;
+            for (long i = 0; i < count; i++) {
+                last = queue.copy(to, from, bytes);
+                if (!isMade(queue, last)) {
+                    return Loop.LOST;
+                }
+            }
+            return last;
+        };
+    }
+
+    private static boolean isMade(CopyQueue queue, long number) {
+        long begin = System.nanoTime();
+        while (!queue.isDone(number)) {
+            if (System.nanoTime() - begin > PATIENCE_NANOS) {
+                return false;
+            }
+            Thread.onSpinWait();
+        }
+        return true;
+    }
+}
