@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The whole command, with ranks as threads and as processes, over {@link MappedProvider}. */
@@ -128,6 +129,25 @@ class PerfCommandTest {
         assertEquals(1, run.status(), run.toString());
         assertTrue(run.err().startsWith("millrace: rank 1: its process (pid "), run.toString());
         assertTrue(run.err().contains("died: exit status 7"), run.toString());
+    }
+
+    /** A fault that waits for what never comes has shown nothing; one that happened to any rank has. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "''|cut:frame=2,rail=1|1|the planted fault cut:frame=2,rail=1 (MILLRACE_FAULT) did not happen|that has a rail 1",
+        "--processes|delay:frame=999999999,polls=3|1|the planted fault delay:frame=999999999,polls=3 (MILLRACE_FAULT) did not happen|frame 999999999 or a later one",
+        "''|delay:frame=1,polls=3|0|''|''", "--processes|delay:frame=1,polls=3|0|''|''"})
+    void aFaultThatDidNotHappenIsSaid(String how, String fault, int status, String said, String why) {
+        List<String> arguments = new ArrayList<>(List.of("perf", "broadcast", "--device", "host", "-b", "8", "-e", "8", "-n", "2", "-w", "1", "--deadline", "60s",
+                "-D", "MILLRACE_FAULT=" + fault));
+        if (!how.isEmpty()) {
+            arguments.add(how);
+        }
+        Run run = Run.of(arguments.toArray(String[]::new));
+        assertEquals(status, run.status(), run.toString());
+        assertTrue(run.err().contains(said) && run.err().contains(why), run.toString());
+        assertTrue(status == 1 || run.err().isEmpty(), run.toString());
+        assertTrue(run.out().contains("# wrong values: 0"), run.toString());
     }
 
     @Test
