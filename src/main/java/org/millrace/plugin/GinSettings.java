@@ -35,11 +35,13 @@ record GinSettings(boolean wanted, boolean onHost, boolean direct, boolean share
         List<String> complaints = new ArrayList<>();
         String choice = word(environment, CHOICE);
         if (!List.of("", "0", "1", HOST).contains(choice)) {
-            complaints.add(complaint(CHOICE, choice, "0 (no GIN), 1 or not set (for GPUs), host (for kernels that are played by the CPU)", "GIN is there, for GPUs"));
+            complaints.add(complaint(CHOICE, choice, "0 (no GIN), 1 or not set (for GPUs), host (for kernels that are played by the CPU)",
+                    "GIN is there, for GPUs"));
         }
         boolean direct = isOn(environment, DIRECT, complaints);
         boolean shared = isOn(environment, SHARED, complaints);
-        return new GinSettings(!choice.equals("0"), choice.equals(HOST), direct, shared, linger(word(environment, COPY_KERNEL), complaints), List.copyOf(complaints));
+        return new GinSettings(!choice.equals("0"), choice.equals(HOST), direct, shared, linger(word(environment, COPY_KERNEL), complaints),
+                List.copyOf(complaints));
     }
 
     private static String word(UnaryOperator<String> environment, String name) {

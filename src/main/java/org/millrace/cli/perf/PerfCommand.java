@@ -102,7 +102,8 @@ public final class PerfCommand implements Callable<Integer> {
         }
         return EngineSettings.faults(configuration).orElse(List.of()).stream()
                 .filter(fault -> !results.happened(fault))
-                .map(fault -> new PerfRun.Failure(PlantedFaults.missed(fault) + (device.equals(GPU) ? ": only networks of the emulated device have faults" : ""), ""))
+                .map(fault -> new PerfRun.Failure(PlantedFaults.missed(fault)
+                        + (device.equals(GPU) ? ": only networks of the emulated device have faults" : ""), ""))
                 .toList();
     }
 
