@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
       threadsBefore = entries("/proc/self/task");
     }
   }
-  printf("rank %d: %d cycles in %.1f s; open files %d then %d, threads %d then %d\n", rank, cycles, now() - begin, filesBefore, entries("/proc/self/fd"), threadsBefore,
-         entries("/proc/self/task"));
+  printf("rank %d: %d cycles in %.1f s; open files %d then %d, threads %d then %d\n", rank, cycles, now() - begin, filesBefore,
+         entries("/proc/self/fd"), threadsBefore, entries("/proc/self/task"));
   return 0;
 }

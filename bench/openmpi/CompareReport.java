@@ -93,7 +93,8 @@ public final class CompareReport {
         sizes.values().forEach(size -> rows.add("    " + size.json()));
         List<String> machine = new ArrayList<>();
         facts.forEach((name, value) -> machine.add("    " + quoted(name) + ": " + quoted(value)));
-        return "{\n  \"facts\": {\n" + String.join(",\n", machine) + "\n  },\n  \"sizes\": [\n" + String.join(",\n", rows) + "\n  ],\n  \"wrong\": " + wrong() + "\n}\n";
+        return "{\n  \"facts\": {\n" + String.join(",\n", machine) + "\n  },\n  \"sizes\": [\n" + String.join(",\n", rows) + "\n  ],\n  \"wrong\": " + wrong()
+                + "\n}\n";
     }
 
     private static String quoted(String text) {

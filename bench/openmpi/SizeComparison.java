@@ -23,7 +23,8 @@ final class SizeComparison {
         }
 
         private String json() {
-            return String.format(Locale.ROOT, "{\"millrace_ns\": %s, \"openmpi_ns\": %s, \"ratio\": %.4f}", millrace().json(millrace), openMpi().json(openMpi), ratio());
+            return String.format(Locale.ROOT, "{\"millrace_ns\": %s, \"openmpi_ns\": %s, \"ratio\": %.4f}", millrace().json(millrace), openMpi().json(openMpi),
+                    ratio());
         }
     }
 
@@ -83,8 +84,8 @@ final class SizeComparison {
     /** A size that one side left out would be compared with nothing. */
     void requireRounds(int rounds) {
         if (outOfPlace.millrace.size() != rounds || outOfPlace.openMpi.size() != rounds) {
-            throw new IllegalStateException(bytes + " bytes: Millrace has " + outOfPlace.millrace.size() + " results and Open MPI " + outOfPlace.openMpi.size() + ", not "
-                    + rounds + " each");
+            throw new IllegalStateException(bytes + " bytes: Millrace has " + outOfPlace.millrace.size() + " results and Open MPI " + outOfPlace.openMpi.size()
+                    + ", not " + rounds + " each");
         }
     }
 

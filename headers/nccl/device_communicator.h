@@ -1,5 +1,5 @@
-/* What a kernel's use of NCCL's device functions asks of a communicator (facts: nccl_device/core.h of 2.28.7 to 2.30.7). What it is given, ncclDevComm, is a struct by
- * value whose fields change with the release; here it is only so many bytes. */
+/* What a kernel's use of NCCL's device functions asks of a communicator (facts: nccl_device/core.h of 2.28.7 to 2.30.7). What it is given, ncclDevComm, is a
+ * struct by value whose fields change with the release; here it is only so many bytes. */
 #ifndef MILLRACE_NCCL_DEVICE_COMMUNICATOR_H
 #define MILLRACE_NCCL_DEVICE_COMMUNICATOR_H
 
@@ -41,8 +41,8 @@ typedef struct ncclDevCommRequirements_v28 {
 #define MILLRACE_NCCL_REQUIREMENTS_BYTES_V22902 72
 #define MILLRACE_NCCL_REQUIREMENTS_BYTES_V22907 88
 
-/* ncclDevCommRequirements of 2.30. The first three fields say how to read the rest: its bytes, ncclConfig_t's magic number, and the NCCL_VERSION_CODE of the headers
- * with which the kernels were compiled: ncclDevComm is filled as they lay it out. The two flags at the end are new in 2.30.7, and padding before. */
+/* ncclDevCommRequirements of 2.30. The first three fields say how to read the rest: its bytes, ncclConfig_t's magic number, and the NCCL_VERSION_CODE of the
+ * headers with which the kernels were compiled: ncclDevComm is filled as they lay it out. The two flags at the end are new in 2.30.7, and padding before. */
 typedef struct ncclDevCommRequirements_v30 {
   size_t size;
   unsigned int magic;

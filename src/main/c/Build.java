@@ -11,7 +11,8 @@ import java.util.stream.Stream;
  * Compiles the plugin's shared library for the machine it runs on, with nothing but a C compiler and the JDK's {@code jni.h}.
  *
  * <p>Started by Maven in the repository's root with the directory of the classes as its argument: the library becomes a resource of the jar,
- * {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or {@code cc}. A library that is newer than its sources is left alone.
+ * {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or {@code cc}. A library that is newer than its sources is left
+ * alone.
  */
 final class Build {
 

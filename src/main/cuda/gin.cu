@@ -1,6 +1,6 @@
 /*
- * What `millrace gin --device cuda` runs on GPUs: puts and signals of NCCL's device API. Compiled where it runs, with the headers of the NCCL that is there, because
- * the struct that kernels take by value, ncclDevComm, and the queues behind it change with the release.
+ * What `millrace gin --device cuda` runs on GPUs: puts and signals of NCCL's device API. Compiled where it runs, with the headers of the NCCL that is there,
+ * because the struct that kernels take by value, ncclDevComm, and the queues behind it change with the release.
  *
  *   nvcc -cubin -O2 -std=c++17 -arch=sm_90 -DNCCL_GIN_GDAKI_ENABLE=0 -I INCLUDE gin.cu -o gin.cubin
  *
@@ -83,8 +83,8 @@ extern "C" __global__ void ginPingPong(__grid_constant__ const ncclDevComm devCo
 }
 
 /*
- * Every rank puts `bytes` to every rank, itself included: part `peer` of `from` becomes part `rank` of the peer's `to`. What goes to a rank goes through the context of
- * that rank's number, counted round. All meet after every round. `before` and `met` are how many rounds and meetings there were before. One warp.
+ * Every rank puts `bytes` to every rank, itself included: part `peer` of `from` becomes part `rank` of the peer's `to`. What goes to a rank goes through the
+ * context of that rank's number, counted round. All meet after every round. `before` and `met` are how many rounds and meetings there were before. One warp.
  */
 extern "C" __global__ void ginAllToAll(__grid_constant__ const ncclDevComm devComm, unsigned contexts, ncclWindow_t to, ncclWindow_t from, uint64_t bytes,
                                        uint64_t before, uint64_t met, uint64_t rounds, uint64_t patience, uint64_t *outcome) {

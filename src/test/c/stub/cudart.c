@@ -310,7 +310,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 
-/* The kernel's name says what its parameters are: after the last '_', p pointer, i int, l long, f float, s a struct of 200 bytes, whose first and last are shown. */
+/*
+ * The kernel's name says what its parameters are: after the last '_', p pointer, i int, l long, f float, s a struct of 200 bytes, whose first and last are
+ * shown.
+ */
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream) {
   char values[512] = "";
   size_t used = 0;

@@ -264,15 +264,15 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements, struct ncclDevComm *devComm) {
   if (stub_version < 22900) {
     const ncclDevCommRequirements_v28 *r = (const void *)requirements;
-    CALL("ncclDevCommCreate", " %p {barriers=%d force=%d contexts=%d signals=%d counters=%d}", (void *)comm, r->barrierCount, r->ginForceEnable, r->ginContextCount,
-         r->ginSignalCount, r->ginCounterCount);
+    CALL("ncclDevCommCreate", " %p {barriers=%d force=%d contexts=%d signals=%d counters=%d}", (void *)comm, r->barrierCount, r->ginForceEnable,
+         r->ginContextCount, r->ginSignalCount, r->ginCounterCount);
   } else {
     const ncclDevCommRequirements_v30 *r = (const void *)requirements;
     ncclDevCommRequirements_v30 all = {0};
     memcpy(&all, r, r->size);
-    CALL("ncclDevCommCreate", " %p {%zu %x %u barriers=%d force=%d contexts=%d signals=%d counters=%d connection=%d class=%d strong=%d address=%d}", (void *)comm,
-         all.size, all.magic, all.version, all.barrierCount, all.ginForceEnable, all.ginContextCount, all.ginSignalCount, all.ginCounterCount, all.ginConnectionType,
-         all.ginTrafficClass, all.ginStrongSignalsRequired, all.ginVaSignalsRequired);
+    CALL("ncclDevCommCreate", " %p {%zu %x %u barriers=%d force=%d contexts=%d signals=%d counters=%d connection=%d class=%d strong=%d address=%d}",
+         (void *)comm, all.size, all.magic, all.version, all.barrierCount, all.ginForceEnable, all.ginContextCount, all.ginSignalCount, all.ginCounterCount,
+         all.ginConnectionType, all.ginTrafficClass, all.ginStrongSignalsRequired, all.ginVaSignalsRequired);
   }
   char *bytes = (char *)devComm;
   int size = stub_version < 22907 ? 200 : stub_version < 23000 ? 224 : 240;

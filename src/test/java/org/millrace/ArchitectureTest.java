@@ -95,7 +95,8 @@ class ArchitectureTest {
     @Test
     void unsafeIsNotUsed() {
         for (JavaClass javaClass : classes) {
-            assertFalse(javaClass.getDirectDependenciesFromSelf().stream().anyMatch(d -> d.getTargetClass().getName().equals("sun.misc.Unsafe")), javaClass + " uses sun.misc.Unsafe");
+            assertFalse(javaClass.getDirectDependenciesFromSelf().stream().anyMatch(d -> d.getTargetClass().getName().equals("sun.misc.Unsafe")),
+                    javaClass + " uses sun.misc.Unsafe");
         }
     }
 }

@@ -126,8 +126,8 @@ public final class LLLine {
 
     /**
      * {@return whether all halves of consecutive lines carry a flag} If so their data is there, and later reads of it stay behind this one. Plain
-     * loads and one fence instead of an acquire for each half: a loop that HotSpot turns into vector instructions, some ten times as fast. It does not, on JDK 25,
-     * where the loop goes by address, and out of this one the segment's checks are moved.
+     * loads and one fence instead of an acquire for each half: a loop that HotSpot turns into vector instructions, some ten times as fast. It does not, on JDK
+     * 25, where the loop goes by address, and out of this one the segment's checks are moved.
      *
      * @param buffer an LL buffer or slot
      * @param offset where the first line begins, a multiple of {@link #BYTES}

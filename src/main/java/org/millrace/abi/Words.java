@@ -14,9 +14,9 @@ final class Words {
     static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
     /**
-     * All memory of the process, to be accessed by address. A constant of the global scope: what is left of an access is the machine's, where a segment in a field
-     * has its class, bounds and session checked each time. Only for structs that were {@link #checked} and lines that are {@link #readable} or {@link #writable},
-     * and by who keeps their segment.
+     * All memory of the process, to be accessed by address. A constant of the global scope: what is left of an access is the machine's, where a segment in a
+     * field has its class, bounds and session checked each time. Only for structs that were {@link #checked} and lines that are {@link #readable} or
+     * {@link #writable}, and by who keeps their segment.
      */
     static final MemorySegment MEMORY = everything();
 

@@ -211,7 +211,8 @@ public final class Settings {
         variables.put("MILLRACE_GIN", "0: no GIN; host: for kernels that are played by the CPU; unset: for GPUs");
         variables.put("MILLRACE_GIN_DIRECT", "0: GIN maps no memory of peers, all bytes are staged; unset: from GPU to GPU where that is possible");
         variables.put("MILLRACE_GIN_SHARED", "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they share");
-        variables.put("MILLRACE_GIN_COPY_KERNEL", "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: none is there");
+        variables.put("MILLRACE_GIN_COPY_KERNEL",
+                "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: none is there");
         variables.put("MILLRACE_UNPACK", "1: kernels gather what arrives from a bounce buffer; host: those that are played by the CPU; unset: they do not");
         variables.put("MILLRACE_UNPACK_MIB", "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
         return Collections.unmodifiableMap(variables);

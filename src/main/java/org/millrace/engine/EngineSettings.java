@@ -25,8 +25,14 @@ public final class EngineSettings {
         faults(configuration);
     }
 
-    /** The faults to plant; empty if none were asked for. */
-    static Optional<List<Fault>> faults(Configuration configuration) {
+    /**
+     * The faults to plant.
+     *
+     * @param configuration the settings
+     * @return empty if none were asked for
+     * @throws ConfigurationException if the text cannot be read; the message says what is allowed
+     */
+    public static Optional<List<Fault>> faults(Configuration configuration) {
         try {
             return configuration.get(Settings.FAULT).map(Fault::parse);
         } catch (IllegalArgumentException refused) {

@@ -9,6 +9,7 @@ import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
+import org.millrace.net.fault.PlantedFaults;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
@@ -21,6 +22,7 @@ final class Networks {
     static Network open(Configuration configuration, Agreement agreement) {
         Optional<List<Fault>> faults = EngineSettings.faults(configuration);
         Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK)).open(socketOptions(configuration, agreement), ShmOptions.defaults());
+        faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }
 

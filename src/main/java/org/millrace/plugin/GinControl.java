@@ -11,7 +11,10 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.PeerClosedException;
 
-/** What the ranks of a group tell each other when they register memory and make contexts, over connections of their own. One thread at a time; every call is collective. */
+/**
+ * What the ranks of a group tell each other when they register memory and make contexts, over connections of their own. One thread at a time; every call is
+ * collective.
+ */
 final class GinControl implements AutoCloseable {
 
     private static final long POLL_NANOS = 20_000;
@@ -91,7 +94,8 @@ final class GinControl implements AutoCloseable {
                     flush(peer);
                     theirs[peer] = theirs[peer] == null ? receive(peer) : theirs[peer];
                 } catch (ConnectionException lost) {
-                    throw new GinException("rank " + rank + " lost rank " + peer + " at step " + calls + " of its windows and contexts: " + lost.getMessage(), lost);
+                    throw new GinException("rank " + rank + " lost rank " + peer + " at step " + calls + " of its windows and contexts: " + lost.getMessage(),
+                            lost);
                 }
                 complete &= told[peer] && theirs[peer] != null;
             }

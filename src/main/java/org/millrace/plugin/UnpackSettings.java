@@ -41,9 +41,10 @@ record UnpackSettings(boolean wanted, boolean onHost, long bounceBytes) {
             throw new SettingException(CHOICE + "=" + choice + " is not known; allowed: 1 (the GPU's kernels unpack), 0 or not set (they do not),"
                     + " or host (for kernels that are played by the CPU)");
         }
-        long mib = NcclInteger.parse(environment.apply(SIZE), USUAL_MIB);
+        String size = environment.apply(SIZE) == null ? "" : environment.apply(SIZE).strip();
+        long mib = size.isEmpty() ? USUAL_MIB : size.matches("\\d{1,9}") ? Long.parseLong(size) : 0;
         if (mib < 1 || mib > MOST_MIB) {
-            throw new SettingException(SIZE + "=" + mib + " is not possible; allowed: 1 to " + MOST_MIB
+            throw new SettingException(SIZE + "=" + size + " is not possible; allowed: 1 to " + MOST_MIB
                     + " MiB of bounce buffer, or not set (here: " + USUAL_MIB + ")");
         }
         return new UnpackSettings(!off, onHost, mib << 20);

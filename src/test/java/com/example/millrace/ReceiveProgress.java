@@ -23,7 +23,8 @@ final class ReceiveProgress extends Progress {
     @Override
     boolean moveSlice(long first, long end) throws IOException {
         if (!begun) {
-            if (!Steps.reached(memory.sendMem().headAcquire() + ConnectionLayout.SLOTS, end) || !filled(size)) { // pairs with the device's release: it has read the slots
+            // headAcquire pairs with the device's release: it has read the slots
+            if (!Steps.reached(memory.sendMem().headAcquire() + ConnectionLayout.SLOTS, end) || !filled(size)) {
                 return false;
             }
             aim(first, size.flip().getLong());

@@ -6,7 +6,10 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 import org.millrace.transport.Verdict;
 
-/** Step 1, the transport: a Unix-domain socket for each connection between ranks of one host. As a user's jar does not want to serve everybody, it is switched on by a property. */
+/**
+ * Step 1, the transport: a Unix-domain socket for each connection between ranks of one host. As a user's jar does not want to serve everybody, it is switched
+ * on by a property.
+ */
 public final class UnixSocketTransport implements Transport {
 
     /** System property that switches the transport on. */

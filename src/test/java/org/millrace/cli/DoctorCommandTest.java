@@ -25,7 +25,8 @@ class DoctorCommandTest {
     @Test
     void everySubjectAndEverySettingIsThere() {
         Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=8M", "-D", "MILLRACE_SECRET=swordfish");
-        for (String subject : List.of("Java", "kernel", "cores", "memory", "shared memory", "limits", "driver", "CUDA runtime", "GPUs", "NCCL", "devices", "emulated device")) {
+        for (String subject : List.of("Java", "kernel", "cores", "memory", "shared memory", "limits", "driver", "CUDA runtime", "GPUs", "NCCL", "devices",
+                "emulated device")) {
             assertTrue(run.out().lines().anyMatch(line -> line.startsWith(subject + " ")), subject + " in " + run);
         }
         for (Setting<?> setting : Settings.all()) {

@@ -14,14 +14,15 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.millrace.net.shm.ShmOptions;
 
 /** A run whose ranks hang, and that is ended from outside, as by Ctrl-C. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class EndedFromOutsideTest {
 
-
     private void endAndExpectNoProcess(Consumer<Process> end) throws Exception {
-        Process process = ChildMain.builder(Main.class, "perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8", "-D", "MILLRACE_FAULT=hang", "--processes")
+        Process process = ChildMain.builder(Main.class, "perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8",
+                        "-D", "MILLRACE_FAULT=hang", "--processes")
                 .redirectError(ProcessBuilder.Redirect.DISCARD)
                 .start();
         List<ProcessHandle> ranks = List.of();
@@ -61,6 +62,39 @@ class EndedFromOutsideTest {
         for (Path path : left(pid[0])) { // nobody was there to remove it
             Files.deleteIfExists(path.resolve("rendezvous"));
             Files.deleteIfExists(path);
+        }
+    }
+
+    /** A terminal's Ctrl-C goes to every process of the run: no rank has time to close anything. */
+    @Test
+    void ranksThatAreInterruptedLeaveNoSharedFiles() throws Exception {
+        Process process = ChildMain.builder(Main.class, "perf", "all_reduce", "--device", "host", "-b", "1M", "-e", "64M", "-n", "1000000", "--processes")
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        List<ProcessHandle> ranks = List.of();
+        try (BufferedReader out = process.inputReader()) {
+            assertNotNull(ChildMain.readUntil(out, "Using devices"), "the ranks have joined");
+            ranks = process.descendants().toList();
+            assertEquals(2, ranks.size());
+            for (ProcessHandle rank : ranks) {
+                assertFalse(sharedFiles(rank.pid()).isEmpty(), "there are shared files while it runs");
+            }
+            ranks.forEach(ProcessHandle::destroy);
+            process.destroy();
+            process.waitFor();
+            for (ProcessHandle rank : ranks) {
+                rank.onExit().get();
+                assertEquals(List.of(), sharedFiles(rank.pid()));
+            }
+        } finally {
+            process.destroyForcibly();
+            ranks.forEach(ProcessHandle::destroyForcibly);
+        }
+    }
+
+    private static List<Path> sharedFiles(long pid) throws IOException {
+        try (Stream<Path> files = Files.list(ShmOptions.defaults().directory())) {
+            return files.filter(file -> file.getFileName().toString().matches("millrace-[0-9a-f]+-" + pid + "-.*")).toList();
         }
     }
 

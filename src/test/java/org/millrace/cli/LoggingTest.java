@@ -56,6 +56,21 @@ class LoggingTest {
         return log(ChildMain.builder(Probe.class, arguments));
     }
 
+    /** A deadline that is over before ranks have begun interrupts their threads: whatever these are about to load, it is not Log4j. */
+    @Test
+    void aRunThatEndsBeforeItBeganSaysNothingOfTheLogger() throws Exception {
+        Process process = ChildMain.builder(Main.class, "matrix", "--quick", "--processes", "0", "--ranks", "2", "--deadline", "1ms")
+                .redirectErrorStream(true).start();
+        try {
+            List<String> lines = process.inputReader().lines().toList();
+            assertEquals(1, process.waitFor(), lines.toString());
+            assertTrue(lines.stream().anyMatch(line -> line.contains("not finished in time (--deadline)")), lines.toString());
+            assertFalse(lines.stream().anyMatch(line -> line.contains("FATAL") || line.contains("Exception") || line.startsWith("\tat ")), lines.toString());
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
     @Test
     void warningsAndErrorsAreOneShortLineEach() throws Exception {
         List<String> lines = log("WARN");

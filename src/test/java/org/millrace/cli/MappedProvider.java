@@ -15,8 +15,8 @@ import org.millrace.MillraceException;
  * The simplest thing that reduces: ranks, threads or processes, copy their operands into a file that all of them map. For tests of the command line only.
  *
  * <p>{@code MILLRACE_FAULT} plants what goes wrong: {@code wrong} (rank 1 changes one element of its results), {@code throw} (rank 1's third operation throws),
- * {@code hang} (rank 1's third operation never ends, not even when it is aborted), {@code die} (rank 1's process ends in its third operation), {@code late} (rank 1 never
- * comes).
+ * {@code hang} (rank 1's third operation never ends, not even when it is aborted), {@code die} (rank 1's process ends in its third operation), {@code late}
+ * (rank 1 never comes).
  */
 public final class MappedProvider implements CommunicatorProvider {
 

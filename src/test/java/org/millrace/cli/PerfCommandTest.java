@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The whole command, with ranks as threads and as processes, over {@link MappedProvider}. */
@@ -130,13 +131,33 @@ class PerfCommandTest {
         assertTrue(run.err().contains("died: exit status 7"), run.toString());
     }
 
+    /** A fault that waits for what never comes has shown nothing; one that happened to any rank has. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "''|cut:frame=2,rail=1|1|the planted fault cut:frame=2,rail=1 (MILLRACE_FAULT) did not happen|that has a rail 1",
+        "--processes|delay:frame=999999999,polls=3|1|the planted fault delay:frame=999999999,polls=3 (MILLRACE_FAULT) did not happen|frame 999999999 or a "
+        + "later one", "''|delay:frame=1,polls=3|0|''|''", "--processes|delay:frame=1,polls=3|0|''|''"})
+    void aFaultThatDidNotHappenIsSaid(String how, String fault, int status, String said, String why) {
+        List<String> arguments = new ArrayList<>(List.of("perf", "broadcast", "--device", "host", "-b", "8", "-e", "8", "-n", "2", "-w", "1", "--deadline",
+                "60s", "-D", "MILLRACE_FAULT=" + fault));
+        if (!how.isEmpty()) {
+            arguments.add(how);
+        }
+        Run run = Run.of(arguments.toArray(String[]::new));
+        assertEquals(status, run.status(), run.toString());
+        assertTrue(run.err().contains(said) && run.err().contains(why), run.toString());
+        assertTrue(status == 1 || run.err().isEmpty(), run.toString());
+        assertTrue(run.out().contains("# wrong values: 0"), run.toString());
+    }
+
     @Test
     void resultsAreWrittenForProgramsToo() throws IOException {
         Path file = directory.resolve("results.json");
         Run run = perf(THREADS, "-b", "8", "-e", "16", "--seed", "77", "--json", file.toString(), "-D", "MILLRACE_SECRET=swordfish");
         assertEquals(0, run.status(), run.toString());
         String json = Files.readString(file);
-        for (String part : List.of("\"seed\": 77", "\"size\": 16", "\"redop\": \"sum\"", "\"complete\": true", "\"wrong\": 0", "\"cores\":", "\"NCCL_BUFFSIZE\": {", "\"failures\": []")) {
+        for (String part : List.of("\"seed\": 77", "\"size\": 16", "\"redop\": \"sum\"", "\"complete\": true", "\"wrong\": 0", "\"cores\":",
+                "\"NCCL_BUFFSIZE\": {", "\"failures\": []")) {
             assertTrue(json.contains(part), part + " in " + json);
         }
         assertFalse((json + run).contains("swordfish"));
@@ -148,8 +169,8 @@ class PerfCommandTest {
     @ValueSource(strings = {THREADS, PROCESSES})
     void theTableSaysWhichWayDataGoes(String how) throws IOException {
         Path file = directory.resolve("results.json");
-        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", "host", "--net", "socket", "-r", "2", "-b", "8", "-e", "256K", "-f", "32768", "-n", "3",
-                "-D", "NCCL_ALGO=ring", "-D", "MILLRACE_PTR_THRESHOLD=64K", "--deadline", "60s", "--json", file.toString()));
+        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", "host", "--net", "socket", "-r", "2", "-b", "8", "-e", "256K", "-f",
+                "32768", "-n", "3", "-D", "NCCL_ALGO=ring", "-D", "MILLRACE_PTR_THRESHOLD=64K", "--deadline", "60s", "--json", file.toString()));
         if (!how.isEmpty()) {
             arguments.add(how);
         }
@@ -158,9 +179,12 @@ class PerfCommandTest {
         List<String> lines = run.out().lines().toList();
         List<String> routes = lines.stream().filter(line -> line.startsWith("# route: ")).toList();
         assertEquals(List.of("# route: ring, Simple, NORMAL, over NET socket", "# route: ring, Simple, PTR, over NET socket"), routes, run.toString());
-        assertTrue(lines.indexOf(routes.getFirst()) < lines.indexOf(lines.stream().filter(line -> line.contains("(elements)")).findFirst().orElseThrow()), run.toString());
+        assertTrue(lines.indexOf(routes.getFirst()) < lines.indexOf(lines.stream().filter(line -> line.contains("(elements)")).findFirst().orElseThrow()),
+                run.toString());
         String json = Files.readString(file);
-        assertTrue(json.replaceAll("\\s+", " ").matches(".*\"route\": \\{ ?\"algorithm\": \"ring\", \"protocol\": \"[LS]\\w+\", \"mode\": \"NORMAL\", \"transports\": \\[ ?\"NET socket\" ?\\] ?\\}.*"), json);
+        assertTrue(json.replaceAll("\\s+", " ")
+                .matches(".*\"route\": \\{ ?\"algorithm\": \"ring\", \"protocol\": \"[LS]\\w+\", \"mode\": \"NORMAL\", \"transports\": \\[ ?\"NET socket\" "
+                        + "?\\] ?\\}.*"), json);
     }
 
     @Test

@@ -26,8 +26,8 @@ class PluginCommandTest {
             assertEquals(0, run.status(), run.toString());
             assertEquals("", run.err(), run.toString());
             Path library = directory.resolve("libnccl-net-millrace.so");
-            assertEquals(List.of("# " + library + " (" + Files.size(library) + " bytes)", "# " + directory.resolve("millrace.jar") + " (" + Files.size(jar) + " bytes)",
-                    "# " + directory.resolve("runtime") + " -> " + Path.of(JAVA).toRealPath(), "# In the shell that starts an NCCL program:",
+            assertEquals(List.of("# " + library + " (" + Files.size(library) + " bytes)", "# " + directory.resolve("millrace.jar") + " (" + Files.size(jar)
+                    + " bytes)", "# " + directory.resolve("runtime") + " -> " + Path.of(JAVA).toRealPath(), "# In the shell that starts an NCCL program:",
                     "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'"), run.out().lines().toList());
         }
     }

@@ -50,8 +50,8 @@ class CollNetTest {
     @CsvSource({"2, auto, 0", "3, auto, 4294967290", "5, auto, 0", "3, socket, 9223372036854775804"})
     void everyRankGetsTheSum(int ranks, String network, long firstStep) throws Exception {
         int[] counts = {1, 3, 512, 513, 4096, 4097, 12_500, 12_501, 40_000};
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000", "MILLRACE_NET", network, "MILLRACE_FIRST_STEP", "" + firstStep),
-                communicator -> {
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000", "MILLRACE_NET", network,
+                "MILLRACE_FIRST_STEP", "" + firstStep), communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment[] data = new MemorySegment[counts.length];
                 for (int i = 0; i < counts.length; i++) {

@@ -91,7 +91,8 @@ class CommunicatorsInOneGroupTest {
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, there -> {
             try (Communicator back = there.split(0, 0).orElseThrow(); Arena arena = Arena.ofShared(); Stream first = there.device().newStream();
                     Stream second = there.device().newStream()) {
-                body.run(new Pair(there, back, first, oneStream ? first : second, there.device().allocate(COUNT * Long.BYTES, arena), there.device().allocate(COUNT * Long.BYTES, arena)));
+                body.run(new Pair(there, back, first, oneStream ? first : second, there.device().allocate(COUNT * Long.BYTES, arena),
+                        there.device().allocate(COUNT * Long.BYTES, arena)));
             }
         });
         thrown.forEach(failure -> assertNull(failure));
@@ -165,7 +166,8 @@ class CommunicatorsInOneGroupTest {
                 }
             });
             streams.forEach(stream -> stream.synchronize(PATIENCE));
-            assertEquals(List.of(7L, 7L, 7L), List.of(all.getAtIndex(ValueLayout.JAVA_LONG, 0), all.getAtIndex(ValueLayout.JAVA_LONG, 1), all.getAtIndex(ValueLayout.JAVA_LONG, 2)));
+            assertEquals(List.of(7L, 7L, 7L), List.of(all.getAtIndex(ValueLayout.JAVA_LONG, 0), all.getAtIndex(ValueLayout.JAVA_LONG, 1),
+                    all.getAtIndex(ValueLayout.JAVA_LONG, 2)));
             streams.forEach(Stream::close);
         }
         EngineGroup.call(3, rank -> () -> {

@@ -19,7 +19,10 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's own tests' business; here the data must get there. */
+/**
+ * All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's own tests' business; here the data must
+ * get there.
+ */
 class EngineAllReduceTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
@@ -33,7 +36,8 @@ class EngineAllReduceTest {
         "2, 300007, 1, 2147483644", "3, 300007, 2, 4294967292", "2, 300007, 2, 9223372036854775804"
     })
     void everyRankGetsTheSum(int ranks, int count, int channels, long firstStep) throws Exception {
-        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE", "256K");
+        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE",
+                "256K");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 for (boolean inPlace : new boolean[] {false, true}) {

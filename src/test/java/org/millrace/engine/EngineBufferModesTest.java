@@ -35,8 +35,8 @@ import org.millrace.Stream;
 class EngineBufferModesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-    private static final List<Operation> COPYING = List.of(Operation.SEND_RECEIVE, Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER, Operation.BROADCAST,
-            Operation.ALL_GATHER);
+    private static final List<Operation> COPYING = List.of(Operation.SEND_RECEIVE, Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER,
+            Operation.BROADCAST, Operation.ALL_GATHER);
     private static final int[] COUNTS = {1, 1023, 4096, 30_001};
 
     @TempDir
@@ -52,8 +52,8 @@ class EngineBufferModesTest {
     }
 
     private static Map<String, String> settings(int channels, boolean shares) {
-        return EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "" + channels, "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0", "MILLRACE_FIRST_STEP",
-                "4294967290");
+        return EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "" + channels, "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0",
+                "MILLRACE_FIRST_STEP", "4294967290");
     }
 
     /** Runs all operations that do not combine elements on every rank, at once, and compares. */
@@ -62,8 +62,8 @@ class EngineBufferModesTest {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 for (int count : COUNTS) {
                     List<Call.Running> running = COPYING.stream().flatMap(operation -> java.util.stream.Stream.of(false, true).map(inPlace ->
-                            new Call(operation, count, ReduceOp.SUM, (count + operation.ordinal()) % ranks, inPlace, count).new Running(communicator, stream, arena,
-                                    registers.test(communicator.rank())))).toList();
+                            new Call(operation, count, ReduceOp.SUM, (count + operation.ordinal()) % ranks, inPlace, count).new Running(communicator, stream,
+                                    arena, registers.test(communicator.rank())))).toList();
                     stream.synchronize(PATIENCE);
                     running.forEach(call -> assertNull(call.wrong()));
                     running.forEach(Call.Running::release);
@@ -127,7 +127,8 @@ class EngineBufferModesTest {
                             Call.Running running = new Call(operation, count, ReduceOp.SUM, 0, inPlace, count).new Running(communicator, stream, arena);
                             stream.synchronize(PATIENCE);
                             assertNull(running.wrong());
-                            assertEquals(rank == slotsOnRank || count == 1000 ? "NORMAL" : "PTR", communicator.route().orElseThrow().mode(), operation + " of " + count);
+                            assertEquals(rank == slotsOnRank || count == 1000 ? "NORMAL" : "PTR", communicator.route().orElseThrow().mode(), operation + " of "
+                                    + count);
                         }
                     }
                 }
@@ -156,7 +157,8 @@ class EngineBufferModesTest {
         List<Throwable> thrown = EngineGroup.run(directory, 5, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
                 List<Call.Running> running = java.util.stream.IntStream.range(0, 6).mapToObj(i ->
-                        new Call(Operation.ALL_TO_ALL, 25_000 + i, ReduceOp.SUM, 0, false, i).new Running(communicator, i % 2 == 0 ? stream : other, arena)).toList();
+                        new Call(Operation.ALL_TO_ALL, 25_000 + i, ReduceOp.SUM, 0, false, i).new Running(communicator, i % 2 == 0 ? stream : other, arena))
+                                .toList();
                 stream.synchronize(PATIENCE);
                 other.synchronize(PATIENCE);
                 running.forEach(call -> assertNull(call.wrong()));
@@ -176,8 +178,8 @@ class EngineBufferModesTest {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
                 List<Call.Running> running = java.util.stream.IntStream.range(0, 24).mapToObj(i -> {
                     Operation operation = List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.BROADCAST, Operation.REDUCE_SCATTER).get(i % 4);
-                    return new Call(operation, i % 3 == 0 ? 100 + i : 60_000 + i, ReduceOp.SUM, i % ranks, false, seed + i).new Running(communicator, i % 2 == 0 ? stream : other,
-                            arena, i % 5 == communicator.rank());
+                    return new Call(operation, i % 3 == 0 ? 100 + i : 60_000 + i, ReduceOp.SUM, i % ranks, false, seed + i).new Running(communicator,
+                            i % 2 == 0 ? stream : other, arena, i % 5 == communicator.rank());
                 }).toList();
                 stream.synchronize(PATIENCE);
                 other.synchronize(PATIENCE);

@@ -56,7 +56,8 @@ class EngineErrorsTest {
                 MemorySegment good = communicator.device().allocate(64, arena);
                 refused("arena is closed", () -> communicator.allReduce(dead, good, 1, DataType.INT32, ReduceOp.SUM, stream));
                 refused("take 68 bytes, the segment has 64", () -> communicator.allReduce(good, good, 17, DataType.FLOAT32, ReduceOp.SUM, stream));
-                refused("not aligned to the 4 bytes of a float", () -> communicator.allReduce(good.asSlice(2), good, 4, DataType.FLOAT32, ReduceOp.SUM, stream));
+                refused("not aligned to the 4 bytes of a float", () -> communicator.allReduce(good.asSlice(2), good, 4, DataType.FLOAT32, ReduceOp.SUM,
+                        stream));
                 refused("count -1 is negative", () -> communicator.allReduce(good, good, -1, DataType.INT8, ReduceOp.SUM, stream));
                 refused("heap segment", () -> communicator.allReduce(MemorySegment.ofArray(new byte[64]), good, 4, DataType.INT8, ReduceOp.SUM, stream));
                 refused("confined arena", () -> communicator.allReduce(confined.allocate(64, 8), good, 4, DataType.INT8, ReduceOp.SUM, stream));
@@ -103,9 +104,11 @@ class EngineErrorsTest {
                 MemorySegment data = communicator.device().allocate(800, arena);
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
                 MillraceException stalled = assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
-                assertTrue(stalled.getMessage().contains("rank 0, operation 0: all_reduce of 100 int64, sum: nothing moved for 500 ms: rank 0 <- rank 1, channel 0 waits for data: step 0"),
-                        stalled.getMessage());
-                MillraceException later = assertThrows(MillraceException.class, () -> communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream));
+                assertTrue(stalled.getMessage()
+                        .contains("rank 0, operation 0: all_reduce of 100 int64, sum: nothing moved for 500 ms: rank 0 <- rank 1, channel 0 waits for data: "
+                                + "step 0"), stalled.getMessage());
+                MillraceException later = assertThrows(MillraceException.class,
+                        () -> communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream));
                 assertTrue(later.getMessage().contains("has failed and can only be closed"), later.getMessage());
             } finally {
                 failed.countDown();
@@ -165,7 +168,8 @@ class EngineErrorsTest {
             communicator.close();
             communicator.close();
             communicator.abort();
-            MillraceException closed = assertThrows(MillraceException.class, () -> communicator.allReduce(MemorySegment.NULL, MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM, null));
+            MillraceException closed = assertThrows(MillraceException.class,
+                    () -> communicator.allReduce(MemorySegment.NULL, MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM, null));
             assertTrue(closed.getMessage().contains("closed"), closed.getMessage());
         });
         thrown.forEach(failure -> assertNull(failure));

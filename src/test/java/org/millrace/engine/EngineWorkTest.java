@@ -51,7 +51,8 @@ class EngineWorkTest {
 
     /** No item fits into a kernel's arguments. */
     private static Map<String, String> through(int fifoBytes, long first) {
-        return EngineGroup.settings("NCCL_WORK_FIFO_BYTES", "" + fifoBytes, "NCCL_WORK_ARGS_BYTES", "0", "MILLRACE_FIRST_WORK", "" + first, "NCCL_BUFFSIZE", "32K");
+        return EngineGroup.settings("NCCL_WORK_FIFO_BYTES", "" + fifoBytes, "NCCL_WORK_ARGS_BYTES", "0", "MILLRACE_FIRST_WORK", "" + first, "NCCL_BUFFSIZE",
+                "32K");
     }
 
     private static DeviceCommunicator device(Communicator communicator) {
@@ -143,8 +144,8 @@ class EngineWorkTest {
                 communicator.abort();
                 caller.join(PATIENCE);
                 assertNotNull(told.get(), "the caller still waits");
-                assertTrue(told.get().getMessage().contains("while it waited for room in the work FIFO") && told.get().getMessage().contains("rank 0 aborted the communicator"),
-                        told.get().getMessage());
+                assertTrue(told.get().getMessage().contains("while it waited for room in the work FIFO")
+                        && told.get().getMessage().contains("rank 0 aborted the communicator"), told.get().getMessage());
                 assertEquals(0, fifo.used(), "left in the FIFO");
             } finally {
                 ended.countDown();

@@ -35,7 +35,8 @@ class KilledPeerTest {
 
     private BufferedReader start(int rank, int size, String setting) throws IOException {
         Process child = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1", "-Xmx64m",
-                "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"), AllReduceRank.class.getName(), folder.toString(), "" + rank, "" + size, setting)
+                "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"), AllReduceRank.class.getName(), folder.toString(), "" + rank,
+                "" + size, setting)
                 .redirectError(ProcessBuilder.Redirect.INHERIT).start();
         children.add(child);
         return child.inputReader(StandardCharsets.UTF_8);
@@ -68,7 +69,8 @@ class KilledPeerTest {
 
     private static List<String> filesOf(long pid) throws IOException {
         try (Stream<Path> files = Files.list(Path.of("/dev/shm"))) {
-            return files.map(file -> file.getFileName().toString()).filter(name -> name.startsWith("millrace-") && name.endsWith(".mem") && name.contains("-" + pid + "-")).toList();
+            return files.map(file -> file.getFileName().toString()).filter(name -> name.startsWith("millrace-") && name.endsWith(".mem")
+                    && name.contains("-" + pid + "-")).toList();
         }
     }
 }

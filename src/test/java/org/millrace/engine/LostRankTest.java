@@ -63,7 +63,8 @@ class LostRankTest {
     @ParameterizedTest
     @EnumSource
     void anAbortEndsEveryRank(Operation operation) throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_BUFFSIZE", "32K"), communicator -> run(communicator, operation, () -> {
+        List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_BUFFSIZE", "32K"),
+                communicator -> run(communicator, operation, () -> {
             if (communicator.rank() == LOST) {
                 communicator.abort();
             }
@@ -100,7 +101,8 @@ class LostRankTest {
                     communicator.send(communicator.device().allocate(400, arena), 100, DataType.INT32, 1, stream);
                     stream.synchronize(PATIENCE);
                 } else {
-                    communicator.allReduce(communicator.device().allocate(400, arena), communicator.device().allocate(400, arena), 100, DataType.INT32, ReduceOp.SUM, stream);
+                    communicator.allReduce(communicator.device().allocate(400, arena), communicator.device().allocate(400, arena), 100, DataType.INT32,
+                            ReduceOp.SUM, stream);
                     stream.synchronize(PATIENCE);
                 }
             }

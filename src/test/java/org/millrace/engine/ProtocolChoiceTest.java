@@ -53,7 +53,8 @@ class ProtocolChoiceTest {
     @ParameterizedTest
     @CsvSource({", 0, SIMPLE, 16384", "0, 0, LL, 16384", "16K, 16384, LL, 16384", "16K, 16385, SIMPLE, 16384"})
     void aTransferTravelsInLLUpToAThreshold(String threshold, long bytes, Protocol expected, long chunkBytes) {
-        TransferOptions options = options(threshold == null ? Map.of("NCCL_BUFFSIZE", "128K") : Map.of("NCCL_P2P_LL_THRESHOLD", threshold, "NCCL_BUFFSIZE", "128K"));
+        TransferOptions options = options(threshold == null ? Map.of("NCCL_BUFFSIZE", "128K") : Map.of("NCCL_P2P_LL_THRESHOLD", threshold, "NCCL_BUFFSIZE",
+                "128K"));
         assertEquals(expected, options.protocol(bytes));
         assertEquals(chunkBytes, options.chunkBytes(Protocol.SIMPLE, 777));
         assertEquals(777, options.chunkBytes(Protocol.LL, 777));

@@ -60,7 +60,8 @@ class RandomProgramTest {
         private void call(int communicator, Arena arena) {
             Communicator on = communicators[communicator];
             Operation operation = Operation.values()[random.nextInt(Operation.values().length)];
-            Call call = new Call(operation, size(), REDUCTIONS.get(random.nextInt(REDUCTIONS.size())), random.nextInt(on.size()), random.nextBoolean(), random.nextLong());
+            Call call = new Call(operation, size(), REDUCTIONS.get(random.nextInt(REDUCTIONS.size())), random.nextInt(on.size()), random.nextBoolean(),
+                    random.nextLong());
             running.add(call.new Running(on, streams.get(communicator).get(random.nextInt(STREAMS)), arena,
                     registers != null && registers.nextInt(3) > 0));
         }
@@ -95,11 +96,12 @@ class RandomProgramTest {
 
     @ParameterizedTest
     @CsvSource({
-        "2, 2, 1, 11, 2147483640, '^nvls'", "3, 1, 2, 12, 4294967290, '^nvls'", "4, 2, 1, 13, 9223372036854775800, 'tree'", "5, 1, 1, 14, -20, 'ring'", "8, 1, 1, 15, 0, '^nvls'", "1, 2, 1, 16, 0, 'ring'"
+        "2, 2, 1, 11, 2147483640, '^nvls'", "3, 1, 2, 12, 4294967290, '^nvls'", "4, 2, 1, 13, 9223372036854775800, 'tree'", "5, 1, 1, 14, -20, 'ring'",
+        "8, 1, 1, 15, 0, '^nvls'", "1, 2, 1, 16, 0, 'ring'"
     })
     void everyResultIsRight(int ranks, int communicators, int channels, long seed, long firstStep, String algorithms) throws Exception {
-        run(ranks, communicators, seed, false, EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE", "32K",
-                "NCCL_ALGO", algorithms));
+        run(ranks, communicators, seed, false, EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE",
+                "32K", "NCCL_ALGO", algorithms));
     }
 
     @ParameterizedTest

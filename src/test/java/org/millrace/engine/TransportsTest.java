@@ -109,7 +109,8 @@ class TransportsTest {
             }
         });
         for (Throwable failure : thrown) {
-            assertTrue(failure != null && failure.getMessage().contains("the ranks disagree") && failure.getMessage().contains("int64, max"), String.valueOf(failure));
+            assertTrue(failure != null && failure.getMessage().contains("the ranks disagree") && failure.getMessage().contains("int64, max"),
+                    String.valueOf(failure));
         }
     }
 
@@ -124,8 +125,9 @@ class TransportsTest {
                 return null;
             });
             thrown.forEach(failure -> assertNull(failure));
-            assertTrue(log.lines().stream().anyMatch(line -> line.contains("rank 0 -> rank 1, channel 0: SHM (UNIX: example.unix.enable is not set; P2P: rank 1: NCCL_P2P_DISABLE=1)")),
-                    log.lines().toString());
+            assertTrue(log.lines().stream()
+                    .anyMatch(line -> line.contains("rank 0 -> rank 1, channel 0: SHM (UNIX: example.unix.enable is not set; "
+                            + "P2P: rank 1: NCCL_P2P_DISABLE=1)")), log.lines().toString());
         }
     }
 }

@@ -199,7 +199,8 @@ class GpuCommunicatorTest {
     @Test
     void communicatorsOfOneThreadAreOneGroupOfNccl() throws Exception {
         alone(communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Communicator other = communicator.split(0, 0).orElseThrow()) {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream();
+                    Communicator other = communicator.split(0, 0).orElseThrow()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
                 MemorySegment b = communicator.device().allocate(64, arena);
                 calls();
@@ -339,7 +340,8 @@ class GpuCommunicatorTest {
             if (communicator.rank() == 1) {
                 communicator.abort();
                 communicator.abort();
-                assertThrows(MillraceException.class, () -> communicator.allReduce(MemorySegment.NULL, MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM, null));
+                assertThrows(MillraceException.class, () -> communicator.allReduce(MemorySegment.NULL, MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM,
+                        null));
                 return;
             }
             try (Stream stream = communicator.device().newStream()) {
@@ -362,7 +364,8 @@ class GpuCommunicatorTest {
                 MemorySegment data = communicator.device().allocate(64, arena);
                 nccl.block("ncclAllReduce");
                 nccl.fail("ncclAllReduce", 6, 1);
-                MillraceException failure = assertThrows(MillraceException.class, () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
+                MillraceException failure = assertThrows(MillraceException.class,
+                        () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
                 assertTrue(failure.getMessage().contains("has not returned for 300 ms (MILLRACE_STALL_DEADLINE)"), failure.getMessage());
             }
         }).getFirst();
@@ -379,7 +382,8 @@ class GpuCommunicatorTest {
 
     @Test
     void settingsBecomeVariablesThatNcclUnderstands() {
-        Map<String, String> variables = NcclVariables.of(configuration("NCCL_BUFFSIZE", "8M", "NCCL_MAX_NCHANNELS", "4", "MILLRACE_TAKEOVER", "no", "MILLRACE_SECRET", "swordfish"));
+        Map<String, String> variables = NcclVariables.of(configuration("NCCL_BUFFSIZE", "8M", "NCCL_MAX_NCHANNELS", "4", "MILLRACE_TAKEOVER", "no",
+                "MILLRACE_SECRET", "swordfish"));
         assertEquals("8388608", variables.get("NCCL_BUFFSIZE"));
         assertEquals("4", variables.get("NCCL_MAX_NCHANNELS"));
         assertEquals("0", variables.get("MILLRACE_TAKEOVER"));

@@ -88,7 +88,8 @@ abstract class FrameContract extends NetworkFixture {
         long piece = 1L << 30;
         long bytes = 128 << 10;
         try (MemoryRegion all = network.allMemory(); Connected ends = Connected.make(network, network);
-             FileChannel sparse = FileChannel.open(directory.resolve("sparse"), StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+             FileChannel sparse = FileChannel.open(directory.resolve("sparse"), StandardOpenOption.CREATE_NEW, StandardOpenOption.READ,
+                     StandardOpenOption.WRITE)) {
             MemorySegment memory = sparse.map(FileChannel.MapMode.READ_WRITE, 0, piece + 4 * bytes, Arena.ofAuto());
             long boundary = -memory.address() & piece - 1;
             long from = boundary < 2 * bytes ? boundary + piece - bytes / 2 : boundary - bytes / 2;

@@ -57,7 +57,8 @@ class GinHostTest {
     @ParameterizedTest
     @CsvSource({"2, socket", "3, shm"})
     void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
-        var outcome = HostProgram.compile("rma_host").withQuickStart().with("MILLRACE_GIN", "host").with("MILLRACE_NET", network).run(HostProgram.library(), ranks, 12);
+        var outcome = HostProgram.compile("rma_host").withQuickStart().with("MILLRACE_GIN", "host").with("MILLRACE_NET", network)
+                .run(HostProgram.library(), ranks, 12);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());
         assertTrue(outcome.output().endsWith("OK ncclRmaPlugin_v14\n"), outcome.output());

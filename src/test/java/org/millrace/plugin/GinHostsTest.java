@@ -39,7 +39,9 @@ import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** Four ranks as four hosts, as one, and as two of two each: what lies on one host is staged and signalled in memory, the rest travels, and all of it arrives. */
+/**
+ * Four ranks as four hosts, as one, and as two of two each: what lies on one host is staged and signalled in memory, the rest travels, and all of it arrives.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinHostsTest {
 

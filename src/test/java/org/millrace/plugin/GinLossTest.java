@@ -124,7 +124,7 @@ class GinLossTest {
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
         GinPlugin plugin = new GinPlugin(name -> {
-            if (name.equals(GinServers.CHOICE)) {
+            if (name.equals(GinSettings.CHOICE)) {
                 throw new SettingException("refused by the test");
             }
             return Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo").get(name);

@@ -70,8 +70,8 @@ final class HostProgram {
     static Path compileShim(String name, String... definitions) throws Exception {
         Path library = BUILT.resolve(name);
         String jni = System.getProperty("java.home") + "/include";
-        List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-I", "headers", "-I", jni,
-                "-I", jni + "/linux"));
+        List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-I", "headers", "-I",
+                jni, "-I", jni + "/linux"));
         command.addAll(List.of(definitions));
         try (var files = Files.list(Path.of("src", "main", "c"))) {
             files.map(Path::toString).filter(file -> file.endsWith(".c")).forEach(command::add);

@@ -36,7 +36,8 @@ class PluginInstallerTest {
         try (Stream<Path> files = Files.list(directory)) {
             assertEquals(3, files.count(), "nothing but library, jar and runtime is left");
         }
-        var outcome = HostProgram.compile("start_host").with("MILLRACE_JAR", null).with("MILLRACE_JAVA_HOME", null).with("JAVA_HOME", null).with("PATH", "/nowhere")
+        var outcome = HostProgram.compile("start_host").with("MILLRACE_JAR", null).with("MILLRACE_JAVA_HOME", null).with("JAVA_HOME", null)
+                .with("PATH", "/nowhere")
                 .run(library);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
     }

@@ -44,7 +44,8 @@ class PluginStartTest {
 
     @Test
     void noJvmWhereTheUserSaysThatThereIsOne() throws Exception {
-        assertRefused(host().with("MILLRACE_JAVA_HOME", "/nowhere"), "no Java 22 or newer was found; looked at MILLRACE_JAVA_HOME (/nowhere: no lib/server/libjvm.so"
+        assertRefused(host().with("MILLRACE_JAVA_HOME", "/nowhere"),
+                "no Java 22 or newer was found; looked at MILLRACE_JAVA_HOME (/nowhere: no lib/server/libjvm.so"
                 + " there). Install one, or set MILLRACE_JAVA_HOME to its home");
     }
 
@@ -93,7 +94,8 @@ class PluginStartTest {
     /** Such a JVM calls exit: the host must survive it. */
     @Test
     void aJvmThatCannotInitializeItself() throws Exception {
-        assertRefused(host().with("MILLRACE_JAVA_OPTS", "-Xmx900000g"), "the JVM did not start: Error occurred during initialization of VM Could not reserve enough"
+        assertRefused(host().with("MILLRACE_JAVA_OPTS", "-Xmx900000g"),
+                "the JVM did not start: Error occurred during initialization of VM Could not reserve enough"
                 + " space for 943718400000 KB object heap; check MILLRACE_JAVA_OPTS and the memory that is free");
     }
 
@@ -109,7 +111,7 @@ class PluginStartTest {
     @Test
     void aTakeoverThatTheUserInsistsOnFailsWhereItIsForbidden() throws Exception {
         assertRefused(host().with("NCCL_GDRCOPY_ENABLE", "1").with("MILLRACE_TAKEOVER", "1"), HostProgram.library(), nccl_h.ncclInvalidUsage(),
-                "init: the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the GPU's memory; unset it, or set it to 0), and"
-                        + " MILLRACE_TAKEOVER=1 insists on it");
+                "init: the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the GPU's memory; unset it, or set it to 0), "
+                        + "and" + " MILLRACE_TAKEOVER=1 insists on it");
     }
 }

@@ -28,7 +28,8 @@ class SettingsForNcclTest {
 
     @Test
     void whatTheUserHasSetRightIsNotSetAgain() {
-        SettingsForNccl settings = decide(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1", "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS", "2"));
+        SettingsForNccl settings = decide(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1", "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS",
+                "2"));
         assertTrue(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
     }

@@ -28,7 +28,8 @@ class ShimInterfaceTest {
     @Test
     void theFunctionsHaveTheSameNamesOrderAndArguments() {
         List<String> inC = Pattern.compile("ncclResult_t \\(\\*(\\w+)\\)\\(([^;]*)\\);").matcher(HEADER).results()
-                .map(match -> match.group(1) + " " + match.group(2).lines().map(String::strip).reduce("", (a, b) -> a + " " + b).strip().split(",").length).toList();
+                .map(match -> match.group(1) + " " + match.group(2).lines().map(String::strip).reduce("", (a, b) -> a + " " + b).strip().split(",").length)
+                .toList();
         List<String> inJava = ShimInterface.ENTRIES.stream().map(entry -> entry.name() + " " + entry.descriptor().argumentLayouts().size()).toList();
         assertEquals(inC, inJava);
     }

@@ -31,7 +31,8 @@ class TakeoverHostTest {
     void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes) throws Exception {
         long seed = 0x5eed + 31 * version + way.length();
         int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
-        HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version).with("MILLRACE_NET", network).with("MILLRACE_THREADS", Integer.toString(threads));
+        HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version).with("MILLRACE_NET", network)
+                .with("MILLRACE_THREADS", Integer.toString(threads));
         if (way.equals("processes")) {
             host.withQuickStart();
         }

@@ -43,7 +43,8 @@ class TakeoverRefusalTest {
     void anNcclWhoseProxyGoesOnByItself() throws Exception {
         var outcome = refuse(host(), "proxy");
         for (String operation : new String[] {"isend", "irecv"}) {
-            assertEquals(2, outcome.count("LOG 2 NET/Millrace: " + operation + ": NCCL's proxy asks for progress of a connection that was taken over: is this NCCL older"
+            assertEquals(2, outcome.count("LOG 2 NET/Millrace: " + operation
+                    + ": NCCL's proxy asks for progress of a connection that was taken over: is this NCCL older"
                     + " than 2.28, or newer than 2.30?"), outcome.output());
         }
     }
@@ -61,7 +62,8 @@ class TakeoverRefusalTest {
     @Test
     void aSettingOnOneRankThatForbidsTheTakeover() throws Exception {
         var outcome = refuse(host().with("NCCL_GDRCOPY_ENABLE_1", "1"), "services");
-        assertEquals(1, outcome.count("the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the GPU's memory"), outcome.output());
+        assertEquals(1, outcome.count("the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the GPU's memory"),
+                outcome.output());
         assertEquals(2, outcome.count("the receiving rank is served another way than this one"), outcome.output());
     }
 }

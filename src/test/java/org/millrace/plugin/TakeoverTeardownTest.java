@@ -11,7 +11,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is deregistered: whoever touches it then crashes. */
+/**
+ * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is deregistered: whoever touches it then
+ * crashes.
+ */
 class TakeoverTeardownTest {
 
     private static final int CHANNELS = 4;
@@ -21,7 +24,8 @@ class TakeoverTeardownTest {
     private static final int CYCLES = 100;
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
-        var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11").withQuickStart().with("MILLRACE_NET", network).run(HostProgram.library(), way, channels);
+        var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11").withQuickStart().with("MILLRACE_NET", network)
+                .run(HostProgram.library(), way, channels);
         assertEquals(0, outcome.exit(), outcome.output());
         return outcome;
     }
@@ -72,7 +76,8 @@ class TakeoverTeardownTest {
     @ValueSource(strings = {"socket", "shm"})
     void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
         var outcome = end("kill", network, CHANNELS);
-        long named = Pattern.compile("LOG 2 NET/Millrace: (socket|shared-memory) connection (\\S+) (from|to) .*connection lost").matcher(outcome.output()).results()
+        long named = Pattern.compile("LOG 2 NET/Millrace: (socket|shared-memory) connection (\\S+) (from|to) .*connection lost").matcher(outcome.output())
+                .results()
                 .map(found -> found.group(2)).distinct().count();
         assertEquals(2 * CHANNELS, named, outcome.output());
     }
@@ -80,7 +85,8 @@ class TakeoverTeardownTest {
     @ParameterizedTest
     @ValueSource(strings = {"socket", "shm"})
     void aHundredCommunicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
-        var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12").with("MILLRACE_NET", network).with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -Xmx24m")
+        var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12").with("MILLRACE_NET", network)
+                .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -Xmx24m")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());

@@ -6,13 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The C host with kernels that gather what they receive from pages (UNPACK), taken over and with NCCL's own proxy, over a network that scatters and one that does not. */
+/**
+ * The C host with kernels that gather what they receive from pages (UNPACK), taken over and with NCCL's own proxy, over a network that scatters and one that
+ * does not.
+ */
 class UnpackHostTest {
 
     private static final int CHANNELS = 3;
 
     private static HostProgram unpacking(String program, int version, String network) throws Exception {
-        return HostProgram.compile(program, "-DNET_VERSION=" + version).with("MILLRACE_UNPACK", "host").with("MILLRACE_UNPACK_MIB", "32").with("MILLRACE_NET", network)
+        return HostProgram.compile(program, "-DNET_VERSION=" + version).with("MILLRACE_UNPACK", "host").with("MILLRACE_UNPACK_MIB", "32")
+                .with("MILLRACE_NET", network)
                 .withQuickStart();
     }
 

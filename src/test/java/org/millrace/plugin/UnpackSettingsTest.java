@@ -31,7 +31,8 @@ class UnpackSettingsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"MILLRACE_UNPACK, yes", "MILLRACE_UNPACK_MIB, 0", "MILLRACE_UNPACK_MIB, 4097", "NCCL_NET_SHARED_BUFFERS, 1", "NCCL_P2P_LL_THRESHOLD, -1"})
+    @CsvSource({"MILLRACE_UNPACK, yes", "MILLRACE_UNPACK_MIB, 0", "MILLRACE_UNPACK_MIB, 4097", "MILLRACE_UNPACK_MIB, 64MiB",
+        "MILLRACE_UNPACK_MIB, -1", "MILLRACE_UNPACK_MIB, 99999999999999999999", "NCCL_NET_SHARED_BUFFERS, 1", "NCCL_P2P_LL_THRESHOLD, -1"})
     void whatMakesItImpossibleIsNamed(String name, String value) {
         Map<String, String> environment = new java.util.HashMap<>(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", "0"));
         environment.put(name, value);

@@ -30,6 +30,11 @@ class UnpackAllocationTest {
     /** Two slices of two steps, of which the second may be empty, and four steps of lines. */
     private static final int STEPS_A_TURN = 8;
     private static final int TURNS = 50_000;
+    /**
+     * Of which the best counts. Until the compiler is through with code that other tests of this JVM have used otherwise, the JVM allocates an object or two on
+     * this thread, once; what the code allocates for its steps is there in every round.
+     */
+    private static final int ROUNDS = 4;
     private static final long SLICE_BYTES = 5000;
     private static final long LINES_BYTES = 32;
     /** So that the counters wrap on the way. */
@@ -55,12 +60,16 @@ class UnpackAllocationTest {
         ReceiveProxy proxy = ReceiveProxy.unpacking(ConnectionName.of("unpacking"), LAYOUT, MemoryFrames.region(to.buffers()),
                 MemoryFrames.staging(arena, LAYOUT), unpack(), FIRST_STEP, scatters ? new Scattering() : frames.receiver(), (c, f) -> { });
         run(proxy);
-        long before = threads.getCurrentThreadAllocatedBytes();
-        run(proxy);
-        long allocated = threads.getCurrentThreadAllocatedBytes() - before;
-        assertEquals(FIRST_STEP + 2L * TURNS * STEPS_A_TURN, to.recvMem().tailAcquire(), "all steps were received");
-        assertEquals(scatters ? 3 * TURNS : 0, scattered, "slices that were scattered");
-        assertEquals(0, allocated, "bytes allocated over " + (long) TURNS * STEPS_A_TURN + " steps");
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < ROUNDS; round++) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            run(proxy);
+            least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+        }
+        long runs = 1L + ROUNDS;
+        assertEquals(FIRST_STEP + runs * TURNS * STEPS_A_TURN, to.recvMem().tailAcquire(), "all steps were received");
+        assertEquals(scatters ? runs * TURNS * 3 / 2 : 0, scattered, "slices that were scattered");
+        assertEquals(0, least, "bytes allocated over " + (long) TURNS * STEPS_A_TURN + " steps, in the best of " + ROUNDS + " rounds");
     }
 
     private UnpackMemory unpack() {

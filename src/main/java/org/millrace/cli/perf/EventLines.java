@@ -21,6 +21,7 @@ final class EventLines {
                     String.join("\n", routed.route().transports()));
             case RankEvent.Checked checked -> fields("checked", checked.cell(), checked.wrong(), checked.ran(), checked.refusal(), checked.failure());
             case RankEvent.Noted noted -> fields("noted", noted.text());
+            case RankEvent.Befallen befallen -> fields("befallen", befallen.fault());
             case RankEvent.Finished finished -> "finished";
             case RankEvent.Failed failed -> fields("failed", failed.message(), failed.trace());
         };
@@ -40,6 +41,7 @@ final class EventLines {
             case "checked" -> new RankEvent.Checked(rank, Integer.parseInt(field[1]), Long.parseLong(field[2]), Integer.parseInt(field[3]),
                     unescape(field[4]), unescape(field[5]));
             case "noted" -> new RankEvent.Noted(rank, unescape(field[1]));
+            case "befallen" -> new RankEvent.Befallen(rank, unescape(field[1]));
             case "finished" -> new RankEvent.Finished(rank);
             case "failed" -> new RankEvent.Failed(rank, unescape(field[1]), unescape(field[2]), false);
             default -> throw new IllegalArgumentException("rank " + rank + " wrote an event that does not exist: " + line);

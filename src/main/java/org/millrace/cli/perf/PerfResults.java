@@ -1,10 +1,13 @@
 package org.millrace.cli.perf;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.millrace.Route;
+import org.millrace.net.fault.Fault;
 
 /** Puts together what the ranks measured. Every rank reports its cases in order, so that lines become complete in order too. */
 final class PerfResults {
@@ -26,6 +29,7 @@ final class PerfResults {
     private final Sample[] outOfPlace;
     private final Sample[] inPlace;
     private final List<RankRoutes> routes = new ArrayList<>();
+    private final Set<String> befallen = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
 
     PerfResults(PerfPlan plan) {
@@ -43,6 +47,15 @@ final class PerfResults {
 
     void add(RankEvent.Routed event) {
         routes.get(event.index()).add(event.route());
+    }
+
+    void add(RankEvent.Befallen event) {
+        befallen.add(event.fault());
+    }
+
+    /** Whether a fault has happened at any rank. */
+    boolean happened(Fault fault) {
+        return befallen.contains(fault.text());
     }
 
     void add(RankEvent.Measured event) {

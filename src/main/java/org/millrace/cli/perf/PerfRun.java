@@ -118,6 +118,7 @@ final class PerfRun {
             }
             case RankEvent.Checked checked -> throw new IllegalStateException("rank " + checked.rank() + " is not part of a matrix");
             case RankEvent.Noted noted -> throw new IllegalStateException("rank " + noted.rank() + " has no place for \"" + noted.text() + "\" in the table");
+            case RankEvent.Befallen befallen -> results.add(befallen);
             case RankEvent.Finished finished -> ended++;
             case RankEvent.Failed failure -> {
                 ended++;

@@ -13,6 +13,8 @@ import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.cli.FailureText;
 import org.millrace.cli.Host;
+import org.millrace.net.fault.Fault;
+import org.millrace.net.fault.PlantedFaults;
 
 /** Carries out a plan as one rank. {@link #run()} on one thread; {@link #abort()} from any. */
 final class PerfWorker implements RankWorker {
@@ -26,6 +28,7 @@ final class PerfWorker implements RankWorker {
     private final Map<String, String> settings;
     private final Consumer<RankEvent> events;
     private final Deadline deadline;
+    private final Map<Fault, Long> faultsBefore = PlantedFaults.counts();
 
     private boolean failed;
     private volatile boolean aborted;
@@ -46,11 +49,21 @@ final class PerfWorker implements RankWorker {
         try {
             measureAll();
             if (!failed) {
+                tellOfFaults();
                 events.accept(new RankEvent.Finished(rank));
             }
         } catch (Throwable failure) { // whatever it is, the other ranks must hear of it
             report(failure);
         }
+    }
+
+    /** Those of other ranks too, where ranks are threads: what counts is that a fault happened to one of them. */
+    private void tellOfFaults() {
+        PlantedFaults.counts().forEach((fault, count) -> {
+            if (count > faultsBefore.getOrDefault(fault, 0L)) {
+                events.accept(new RankEvent.Befallen(rank, fault.text()));
+            }
+        });
     }
 
     /** The first failure; what goes wrong when that is cleaned up says nothing new. */

@@ -67,6 +67,15 @@ public sealed interface RankEvent {
     }
 
     /**
+     * A fault that was planted has happened in the rank's process.
+     *
+     * @param rank  which rank
+     * @param fault its text, in the one form that it has in every process
+     */
+    record Befallen(int rank, String fault) implements RankEvent {
+    }
+
+    /**
      * The rank has finished them all and left the communicator.
      *
      * @param rank which rank

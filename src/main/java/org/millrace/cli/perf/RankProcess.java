@@ -54,8 +54,8 @@ final class RankProcess {
 
     /**
      * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no proxy to measure. A host id of its own makes
-     * each rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others. Kernels
-     * are loaded at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
+     * each rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others.
+     * Kernels are loaded at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
      */
     static Map<String, String> environmentOf(int rank) {
         return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1", "CUDA_MODULE_LOADING", "EAGER");

@@ -82,7 +82,7 @@ public final class RankTeam {
                     }
                     case RankEvent.Noted noted -> notes.accept(noted.text(), noted.rank());
                     case RankEvent.Finished _ -> ended++;
-                    case RankEvent.Joined _, RankEvent.Routed _, RankEvent.Checked _ -> {
+                    case RankEvent.Joined _, RankEvent.Routed _, RankEvent.Checked _, RankEvent.Befallen _ -> {
                     }
                 }
             }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntFunction;
+import org.apache.logging.log4j.LogManager;
 
 /** Ranks as threads of this process. */
 public final class ThreadRanks implements Ranks {
@@ -33,6 +34,7 @@ public final class ThreadRanks implements Ranks {
 
     @Override
     public void start() {
+        LogManager.getContext(false); // loads Log4j: a rank that were the first to need it, and is interrupted there, would leave it with a stack trace
         threads.forEach(Thread::start);
     }
 

@@ -35,7 +35,8 @@ public final class HostStream implements Stream {
     void enqueue(HostTask task) {
         enqueued.incrementAndGet();
         queue.add(task);
-        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag is read: one of the two skips it (Dekker).
+        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag is read: one of the two skips it
+        // (Dekker).
         if (device.stopped()) {
             skipAll();
         }

@@ -40,6 +40,7 @@ final class ArmedFault {
             return false;
         }
         injected.incrementAndGet();
+        PlantedFaults.happened(fault);
         return true;
     }
 }

@@ -3,6 +3,7 @@ package org.millrace.net.fault;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 
@@ -81,6 +82,39 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
             }
         }
         return List.copyOf(faults);
+    }
+
+    /**
+     * This fault as {@link #parse} reads it.
+     *
+     * @return one form for all texts that mean the same
+     */
+    public String text() {
+        StringBuilder text = new StringBuilder(kind.name().toLowerCase(Locale.ROOT)).append(":frame=").append(frame);
+        if (kind == Kind.FLIP) {
+            text.append(",bit=").append(bit);
+        }
+        if (kind == Kind.DELAY) {
+            text.append(",polls=").append(polls);
+        }
+        if (rail != WHOLE_CONNECTION) {
+            text.append(",rail=").append(rail);
+        }
+        if (connection != 0) {
+            text.append(",connection=").append(connection);
+        }
+        return text.toString();
+    }
+
+    /**
+     * What has to come for this to happen.
+     *
+     * @return for people: a frame, and of which connection
+     */
+    String moment() {
+        String which = connection == 0 ? " of a connection" : " of connection " + connection + ", counted as the rank made them,";
+        String through = rail == WHOLE_CONNECTION ? "" : " that has a rail " + rail + " (they count from 0, and one network address is one rail)";
+        return "frame " + frame + " or a later one" + (kind == Kind.FLIP ? ", with a payload of more than " + bit + " bits," : "") + which + through;
     }
 
     private static Fault parseOne(String text) {

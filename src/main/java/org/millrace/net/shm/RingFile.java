@@ -50,6 +50,7 @@ final class RingFile {
 
     /** Makes a file that nobody else can open, all of whose bytes are there. */
     static FileChannel create(Path file, long bytes) throws IOException {
+        OwnFiles.madeIn(file.getParent());
         FileChannel channel = FileChannel.open(file, CREATE, PRIVATE);
         try {
             ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, WRITE_BYTES));

@@ -62,6 +62,7 @@ final class ShmListener implements Listener {
     }
 
     private static ServerSocketChannel open(Path path) throws IOException {
+        OwnFiles.madeIn(path.getParent());
         ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
         try {
             server.configureBlocking(false);

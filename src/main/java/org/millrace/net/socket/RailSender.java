@@ -118,13 +118,28 @@ final class RailSender implements FrameSender, Railed {
         try {
             switch (lane.readAcks(now)) {
                 case THERE -> { }
-                case SAID_GOODBYE -> throw streams.closedByPeer(howFar());
+                case SAID_GOODBYE -> throw goodbye(lane, now);
                 case GONE -> lose(lane, "the peer's end of it is gone", null, now);
                 case TALKS_NONSENSE -> throw streams.notProtocol("an acknowledgement of what was never sent, or none, on " + lane.rail());
             }
         } catch (IOException e) {
             lose(lane, e.getMessage(), e, now);
         }
+    }
+
+    /** A peer that leaves may have received everything: what it acknowledged before its goodbye, on whichever stream, is counted first. */
+    private ConnectionException goodbye(SendLane said, long now) {
+        for (SendLane lane : lanes) {
+            if (lane != said && lane.isOpen()) {
+                try {
+                    lane.readAcks(now);
+                } catch (IOException gone) {
+                    // The peer has left, and all that can still be known was read.
+                }
+            }
+        }
+        frames.retireWhole();
+        return streams.closedByPeer(howFar());
     }
 
     private long send(SendLane lane, long now) {

@@ -21,6 +21,7 @@ class EventLinesTest {
                 new RankEvent.Routed(3, 17, new Route("direct", "Simple", "PTR", List.of(), List.of())),
                 new RankEvent.Checked(3, 17, 5, 2, "P2P: other\tprocess", ""),
                 new RankEvent.Noted(3, "descriptors:\t5"),
+                new RankEvent.Befallen(3, "cut:frame=9,rail=1"),
                 new RankEvent.Finished(3),
                 new RankEvent.Failed(3, "two\nlines, a \\n that is none, a tab\t and a \\ at the end\\", "trace\r\n\tat here\n", false),
                 new RankEvent.Failed(3, "", "", false));

@@ -65,7 +65,8 @@ class PerfResultsTest {
     @Test
     void theTableHasTheColumnsOfNcclTests() {
         StringWriter text = new StringWriter();
-        new PerfTable(new PrintWriter(text), plan, results).print(new PerfResults.Row(cases.getFirst(), new Sample(500, 5), new Sample(12_345_678, Sample.UNCHECKED), Optional.empty()));
+        new PerfTable(new PrintWriter(text), plan, results).print(new PerfResults.Row(cases.getFirst(), new Sample(500, 5),
+                new Sample(12_345_678, Sample.UNCHECKED), Optional.empty()));
         List<String> lines = text.toString().lines().map(line -> line.strip().replaceAll(" +", " ")).toList();
         assertEquals("1000 250 float sum -1 0.50 2.00 3.00 5 12346 0.00 0.00 N/A", lines.getLast());
         assertEquals("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong", lines.get(1));

@@ -147,7 +147,8 @@ class RingTest {
                 boolean user = random.nextInt(3) > 0;
                 BlockMemory memory = BlockMemory.reduced(input[rank], output[rank], DataType.INT64, scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
                 pump.add(rank, new RingAllReduce(Share.of(0, count, 8, chunkBytes), rank, ranks), memory,
-                        user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank), next(rank), user ? AllMemory.SEGMENT : null);
+                        user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank), next(rank),
+                        user ? AllMemory.SEGMENT : null);
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {

@@ -216,7 +216,8 @@ class AdmissionTest {
             rude.say(new Contribution(1, 0, Collective.BARRIER, new byte[0]));
             rude.awaitEnd();
         }
-        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right")); ControlPlane first = Ranks.get(zero)) {
+        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
+                ControlPlane first = Ranks.get(zero)) {
             assertNull(one.failure());
             assertNull(first.failure());
         }
@@ -228,7 +229,8 @@ class AdmissionTest {
         try (RawRank raw = RawRank.connect(file())) {
             ByteBuffer hello = Wire.encode(new Hello(1, 2, 1, "newer", new byte[16]));
             raw.send(hello.putInt(Wire.HEADER_BYTES, 99));
-            assertEquals("it speaks version 99 of the control protocol, rank 0 version " + Wire.VERSION + "; all ranks need the same release", raw.receive(Rejected.class).reason());
+            assertEquals("it speaks version 99 of the control protocol, rank 0 version " + Wire.VERSION + "; all ranks need the same release",
+                    raw.receive(Rejected.class).reason());
         }
         completes(zero, file());
     }
@@ -241,7 +243,8 @@ class AdmissionTest {
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 5, JoinOptions.within(deadline));
             FutureTask<ControlPlane> three = joining(rendezvous, 3, 5);
             String message = Ranks.failureOf(zero);
-            assertTrue(message.startsWith("rank 0 of 5 cannot join the group at " + rendezvous + ": rank 2, rank 4 have not come within " + Deadline.in(deadline)), message);
+            assertTrue(message.startsWith("rank 0 of 5 cannot join the group at " + rendezvous + ": rank 2, rank 4 have not come within "
+                    + Deadline.in(deadline)), message);
             for (FutureTask<ControlPlane> rank : List.of(one, three)) {
                 String told = Ranks.failureOf(rank);
                 assertTrue(told.endsWith(": " + Identity.local(0) + " failed: " + message), told);
@@ -361,8 +364,8 @@ class AdmissionTest {
                 stranger.awaitEnd();
             }
             String message = Ranks.failureOf(zero);
-            assertTrue(message.contains("rank 1 has not come within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:") && message.endsWith(": " + expected),
-                    message);
+            assertTrue(message.contains("rank 1 has not come within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:")
+                    && message.endsWith(": " + expected), message);
         });
     }
 
@@ -390,8 +393,8 @@ class AdmissionTest {
         try (ServerSocket http = new ServerSocket(port, 10, InetAddress.getLoopbackAddress())) {
             serve(http, "HTTP/1.1 400 Bad Request\r\n\r\n");
             String message = assertThrows(MillraceException.class, () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE)).getMessage();
-            assertTrue(message.endsWith("who listens at 127.0.0.1:" + port + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""),
-                    message);
+            assertTrue(message.endsWith("who listens at 127.0.0.1:" + port
+                    + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""), message);
             String inUse = assertThrows(MillraceException.class, () -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE)).getMessage();
             assertTrue(inUse.contains("rank 0 cannot listen on tcp:127.0.0.1:" + port + ": Address already in use"), inUse);
         }

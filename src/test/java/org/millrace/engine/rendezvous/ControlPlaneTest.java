@@ -184,7 +184,8 @@ class ControlPlaneTest {
         FutureTask<byte[][]> gather = Ranks.async(() -> planes.get(1).allGather(new byte[1]));
         assertThrows(MillraceException.class, planes.get(2)::barrier);
         String message = Ranks.failureOf(gather); // its own finding, or that of a rank that came to it first
-        assertTrue(message.matches(".* of rank \\d: rank \\d \\(pid \\d+ on .*\\) called (barrier|allGather) instead; all ranks make the same calls in the same order"), message);
+        assertTrue(message.matches(".* of rank \\d: rank \\d \\(pid \\d+ on .*\\) called (barrier|allGather) instead; all ranks make the same calls in the "
+                + "same order"), message);
         Ranks.await("barrier ends", barrier::isDone);
         // The one that finds it first tells the two others; nobody needs to tell it.
         Ranks.await("two ranks are told", () -> planes.stream().filter(plane -> plane.failure() != null).count() >= 2);
@@ -227,7 +228,8 @@ class ControlPlaneTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "group", "udp:127.0.0.1:1", "file:", "file:/", "tcp:", "tcp:host", "tcp::1", "tcp:host:", "tcp:host:x", "tcp:host:0", "tcp:host:65536", "tcp:::1:1"})
+    @ValueSource(strings = {"", "group", "udp:127.0.0.1:1", "file:", "file:/", "tcp:", "tcp:host", "tcp::1", "tcp:host:", "tcp:host:x", "tcp:host:0",
+        "tcp:host:65536", "tcp:::1:1"})
     void aRendezvousThatIsNoneIsRefused(String rendezvous) {
         String message = assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE)).getMessage();
         assertTrue(message.contains('"' + rendezvous + '"'), message);

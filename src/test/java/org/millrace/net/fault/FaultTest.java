@@ -5,6 +5,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -18,6 +19,12 @@ class FaultTest {
                 new Fault(Fault.Kind.DELAY, 2, 0, 1000, -1, 0), new Fault(Fault.Kind.GARBAGE, 1, 0, 0, -1, 0), new Fault(Fault.Kind.CUT, 9, 0, 0, 0, 0)),
                 Fault.parse(" flip:frame=3,bit=17; cut:frame=5,connection=2;delay:polls=1000 , frame=2; garbage:frame=1;cut:frame=9,rail=0"));
         assertEquals(List.of(), Fault.parse(""));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"flip:frame=3,bit=17", "cut:frame=5,connection=2", "delay:frame=2,polls=1000", "garbage:frame=1", "cut:frame=9,rail=0"})
+    void hasOneFormAsText(String text) {
+        assertEquals(text, Fault.parse(text).getFirst().text());
     }
 
     @ParameterizedTest
