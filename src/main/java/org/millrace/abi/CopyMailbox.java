@@ -17,20 +17,20 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  *    | command 0  | command 1  |                |   done   |   pad   |  state   |   pad   |
  *    +------------+------------+------ - - -----+----------+-- - - --+----------+-- - - --+
  *                                                 u32                  u32
- *    a command, bits of each word
- *    0                              48     64                             48     64          32         48     64
- *    +------------------------------+------+------------------------------+------+-----+-----+----------+------+--------- - -+
- *    |      to, lower bits          |number|      from, lower bits        |number| to  | from|  bytes   |number|   reserved  |
- *    +------------------------------+------+------------------------------+------+-----+-----+----------+------+--------- - -+
- *                                                                                 upper bits
+ *    a command, the bits of its words
+ *    0                        48     64 = 0                    48     64 = 0 16    32      48     64
+ *    +------------------------+------+------------------------+------+----+----+-------+------+----- - --+
+ *    |     to, lower bits     |number|    from, lower bits    |number| to |from| bytes |number| reserved |
+ *    +------------------------+------+------------------------+------+----+----+-------+------+----- - --+
+ *                                                                  upper bits
  * </pre>
  *
- * <p>Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no kernel is there; the kernel writes {@code
- * done}, the number of the first command that it has not carried out, and {@code state} while it is there. Numbers wrap at 2<sup>32</sup>.
+ * <p>Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no kernel is there; the kernel writes
+ * {@code done}, the number of the first command that it has not carried out, and {@code state} while it is there. Numbers wrap at 2<sup>32</sup>.
  *
- * <p>A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read across PCIe brings four commands. The words' releases pair with the
- * kernel's acquires: what is to be copied is visible to it. The kernel's release of {@code done} pairs with the acquire here: whoever is told then that a copy
- * was made sees it.
+ * <p>A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read across PCIe brings four commands. The
+ * words' releases pair with the kernel's acquires: what is to be copied is visible to it. The kernel's release of {@code done} pairs with the acquire here:
+ * whoever is told then that a copy was made sees it.
  */
 public final class CopyMailbox {
     /** The struct's size. */

@@ -11,10 +11,10 @@ import org.millrace.abi.CopyMailbox;
  * nobody waits until it does, because it may be long before a GPU has room for it.
  *
  * <pre>
- *    state:   ABSENT  ────────→  PRESENT  ────────→  LEAVING  ────────→  GONE
- *               ↑       it runs            nothing to        it has looked │
- *               │                          do, or too long   once more     │
- *               └──────────────────────── invite() ────────────────────────┘
+ *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
+ *      ↑      it runs           nothing to        it looked    │
+ *      │                        do, or too long   once more    │
+ *      └──────────────────────── invite() ─────────────────────┘
  * </pre>
  *
  * <p>One thread at a time.

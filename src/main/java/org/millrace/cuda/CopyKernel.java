@@ -13,8 +13,8 @@ import org.millrace.abi.CopyMailbox;
  * A kernel of one warp that makes small copies: it takes them from host memory and answers there, in half the time that a copy engine takes to be started. It
  * is on the GPU while there are such copies, and for a while longer; see {@code src/main/cuda/copy.cu}.
  *
- * <p>Whoever waits for the whole device, or for room for a block on every multiprocessor, waits for it too: so long as it lingers, or for ten milliseconds where
- * copies come all the time.
+ * <p>Whoever waits for the whole device, or for room for a block on every multiprocessor, waits for it too: so long as it lingers, or for ten milliseconds
+ * where copies come all the time.
  */
 public final class CopyKernel implements AutoCloseable {
 

@@ -53,8 +53,8 @@ public final class GpuSuite implements Suite {
     public String description() {
         return "Accesses as under Fences, to memory of cudaHostAlloc, cached and write-combined, alone and while a kernel reads a word of that line all the "
                 + "time. Flags: a kernel stores tail and waits for head, the host answers; 'with fence' stores tail behind __threadfence_system, as a kernel "
-                + "does whose data must be seen first. A batch's time includes one launch. One way: from before the kernel's store of tail until the host saw "
-                + "it, with the GPU's clock set to the host's by the quickest round trips. Copies: one at a time, from the call until the host sees that it was "
+                + "does whose data must be seen first. A batch's time includes one launch. One way: from before the kernel's store of tail until the host "
+                + "saw it, with the GPU's clock set to the host's by the quickest round trips. Copies: one at a time, from the call until the host sees that it was "
                 + "made, by a copy engine and by a kernel that stays on the GPU and takes commands from host memory.";
     }
 
@@ -125,7 +125,8 @@ public final class GpuSuite implements Suite {
         for (CopyLoops.Way way : CopyLoops.Way.values()) {
             for (int bytes : COPIED) {
                 for (boolean kernel : new boolean[] {false, true}) {
-                    bench.measure(Pair.same("copy." + way.name().toLowerCase(Locale.ROOT) + "." + bytes + (kernel ? ".kernel" : ".engine"), "Copy, " + way.title(),
+                    String id = "copy." + way.name().toLowerCase(Locale.ROOT) + "." + bytes + (kernel ? ".kernel" : ".engine");
+                    bench.measure(Pair.same(id, "Copy, " + way.title(),
                             bytes + " B by " + (kernel ? "a kernel that stays" : "a copy engine"), loops.of(way, bytes, kernel), null).withBytes(bytes));
                 }
             }
