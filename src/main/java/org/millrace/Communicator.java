@@ -8,10 +8,14 @@ import java.util.Set;
 /**
  * One rank's end of a group of ranks that run collective operations together.
  *
- * <p>Operations are enqueued to a {@link Stream} and return at once. All ranks enqueue the same operations in the same order. The first error poisons the
- * communicator: every later call reports it again, with the rank, the peer and what was last seen of the connection.
+ * <p>
+ * Operations are enqueued to a {@link Stream} and return at once. All ranks enqueue the same operations in the same
+ * order. The first error poisons the communicator: every later call reports it again, with the rank, the peer and what
+ * was last seen of the connection.
  *
- * <p>A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread, at any moment, more than once.
+ * <p>
+ * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,
+ * at any moment, more than once.
  */
 public interface Communicator extends AutoCloseable {
 
@@ -39,14 +43,15 @@ public interface Communicator extends AutoCloseable {
     /**
      * Reduces {@code count} elements of every rank and leaves the result with every rank.
      *
-     * @param send   {@code count} elements of this rank; not changed unless it is {@code receive}
-     * @param receive {@code count} elements for the result; the same segment as {@code send} for an operation in place. Overlapping otherwise is an error.
-     * @param count  number of elements, not bytes; zero is allowed
-     * @param type   what the elements are; memory is aligned to its size
-     * @param op     how they are combined
-     * @param stream where the operation is enqueued
+     * @param send    {@code count} elements of this rank; not changed unless it is {@code receive}
+     * @param receive {@code count} elements for the result; the same segment as {@code send} for an operation in place.
+     *                Overlapping otherwise is an error.
+     * @param count   number of elements, not bytes; zero is allowed
+     * @param type    what the elements are; memory is aligned to its size
+     * @param op      how they are combined
+     * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException if a segment is closed, too small, misaligned or overlaps the other in part
-     * @throws MillraceException if the communicator has failed or is closed
+     * @throws MillraceException        if the communicator has failed or is closed
      */
     void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream);
 
@@ -62,13 +67,14 @@ public interface Communicator extends AutoCloseable {
     /**
      * Gives every rank all ranks' elements.
      *
-     * @param send    {@code count} elements of this rank; for an operation in place, {@code receive}'s part number {@code rank()}
+     * @param send    {@code count} elements of this rank; for an operation in place, {@code receive}'s part number
+     *                {@code rank()}
      * @param receive {@code size() * count} elements, ordered by rank
      * @param count   number of elements of each rank; zero is allowed
      * @param type    what the elements are
      * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         throw lacks(Operation.ALL_GATHER);
@@ -84,9 +90,10 @@ public interface Communicator extends AutoCloseable {
      * @param op      how they are combined
      * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+    default void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            Stream stream) {
         throw lacks(Operation.REDUCE_SCATTER);
     }
 
@@ -100,9 +107,10 @@ public interface Communicator extends AutoCloseable {
      * @param root    the rank whose elements they are
      * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    default void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         throw lacks(Operation.BROADCAST);
     }
 
@@ -110,17 +118,18 @@ public interface Communicator extends AutoCloseable {
      * Reduces all ranks' elements and leaves the result with one of them.
      *
      * @param send    {@code count} elements of this rank
-     * @param receive {@code count} elements at the root, the same segment as {@code send} for an operation in place; not looked at
-     *                elsewhere, and may be null there
+     * @param receive {@code count} elements at the root, the same segment as {@code send} for an operation in place;
+     *                not looked at elsewhere, and may be null there
      * @param count   number of elements; zero is allowed
      * @param type    what the elements are
      * @param op      how they are combined
      * @param root    the rank that gets the result
      * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, Stream stream) {
+    default void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
+            Stream stream) {
         throw lacks(Operation.REDUCE);
     }
 
@@ -133,7 +142,7 @@ public interface Communicator extends AutoCloseable {
      * @param type    what the elements are
      * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         throw lacks(Operation.ALL_TO_ALL);
@@ -142,14 +151,16 @@ public interface Communicator extends AutoCloseable {
     /**
      * Gives one rank all ranks' elements.
      *
-     * @param send    {@code count} elements of this rank; for an operation in place, the root's are {@code receive}'s part number {@code root}
-     * @param receive {@code size() * count} elements at the root, ordered by rank; not looked at elsewhere, and may be null there
+     * @param send    {@code count} elements of this rank; for an operation in place, the root's are {@code receive}'s
+     *                part number {@code root}
+     * @param receive {@code size() * count} elements at the root, ordered by rank; not looked at elsewhere, and may be
+     *                null there
      * @param count   number of elements of each rank; zero is allowed
      * @param type    what the elements are
      * @param root    the rank that gets them
      * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
         throw lacks(Operation.GATHER);
@@ -158,22 +169,25 @@ public interface Communicator extends AutoCloseable {
     /**
      * Gives every rank its part of one rank's elements.
      *
-     * @param send    {@code size() * count} elements at the root, ordered by rank; not looked at elsewhere, and may be null there
-     * @param receive {@code count} elements of this rank; for an operation in place, the root's are {@code send}'s part number {@code root}
+     * @param send    {@code size() * count} elements at the root, ordered by rank; not looked at elsewhere, and may be
+     *                null there
+     * @param receive {@code count} elements of this rank; for an operation in place, the root's are {@code send}'s part
+     *                number {@code root}
      * @param count   number of elements of each rank; zero is allowed
      * @param type    what the elements are
      * @param root    the rank whose elements they are
      * @param stream  where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    default void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         throw lacks(Operation.SCATTER);
     }
 
     /**
-     * Sends elements to one rank, which {@linkplain #receive receives} as many. What depends on each other, such as two ranks that exchange elements,
-     * belongs into one {@link #group}.
+     * Sends elements to one rank, which {@linkplain #receive receives} as many. What depends on each other, such as two
+     * ranks that exchange elements, belongs into one {@link #group}.
      *
      * @param buffer {@code count} elements
      * @param count  number of elements; zero is allowed
@@ -181,7 +195,7 @@ public interface Communicator extends AutoCloseable {
      * @param peer   the rank that receives them
      * @param stream where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         throw lacks(Operation.SEND_RECEIVE);
@@ -196,17 +210,18 @@ public interface Communicator extends AutoCloseable {
      * @param peer   the rank that sends them
      * @param stream where the operation is enqueued
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no such operation
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         throw lacks(Operation.SEND_RECEIVE);
     }
 
     /**
-     * Enqueues several operations as one: sends and receives among them go on at the same time. Operations of other communicators among them belong to it too,
-     * as they do in a {@link Millrace#group}.
+     * Enqueues several operations as one: sends and receives among them go on at the same time. Operations of other
+     * communicators among them belong to it too, as they do in a {@link Millrace#group}.
      *
-     * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is issued all the same.
+     * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is issued all the
+     *                   same.
      * @throws MillraceException if the communicator has failed or is closed, or its device has no groups
      */
     default void group(Runnable operations) {
@@ -214,40 +229,45 @@ public interface Communicator extends AutoCloseable {
     }
 
     /**
-     * Lets operations use memory in place. Those whose operands lie in it, and whose device and way to the peer can, then send from there and receive there,
-     * without a copy through slots; all others run as ever. It is this rank's own matter: the others may register other memory, or none.
+     * Lets operations use memory in place. Those whose operands lie in it, and whose device and way to the peer can,
+     * then send from there and receive there, without a copy through slots; all others run as ever. It is this rank's
+     * own matter: the others may register other memory, or none.
      *
      * @param memory native memory that every thread may use; it outlives the registration
      * @return to be closed before the memory is freed
      * @throws IllegalArgumentException if the memory is on the heap, read-only, or confined to a thread
-     * @throws MillraceException if the communicator has failed or is closed, or its device registers no memory
+     * @throws MillraceException        if the communicator has failed or is closed, or its device registers no memory
      */
     default Registration register(MemorySegment memory) {
         throw new MillraceException(device().name() + " registers no memory");
     }
 
     /**
-     * Prepares operations that will be launched more than once; nothing runs yet. All ranks do so with the same operations.
+     * Prepares operations that will be launched more than once; nothing runs yet. All ranks do so with the same
+     * operations.
      *
      * @param stream     which the operations name; {@link Plan#launch} says where they run
-     * @param operations calls this communicator's operations, on the calling thread, as in a {@link #group}. If it throws, there is no plan.
+     * @param operations calls this communicator's operations, on the calling thread, as in a {@link #group}. If it
+     *                   throws, there is no plan.
      * @return the plan; its operands must stay until the last launch is complete
      * @throws IllegalArgumentException if an operation is on another stream
-     * @throws IllegalStateException if called in a group
-     * @throws MillraceException if the communicator has failed or is closed, or its device has no plans
+     * @throws IllegalStateException    if called in a group
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no plans
      */
     default Plan plan(Stream stream, Runnable operations) {
         throw new MillraceException(device().name() + " has no plans: enqueue the operations each time");
     }
 
     /**
-     * Makes new communicators of this one's ranks, which goes on to be usable. All ranks call it; it returns when the new group has come together. The new
-     * communicator has this one's device, and its streams can be used with both; either may be closed first.
+     * Makes new communicators of this one's ranks, which goes on to be usable. All ranks call it; it returns when the
+     * new group has come together. The new communicator has this one's device, and its streams can be used with both;
+     * either may be closed first.
      *
      * @param color ranks that give the same one come together; less than 0 for a rank that wants no new communicator
      * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same
      * @return this rank's end of its new communicator; empty if {@code color} is less than 0
-     * @throws MillraceException if the communicator has failed or is closed, if its device cannot be split, or if the new group did not come together
+     * @throws MillraceException if the communicator has failed or is closed, if its device cannot be split, or if the
+     *                           new group did not come together
      */
     default Optional<Communicator> split(int color, int key) {
         throw new MillraceException(device().name() + " cannot be split");
@@ -255,19 +275,24 @@ public interface Communicator extends AutoCloseable {
 
     private MillraceException lacks(Operation operation) {
         return new MillraceException(device().name() + " has no " + operation.label() + " yet; it has "
-                + String.join(", ", operations().stream().map(Operation::label).toList()) + ". MILLRACE_DEVICE=cuda has them all");
+                + String.join(", ", operations().stream().map(Operation::label).toList())
+                + ". MILLRACE_DEVICE=cuda has them all");
     }
 
     /**
      * How the last operation that was issued travels.
      *
-     * @return the route; empty if there was no operation yet, if nothing had to travel, or if the device does not tell, as libnccl does not
+     * @return the route; empty if there was no operation yet, if nothing had to travel, or if the device does not tell,
+     *         as libnccl does not
      */
     default Optional<Route> route() {
         return Optional.empty();
     }
 
-    /** Gives up every operation, tells the other ranks, and leaves the communicator unusable. Returns when no thread touches an operand any more. */
+    /**
+     * Gives up every operation, tells the other ranks, and leaves the communicator unusable. Returns when no thread
+     * touches an operand any more.
+     */
     void abort();
 
     /** Waits for the operations in flight and leaves the group. */

@@ -14,7 +14,8 @@ public interface CommunicatorProvider {
     String device();
 
     /**
-     * Whether {@link #join} has a chance on this machine. Must be quick, must not throw, and leaves the process as it is but for libraries that it loads.
+     * Whether {@link #join} has a chance on this machine. Must be quick, must not throw, and leaves the process as it
+     * is but for libraries that it loads.
      *
      * @param settings settings that override the environment, as in {@link #join}
      * @return empty if it has, else one sentence that says what is missing and what to do
@@ -26,14 +27,15 @@ public interface CommunicatorProvider {
     /**
      * Joins a group of ranks. Blocks until all ranks have come or the deadline of the configuration has passed.
      *
-     * @param rendezvous where the ranks meet: {@code file:PATH}, a file that rank 0 makes and the others can read, or {@code tcp:HOST:PORT}, where rank 0
-     *     listens
+     * @param rendezvous where the ranks meet: {@code file:PATH}, a file that rank 0 makes and the others can read, or
+     *                   {@code tcp:HOST:PORT}, where rank 0 listens
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
-     * @param settings   settings of this communicator that override the environment; names are those of the environment variables
+     * @param settings   settings of this communicator that override the environment; names are those of the environment
+     *                   variables
      * @return this rank's end
      * @throws IllegalArgumentException if the rendezvous, the rank or a setting is not usable
-     * @throws MillraceException if the group did not come together; the message names the ranks that are missing
+     * @throws MillraceException        if the group did not come together; the message names the ranks that are missing
      */
     Communicator join(String rendezvous, int rank, int size, Map<String, String> settings);
 }

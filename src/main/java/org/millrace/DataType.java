@@ -1,7 +1,8 @@
 package org.millrace;
 
 /**
- * Element types of collective operations. The order, the codes and the sizes are those of {@code ncclDataType_t} in NCCL 2.28's {@code nccl.h}.
+ * Element types of collective operations. The order, the codes and the sizes are those of {@code ncclDataType_t} in
+ * NCCL 2.28's {@code nccl.h}.
  */
 public enum DataType {
     /** Signed 8-bit integer. */
@@ -88,7 +89,8 @@ public enum DataType {
      */
     public static DataType ofCode(int code) {
         if (code < 0 || code >= BY_CODE.length) {
-            throw new IllegalArgumentException("data type code " + code + " is not one of NCCL's: 0 (int8) to " + (BY_CODE.length - 1) + " (f8e5m2)");
+            throw new IllegalArgumentException("data type code " + code + " is not one of NCCL's: 0 (int8) to "
+                    + (BY_CODE.length - 1) + " (f8e5m2)");
         }
         return BY_CODE[code];
     }

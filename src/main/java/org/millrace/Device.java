@@ -3,7 +3,10 @@ package org.millrace;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Where the operands of collective operations live and where the operations run: a GPU, or its emulation on CPU threads. */
+/**
+ * Where the operands of collective operations live and where the operations run: a GPU, or its emulation on CPU
+ * threads.
+ */
 public interface Device {
 
     /**
@@ -18,7 +21,8 @@ public interface Device {
      *
      * @param bytes how many; zero is allowed
      * @param arena the memory's lifetime. It may be closed once every operation that uses the memory has completed.
-     * @return memory aligned to 16 bytes or more. Only the emulated device's memory can be read and written by the caller directly.
+     * @return memory aligned to 16 bytes or more. Only the emulated device's memory can be read and written by the
+     *         caller directly.
      * @throws MillraceException if the device has not that much memory left
      */
     MemorySegment allocate(long bytes, Arena arena);

@@ -11,8 +11,10 @@ import java.util.ServiceLoader;
 /**
  * Where a program begins: it joins a group of ranks and gets its end, a {@link Communicator}.
  *
- * <p>Which implementation that is says {@code MILLRACE_DEVICE}: the name of a {@link CommunicatorProvider#device() provider's device} such as {@code host} or
- * {@code cuda}, or {@code auto} (the default), which is {@code cuda} where that is usable and {@code host} elsewhere.
+ * <p>
+ * Which implementation that is says {@code MILLRACE_DEVICE}: the name of a {@link CommunicatorProvider#device()
+ * provider's device} such as {@code host} or {@code cuda}, or {@code auto} (the default), which is {@code cuda} where
+ * that is usable and {@code host} elsewhere.
  */
 public final class Millrace {
 
@@ -22,8 +24,7 @@ public final class Millrace {
     /** What {@code auto} tries, best first. */
     private static final List<String> PREFERENCE = List.of("cuda", "host");
 
-    private Millrace() {
-    }
+    private Millrace() {}
 
     /**
      * Joins a group of ranks with the settings of the environment. Blocks until all ranks have come.
@@ -33,7 +34,7 @@ public final class Millrace {
      * @param size       number of ranks
      * @return this rank's end
      * @throws IllegalArgumentException if an argument or a setting is not usable
-     * @throws MillraceException if no provider is usable, or if the group did not come together
+     * @throws MillraceException        if no provider is usable, or if the group did not come together
      */
     public static Communicator join(String rendezvous, int rank, int size) {
         return join(rendezvous, rank, size, Map.of());
@@ -45,32 +46,40 @@ public final class Millrace {
      * @param rendezvous where the ranks meet, the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
-     * @param settings   settings of this communicator that override system properties and the environment; names are those of the environment variables
+     * @param settings   settings of this communicator that override system properties and the environment; names are
+     *                   those of the environment variables
      * @return this rank's end
      * @throws IllegalArgumentException if an argument or a setting is not usable
-     * @throws MillraceException if no provider is usable, or if the group did not come together
+     * @throws MillraceException        if no provider is usable, or if the group did not come together
      */
     public static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
         if (size < 1 || rank < 0 || rank >= size) {
-            throw new IllegalArgumentException("rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");
+            throw new IllegalArgumentException(
+                    "rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");
         }
         return provider(settings).join(rendezvous, rank, size, settings);
     }
 
     /**
-     * Enqueues operations of one or more communicators as one. They are launched when the outermost group of the thread ends, all of them before any is
-     * waited for, so that their order in the group does not matter between communicators: a send on one and a receive on another go on at the same time, on
-     * one stream too. Without a group a rank that enqueues them in another order than its peers on one stream would wait for itself. One thread can so
+     * Enqueues operations of one or more communicators as one. They are launched when the outermost group of the thread
+     * ends, all of them before any is waited for, so that their order in the group does not matter between
+     * communicators: a send on one and a receive on another go on at the same time, on one stream too. Without a group
+     * a rank that enqueues them in another order than its peers on one stream would wait for itself. One thread can so
      * enqueue for several ranks.
      *
-     * <p>On one communicator the order counts as ever: all ranks enqueue its operations in the same order. A stream goes on when all of the group's operations
-     * that name it are complete. libnccl launches each communicator's operations on the stream that they name: give each communicator its own stream there, if
-     * its operations wait for another's.
+     * <p>
+     * On one communicator the order counts as ever: all ranks enqueue its operations in the same order. A stream goes
+     * on when all of the group's operations that name it are complete. libnccl launches each communicator's operations
+     * on the stream that they name: give each communicator its own stream there, if its operations wait for another's.
      *
-     * <p>What is enqueued by other threads does not belong to the group. A {@link Plan} is neither made nor launched in one.
+     * <p>
+     * What is enqueued by other threads does not belong to the group. A {@link Plan} is neither made nor launched in
+     * one.
      *
-     * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is launched all the same, as the other ranks count on it.
-     * @throws MillraceException if a communicator has failed or is closed; the others' operations are launched all the same
+     * @param operations enqueues them, on the calling thread. If it throws, what it had enqueued is launched all the
+     *                   same, as the other ranks count on it.
+     * @throws MillraceException if a communicator has failed or is closed; the others' operations are launched all the
+     *                           same
      */
     public static void group(Runnable operations) {
         OperationGroup.run(operations);
@@ -81,8 +90,9 @@ public final class Millrace {
      *
      * @param settings settings that override system properties and the environment
      * @return the provider
-     * @throws IllegalArgumentException if the settings name a device of which there is no provider; the message lists those there are
-     * @throws MillraceException if the provider is not usable on this machine
+     * @throws IllegalArgumentException if the settings name a device of which there is no provider; the message lists
+     *                                  those there are
+     * @throws MillraceException        if the provider is not usable on this machine
      */
     public static CommunicatorProvider provider(Map<String, String> settings) {
         String wanted = device(settings);
@@ -93,14 +103,15 @@ public final class Millrace {
                     .flatMap(device -> found.stream().filter(provider -> provider.device().equals(device)))
                     .filter(provider -> provider.whyUnusable(settings).isEmpty())
                     .findFirst()
-                    .orElseThrow(() -> new MillraceException("no device is usable; " + describe(found, broken, settings)));
+                    .orElseThrow(
+                            () -> new MillraceException("no device is usable; " + describe(found, broken, settings)));
         }
         CommunicatorProvider provider = found.stream()
                 .filter(candidate -> candidate.device().equals(wanted))
                 .findFirst()
-                .orElseThrow(() -> new IllegalArgumentException(
-                        DEVICE_VARIABLE + "=" + wanted + ": there is no such device; allowed: auto, or one of those found. "
-                                + describe(found, broken, settings)));
+                .orElseThrow(() -> new IllegalArgumentException(DEVICE_VARIABLE + "=" + wanted
+                        + ": there is no such device; allowed: auto, or one of those found. "
+                        + describe(found, broken, settings)));
         Optional<String> reason = provider.whyUnusable(settings);
         if (reason.isPresent()) {
             throw new MillraceException("device " + wanted + " is not usable: " + reason.get());
@@ -131,7 +142,8 @@ public final class Millrace {
         return found;
     }
 
-    private static String describe(List<CommunicatorProvider> found, List<String> broken, Map<String, String> settings) {
+    private static String describe(List<CommunicatorProvider> found, List<String> broken,
+            Map<String, String> settings) {
         List<String> lines = new ArrayList<>();
         for (CommunicatorProvider provider : found) {
             lines.add(provider.device() + " (" + provider.getClass().getName()
@@ -144,11 +156,12 @@ public final class Millrace {
     }
 
     /**
-     * Read here and not through the configuration, which lives on a higher floor: the provider reads all settings, this one included,
-     * and refuses what is wrong.
+     * Read here and not through the configuration, which lives on a higher floor: the provider reads all settings, this
+     * one included, and refuses what is wrong.
      */
     private static String device(Map<String, String> settings) {
-        for (String text : new String[] {settings.get(DEVICE_VARIABLE), System.getProperty(DEVICE_PROPERTY), System.getenv(DEVICE_VARIABLE)}) {
+        for (String text : new String[] {settings.get(DEVICE_VARIABLE), System.getProperty(DEVICE_PROPERTY),
+                System.getenv(DEVICE_VARIABLE)}) {
             if (text != null && !text.isBlank()) {
                 return text.strip().toLowerCase(Locale.ROOT);
             }

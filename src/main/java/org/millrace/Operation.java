@@ -18,7 +18,10 @@ public enum Operation {
     GATHER("gather"),
     /** See {@link Communicator#scatter}. */
     SCATTER("scatter"),
-    /** See {@link Communicator#send} and {@link Communicator#receive}, and {@link Communicator#group}, without which no two ranks could exchange. */
+    /**
+     * See {@link Communicator#send} and {@link Communicator#receive}, and {@link Communicator#group}, without which no
+     * two ranks could exchange.
+     */
     SEND_RECEIVE("sendrecv");
 
     private final String label;

@@ -9,8 +9,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
- * The group that a thread has open ({@link Millrace#group}), as the communicators in it see it: for those who implement {@link Communicator}, not for programs.
- * One that joins keeps what is enqueued on it until the group ends.
+ * The group that a thread has open ({@link Millrace#group}), as the communicators in it see it: for those who implement
+ * {@link Communicator}, not for programs. One that joins keeps what is enqueued on it until the group ends.
  */
 public final class OperationGroup {
 
@@ -25,7 +25,8 @@ public final class OperationGroup {
         void prepare(boolean alone);
 
         /**
-         * Launches as much as can be launched without waiting for what this thread has not launched yet: another part's work may be what has to be waited for.
+         * Launches as much as can be launched without waiting for what this thread has not launched yet: another part's
+         * work may be what has to be waited for.
          *
          * @return whether that was all; if not, it is called again when the other parts have had their turn
          */
@@ -37,8 +38,7 @@ public final class OperationGroup {
 
     private final Map<Object, Part> parts = new LinkedHashMap<>();
 
-    private OperationGroup() {
-    }
+    private OperationGroup() {}
 
     /**
      * Joins the group that the calling thread has open.

@@ -1,7 +1,8 @@
 package org.millrace;
 
 /**
- * How a collective combines elements. Either one of NCCL's {@linkplain BuiltIn five operations} or a sum of elements that are multiplied by a scalar first.
+ * How a collective combines elements. Either one of NCCL's {@linkplain BuiltIn five operations} or a sum of elements
+ * that are multiplied by a scalar first.
  */
 public sealed interface ReduceOp {
 

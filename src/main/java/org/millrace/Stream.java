@@ -3,7 +3,8 @@ package org.millrace;
 import java.time.Duration;
 
 /**
- * A queue of operations on a {@link Device} that run one after another, in the order in which they were enqueued. Operations of different streams may overlap.
+ * A queue of operations on a {@link Device} that run one after another, in the order in which they were enqueued.
+ * Operations of different streams may overlap.
  */
 public interface Stream extends AutoCloseable {
 
@@ -32,8 +33,9 @@ public interface Stream extends AutoCloseable {
     void record(Event event);
 
     /**
-     * Lets what is enqueued from now on wait until an event is reached: the mark that was recorded last at the time of this call. An event that was never
-     * recorded is not waited for. If an operation before the mark fails, so does this stream.
+     * Lets what is enqueued from now on wait until an event is reached: the mark that was recorded last at the time of
+     * this call. An event that was never recorded is not waited for. If an operation before the mark fails, so does
+     * this stream.
      *
      * @param event recorded on this or another stream
      * @throws IllegalArgumentException if the event is of another kind of device
@@ -41,14 +43,18 @@ public interface Stream extends AutoCloseable {
     void waitFor(Event event);
 
     /**
-     * Calls a function when all before it is complete; what is enqueued after it waits until it returns. The functions of a stream are called in order. If it
-     * throws, that is logged, and the stream goes on. It is not called if an operation before it failed.
+     * Calls a function when all before it is complete; what is enqueued after it waits until it returns. The functions
+     * of a stream are called in order. If it throws, that is logged, and the stream goes on. It is not called if an
+     * operation before it failed.
      *
      * @param function must not wait for the device, nor use the GPU
      */
     void call(Runnable function);
 
-    /** Waits for what was enqueued and gives the stream back. Reports no failure of an operation: {@link #synchronize} does. Closing twice is allowed. */
+    /**
+     * Waits for what was enqueued and gives the stream back. Reports no failure of an operation: {@link #synchronize}
+     * does. Closing twice is allowed.
+     */
     @Override
     void close();
 }

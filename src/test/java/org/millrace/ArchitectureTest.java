@@ -20,31 +20,32 @@ import org.junit.jupiter.api.Test;
 class ArchitectureTest {
 
     /** Package prefixes by floor; the longest prefix counts. */
-    private static final Map<String, Integer> FLOORS = Map.ofEntries(
-            Map.entry("org.millrace.ffi", 0),
+    private static final Map<String, Integer> FLOORS = Map.ofEntries(Map.entry("org.millrace.ffi", 0),
             Map.entry("org.millrace", 0), // the public vocabulary: depends on nothing of ours, implementations find it
-            Map.entry("org.millrace.abi", 1),
-            Map.entry("org.millrace.agent", 1),
-            Map.entry("org.millrace.config", 1),
-            Map.entry("org.millrace.element", 1),
-            Map.entry("org.millrace.cuda", 2),
-            Map.entry("org.millrace.nccl", 3), // its streams and memory are those of cuda
-            Map.entry("org.millrace.net", 2),
-            Map.entry("org.millrace.proxy", 3),
-            Map.entry("org.millrace.gin", 3),
-            Map.entry("org.millrace.device", 4),
-            Map.entry("org.millrace.transport", 4), // proxies and networks on one side, connections for a device on the other
-            Map.entry("org.millrace.plugin", 4),
-            Map.entry("org.millrace.engine.rendezvous", 4), // how ranks meet, whatever runs their operations
-            Map.entry("org.millrace.engine", 5),
-            Map.entry("org.millrace.gpu", 5),
-            Map.entry("org.millrace.cli", 7));
+            Map.entry("org.millrace.abi", 1), Map.entry("org.millrace.agent", 1), Map.entry("org.millrace.config", 1),
+            Map.entry("org.millrace.element", 1), Map.entry("org.millrace.cuda", 2), Map.entry("org.millrace.nccl", 3), // its
+                                                                                                                        // streams
+                                                                                                                        // and
+                                                                                                                        // memory
+                                                                                                                        // are
+                                                                                                                        // those
+                                                                                                                        // of
+                                                                                                                        // cuda
+            Map.entry("org.millrace.net", 2), Map.entry("org.millrace.proxy", 3), Map.entry("org.millrace.gin", 3),
+            Map.entry("org.millrace.device", 4), Map.entry("org.millrace.transport", 4), // proxies and networks on one
+                                                                                         // side, connections for a
+                                                                                         // device on the other
+            Map.entry("org.millrace.plugin", 4), Map.entry("org.millrace.engine.rendezvous", 4), // how ranks meet,
+                                                                                                 // whatever runs their
+                                                                                                 // operations
+            Map.entry("org.millrace.engine", 5), Map.entry("org.millrace.gpu", 5), Map.entry("org.millrace.cli", 7));
 
     private static JavaClasses classes;
 
     @BeforeAll
     static void read() {
-        classes = new ClassFileImporter().withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS).importPackages("org.millrace");
+        classes = new ClassFileImporter().withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+                .importPackages("org.millrace");
         assertTrue(classes.size() > 50, "too few classes found to judge: " + classes.size());
     }
 
@@ -95,7 +96,10 @@ class ArchitectureTest {
     @Test
     void unsafeIsNotUsed() {
         for (JavaClass javaClass : classes) {
-            assertFalse(javaClass.getDirectDependenciesFromSelf().stream().anyMatch(d -> d.getTargetClass().getName().equals("sun.misc.Unsafe")),
+            assertFalse(
+                    javaClass.getDirectDependenciesFromSelf()
+                            .stream()
+                            .anyMatch(d -> d.getTargetClass().getName().equals("sun.misc.Unsafe")),
                     javaClass + " uses sun.misc.Unsafe");
         }
     }

@@ -17,10 +17,16 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** A kernel that copies says that it leaves while the host posts a command: no command is lost that the host thinks was seen. */
+/**
+ * A kernel that copies says that it leaves while the host posts a command: no command is lost that the host thinks was
+ * seen.
+ */
 @JCStressTest
 @Outcome(id = "true, true", expect = ACCEPTABLE, desc = "the command was there before the kernel left")
-@Outcome(id = "false, true", expect = ACCEPTABLE, desc = "the kernel looked late: the host waits until it is gone, and finds that the command was carried out")
+@Outcome(
+        id = "false, true",
+        expect = ACCEPTABLE,
+        desc = "the kernel looked late: the host waits until it is gone, and finds that the command was carried out")
 @Outcome(id = "false, false", expect = ACCEPTABLE, desc = "the kernel looked before: the host copies otherwise")
 @Outcome(id = "true, false", expect = FORBIDDEN, desc = "the host waits for a copy that nobody makes")
 @State
@@ -53,7 +59,8 @@ public class CopyKernelLeaving {
         long command = NUMBER * millraceCopyCommand.sizeof();
         boolean there = true;
         for (int word = 0; word < mailbox_h.MILLRACE_COPY_WORDS(); word++) {
-            there &= (long) LONG.getAcquire(memory, command + (long) word * Long.BYTES) >>> mailbox_h.MILLRACE_COPY_NUMBER_SHIFT() == NUMBER;
+            there &= (long) LONG.getAcquire(memory, command + (long) word * Long.BYTES) >>> mailbox_h
+                    .MILLRACE_COPY_NUMBER_SHIFT() == NUMBER;
         }
         result.r2 = there;
     }

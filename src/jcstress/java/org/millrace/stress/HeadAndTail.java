@@ -18,8 +18,7 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 /** What head, tail and size say about slots. */
 public final class HeadAndTail {
 
-    private HeadAndTail() {
-    }
+    private HeadAndTail() {}
 
     private static MemorySegment page(long bytes) {
         return Arena.ofAuto().allocate(bytes, 4096);

@@ -18,8 +18,7 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 /** Lines that carry their flags with them. */
 public final class Lines {
 
-    private Lines() {
-    }
+    private Lines() {}
 
     /** Half an LL line is 4 bytes of data and 4 of flag in one word of 8, of which nobody sees a part only. */
     @JCStressTest
@@ -54,7 +53,8 @@ public final class Lines {
     @State
     public static class LL128FlagComesLast {
         private final MemorySegment buffer = Arena.ofAuto().allocate(LL128Line.BYTES, LL128Line.BYTES);
-        private final MemorySegment data = MemorySegment.ofArray(new long[] {7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8});
+        private final MemorySegment data =
+                MemorySegment.ofArray(new long[] {7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8});
 
         /** The receive proxy. */
         @Actor

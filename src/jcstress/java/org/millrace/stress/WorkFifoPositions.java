@@ -20,8 +20,7 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 /** What the work FIFO's counters, the abort flag and the work counters say about what lies behind them. */
 public final class WorkFifoPositions {
 
-    private WorkFifoPositions() {
-    }
+    private WorkFifoPositions() {}
 
     /** The counters cross 2^32: work is there when the position says so. */
     @JCStressTest
@@ -31,7 +30,8 @@ public final class WorkFifoPositions {
     @State
     public static class ProducedComesAfterTheItem {
         private final MemorySegment ring = Arena.ofAuto().allocate(64, 64);
-        private final WorkFifoCounters counters = WorkFifoCounters.of(Arena.ofAuto().allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+        private final WorkFifoCounters counters =
+                WorkFifoCounters.of(Arena.ofAuto().allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
         private final WorkFifo fifo = new WorkFifo(ring, counters, -16);
         private final MemorySegment item = MemorySegment.ofArray(new long[] {7, 7, 8, 8});
 
@@ -59,7 +59,8 @@ public final class WorkFifoPositions {
     @State
     public static class ConsumedComesAfterTheReading {
         private final MemorySegment ring = Arena.ofAuto().allocate(16, 64);
-        private final WorkFifoCounters counters = WorkFifoCounters.of(Arena.ofAuto().allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+        private final WorkFifoCounters counters =
+                WorkFifoCounters.of(Arena.ofAuto().allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
 
         /** The FIFO is full of one item. */
         public ConsumedComesAfterTheReading() {

@@ -18,10 +18,12 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  *    +-----+-----+------+------+------+----------+----------+-- - - ----+----------------------+---------+---------+
  * </pre>
  *
- * <p>Its elements are spread continuously over channels {@code lo} to {@code hi}: the first, the last, and all others have each their own count and chunk.
- * Chunks count in a protocol's grains, 21 bits for each of the three.
+ * <p>
+ * Its elements are spread continuously over channels {@code lo} to {@code hi}: the first, the last, and all others have
+ * each their own count and chunk. Chunks count in a protocol's grains, 21 bits for each of the three.
  *
- * <p>All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
+ * <p>
+ * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class CollectiveWork {
     /** The struct's size. */
@@ -39,10 +41,14 @@ public final class CollectiveWork {
     private static final long ROOT = offset(groupElement("root"));
     private static final long RECEIVE_BUFFER = offset(groupElement("recvbuff"));
     private static final long SEND_BUFFER = offset(groupElement("sendbuff"));
-    private static final long COUNT_LOW = offset(groupElement("schedule"), groupElement("cbd"), groupElement("countLo"));
-    private static final long COUNT_MIDDLE = offset(groupElement("schedule"), groupElement("cbd"), groupElement("countMid"));
-    private static final long COUNT_HIGH = offset(groupElement("schedule"), groupElement("cbd"), groupElement("countHi"));
-    private static final long GRAINS = offset(groupElement("schedule"), groupElement("cbd"), groupElement("chunkGrains"));
+    private static final long COUNT_LOW =
+            offset(groupElement("schedule"), groupElement("cbd"), groupElement("countLo"));
+    private static final long COUNT_MIDDLE =
+            offset(groupElement("schedule"), groupElement("cbd"), groupElement("countMid"));
+    private static final long COUNT_HIGH =
+            offset(groupElement("schedule"), groupElement("cbd"), groupElement("countHi"));
+    private static final long GRAINS =
+            offset(groupElement("schedule"), groupElement("cbd"), groupElement("chunkGrains"));
     private static final long ARGUMENT = offset(groupElement("redOpArg"));
 
     private final MemorySegment segment;
@@ -59,7 +65,8 @@ public final class CollectiveWork {
      */
     public static CollectiveWork of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
-            throw new IllegalArgumentException("ncclDevWorkColl is " + BYTES + " bytes, but the segment has " + segment.byteSize());
+            throw new IllegalArgumentException(
+                    "ncclDevWorkColl is " + BYTES + " bytes, but the segment has " + segment.byteSize());
         }
         return new CollectiveWork(segment);
     }
@@ -240,7 +247,8 @@ public final class CollectiveWork {
      */
     public void chunkGrains(long low, long middle, long high) {
         if ((low | middle | high) >>> GRAIN_BITS != 0) {
-            throw new IllegalArgumentException("chunks of " + low + ", " + middle + " and " + high + " grains: each must be below 2^" + GRAIN_BITS);
+            throw new IllegalArgumentException("chunks of " + low + ", " + middle + " and " + high
+                    + " grains: each must be below 2^" + GRAIN_BITS);
         }
         grains(low | middle << GRAIN_BITS | high << 2 * GRAIN_BITS);
     }

@@ -4,17 +4,19 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What a device knows of its end of a connection ({@code ncclConnInfo} in NCCL): where the slots are and where the counters are. The step counter itself is the
- * device's own.
+ * What a device knows of its end of a connection ({@code ncclConnInfo} in NCCL): where the slots are and where the
+ * counters are. The step counter itself is the device's own.
  *
  * @param layout    sizes of the three protocols' buffers
  * @param buffers   the buffers, one behind the other as {@code layout} says; what lies behind them is not looked at
  * @param sendMem   where {@code head} is
  * @param recvMem   where {@code tail} and {@code connFifo} are
  * @param firstStep where the counters begin
- * @param shared    where the slots of protocol Simple are if the connection has none of its own (mode OFFSET); null if it has
+ * @param shared    where the slots of protocol Simple are if the connection has none of its own (mode OFFSET); null if
+ *                  it has
  */
-public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem, long firstStep, SharedSlots shared) {
+public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
+        long firstStep, SharedSlots shared) {
 
     /**
      * Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says.
@@ -36,15 +38,18 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * @param recvMem   as above
      * @param firstStep as above
      */
-    public ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem, long firstStep) {
+    public ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
+            long firstStep) {
         this(layout, buffers, sendMem, recvMem, firstStep, null);
     }
 
     /**
      * Takes memory for a connection, laid out as NCCL lays it out.
      *
-     * <p>The segments belong to the global scope, so that a proxy's accesses check no arena and no close can stop it in mid-pass. The memory itself is the
-     * arena's, which may be closed only after whoever polls it has acknowledged that it stopped.
+     * <p>
+     * The segments belong to the global scope, so that a proxy's accesses check no arena and no close can stop it in
+     * mid-pass. The memory itself is the arena's, which may be closed only after whoever polls it has acknowledged that
+     * it stopped.
      *
      * @param arena     the memory's owner
      * @param layout    its sizes
@@ -58,7 +63,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * A connection in memory that is there already, which two sides may share. Its counters are set, so only one side may call this before the other looks.
+     * A connection in memory that is there already, which two sides may share. Its counters are set, so only one side
+     * may call this before the other looks.
      *
      * @param memory    all of it, as {@code layout} says
      * @param layout    its sizes
@@ -84,14 +90,16 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         for (long at = 0; at < layout.llBytes(); at += LLLine.BYTES) {
             LLLine.storeOpaque(buffers, at, half, half);
         }
-        LL128Line.flagsRelease(buffers, layout.bufferOffset(Protocol.LL128), (int) (layout.ll128Bytes() / LL128Line.BYTES), LL128Line.flag(step));
+        LL128Line.flagsRelease(buffers, layout.bufferOffset(Protocol.LL128),
+                (int) (layout.ll128Bytes() / LL128Line.BYTES), LL128Line.flag(step));
     }
 
     /**
      * The same connection with slots of protocol Simple that others share. Before anybody looks: modes are set.
      *
      * @param slots where they are
-     * @param sends whether this is the sending end, where a device may use a slot only when head has granted it: head begins as if all slots were taken
+     * @param sends whether this is the sending end, where a device may use a slot only when head has granted it: head
+     *              begins as if all slots were taken
      * @return the connection in mode OFFSET
      */
     public ConnectionInfo withShared(SharedSlots slots, boolean sends) {

@@ -15,22 +15,24 @@ import org.millrace.ffi.device.device_h;
  *    +-------------+--------------+-------------------+----------------+-----------+
  * </pre>
  *
- * <p>Step {@code s} uses slot {@code s % 8}. A slice of the Simple protocol may be of two steps: its data then begins
- * in the first step's slot and may reach to the end of the next one, which always lies behind it.
+ * <p>
+ * Step {@code s} uses slot {@code s % 8}. A slice of the Simple protocol may be of two steps: its data then begins in
+ * the first step's slot and may reach to the end of the next one, which always lies behind it.
  *
- * <p>NCCL lays memory out so where host memory is used for all buffers (no GPUDirect RDMA) and they are not shared
+ * <p>
+ * NCCL lays memory out so where host memory is used for all buffers (no GPUDirect RDMA) and they are not shared
  * ({@code NCCL_NET_SHARED_BUFFERS=0}). Facts: NCCL 2.28 {@code transport/net.cc}, {@code init.cc}; checked on hardware.
  *
- * @param llBytes size of the LL buffer, whole lines in each slot
- * @param ll128Bytes size of the LL128 buffer, whole lines in each slot
+ * @param llBytes     size of the LL buffer, whole lines in each slot
+ * @param ll128Bytes  size of the LL128 buffer, whole lines in each slot
  * @param simpleBytes size of the Simple buffer, a multiple of 8
  */
 public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) {
     /** Slots of a buffer. */
     public static final int SLOTS = device_h.NCCL_STEPS();
     /** The sizes NCCL uses unless NCCL_LL_BUFFSIZE, NCCL_LL128_BUFFSIZE or NCCL_BUFFSIZE say otherwise. */
-    public static final ConnectionLayout DEFAULT = new ConnectionLayout(
-            device_h.DEFAULT_LL_BUFFSIZE(), device_h.DEFAULT_LL128_BUFFSIZE(), device_h.DEFAULT_BUFFSIZE());
+    public static final ConnectionLayout DEFAULT = new ConnectionLayout(device_h.DEFAULT_LL_BUFFSIZE(),
+            device_h.DEFAULT_LL128_BUFFSIZE(), device_h.DEFAULT_BUFFSIZE());
 
     /**
      * Checks the sizes.
@@ -100,7 +102,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
      * {@return where a step's slot begins}
      *
      * @param protocol the step's protocol
-     * @param step any step; steps may wrap
+     * @param step     any step; steps may wrap
      */
     public long slotOffset(Protocol protocol, long step) {
         return bufferOffset(protocol) + slot(step) * slotBytes(protocol);
@@ -125,7 +127,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
      * {@return the send half of a connection}
      *
      * @param connection memory of this layout
-     * @throws IllegalArgumentException if it is not aligned for it
+     * @throws IllegalArgumentException  if it is not aligned for it
      * @throws IndexOutOfBoundsException if it is too small
      */
     public SendMem sendMem(MemorySegment connection) {
@@ -136,7 +138,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
      * {@return the receive half of a connection}
      *
      * @param connection memory of this layout
-     * @throws IllegalArgumentException if it is not aligned for it
+     * @throws IllegalArgumentException  if it is not aligned for it
      * @throws IndexOutOfBoundsException if it is too small
      */
     public RecvMem recvMem(MemorySegment connection) {

@@ -25,12 +25,16 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  *                                                                  upper bits
  * </pre>
  *
- * <p>Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no kernel is there; the kernel writes
- * {@code done}, the number of the first command that it has not carried out, and {@code state} while it is there. Numbers wrap at 2<sup>32</sup>.
+ * <p>
+ * Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no
+ * kernel is there; the kernel writes {@code done}, the number of the first command that it has not carried out, and
+ * {@code state} while it is there. Numbers wrap at 2<sup>32</sup>.
  *
- * <p>A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read across PCIe brings four commands. The
- * words' releases pair with the kernel's acquires: what is to be copied is visible to it. The kernel's release of {@code done} pairs with the acquire here:
- * whoever is told then that a copy was made sees it.
+ * <p>
+ * A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read
+ * across PCIe brings four commands. The words' releases pair with the kernel's acquires: what is to be copied is
+ * visible to it. The kernel's release of {@code done} pairs with the acquire here: whoever is told then that a copy was
+ * made sees it.
  */
 public final class CopyMailbox {
     /** The struct's size. */
@@ -136,8 +140,9 @@ public final class CopyMailbox {
     }
 
     /**
-     * How far the kernel is, behind what this thread has posted. A full fence: pairs with that of the kernel between its store of {@link #LEAVING} and its last
-     * look at the commands. If this sees {@link #PRESENT}, the kernel sees the command.
+     * How far the kernel is, behind what this thread has posted. A full fence: pairs with that of the kernel between
+     * its store of {@link #LEAVING} and its last look at the commands. If this sees {@link #PRESENT}, the kernel sees
+     * the command.
      *
      * @return one of the constants
      */

@@ -4,10 +4,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * The 64-bit cells of a context that grow and wrap: its counters, its signals, and the offsets by which 2.30 resets signals.
+ * The 64-bit cells of a context that grow and wrap: its counters, its signals, and the offsets by which 2.30 resets
+ * signals.
  *
- * <p>Counters and signals are grown by the proxy and set back by the kernel. An add releases: it pairs with the acquire of the kernel that waits, which then
- * sees the bytes that were put before.
+ * <p>
+ * Counters and signals are grown by the proxy and set back by the kernel. An add releases: it pairs with the acquire of
+ * the kernel that waits, which then sees the bytes that were put before.
  */
 public final class GinCells {
     /** Kept, so that memory of an automatic arena is not freed while this is used. */
@@ -28,7 +30,8 @@ public final class GinCells {
      * @throws IllegalArgumentException if size or alignment does not fit
      */
     public static GinCells of(MemorySegment segment) {
-        return new GinCells(Words.checked("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES));
+        return new GinCells(
+                Words.checked("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES));
     }
 
     private long at(int cell) {

@@ -5,8 +5,8 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v1_t;
 import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
 
 /**
- * How a GIN descriptor's bits lie, by NCCL's release. A descriptor is 8 words (64 bytes), or 16 (128 bytes) from 2.30 on; bit 0 of every word says that the
- * word is there, as a GPU's stores of it come in no order.
+ * How a GIN descriptor's bits lie, by NCCL's release. A descriptor is 8 words (64 bytes), or 16 (128 bytes) from 2.30
+ * on; bit 0 of every word says that the word is there, as a GPU's stores of it come in no order.
  *
  * <pre>
  *   word      63                                                          8 7   1 0
@@ -21,25 +21,30 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
  *   8 to 15   | 2.30: reserved                                                  |f|
  * </pre>
  *
- * <p>Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the releases. Nothing here touches memory: words come and go in an
- * array.
+ * <p>
+ * Facts: NCCL {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of the releases. Nothing here touches
+ * memory: words come and go in an array.
  */
 public enum GinDescriptorFormat {
     /** NCCL 2.28. */
-    V28((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION, device_h.MILLRACE_GIN_V28_COUNTER_SHIFT(),
-            device_h.MILLRACE_GIN_V28_COUNTER_BITS(), device_h.MILLRACE_GIN_V28_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_V28_SIGNAL_BITS(),
+    V28((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION,
+            device_h.MILLRACE_GIN_V28_COUNTER_SHIFT(), device_h.MILLRACE_GIN_V28_COUNTER_BITS(),
+            device_h.MILLRACE_GIN_V28_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_V28_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_V28_VALUE_LOW_SHIFT()),
     /** NCCL 2.29. */
-    V29((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION, device_h.MILLRACE_GIN_COUNTER_SHIFT(),
-            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
+    V29((int) (ncclGinProxyGfd_v1_t.sizeof() / Long.BYTES), GinDescriptorFormat.NO_VERSION,
+            device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
+            device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
     /** NCCL 2.30.3 and 2.30.4. */
-    V30_3((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.MILLRACE_GIN_GFD_VERSION_V23003(), device_h.MILLRACE_GIN_COUNTER_SHIFT(),
-            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
+    V30_3((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.MILLRACE_GIN_GFD_VERSION_V23003(),
+            device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
+            device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
     /** NCCL 2.30.5 and later 2.30. */
-    V30((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.NCCL_GIN_PROXY_GFD_VERSION(), device_h.MILLRACE_GIN_COUNTER_SHIFT(),
-            device_h.MILLRACE_GIN_COUNTER_BITS(), device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
+    V30((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.NCCL_GIN_PROXY_GFD_VERSION(),
+            device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
+            device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT());
 
     /** Words of the longest descriptor. */
@@ -80,7 +85,8 @@ public enum GinDescriptorFormat {
     private final int signalBits;
     private final int valueLowShift;
 
-    GinDescriptorFormat(int words, int version, int counterShift, int counterBits, int signalShift, int signalBits, int valueLowShift) {
+    GinDescriptorFormat(int words, int version, int counterShift, int counterBits, int signalShift, int signalBits,
+            int valueLowShift) {
         this.words = words;
         this.version = version;
         boolean extended = version != NO_VERSION;
@@ -117,7 +123,10 @@ public enum GinDescriptorFormat {
         return version != NO_VERSION;
     }
 
-    /** {@return the size of the context that comes with such descriptors: {@link GinGpuContext#BYTES_V1} or {@link GinGpuContext#BYTES_V2}} */
+    /**
+     * {@return the size of the context that comes with such descriptors: {@link GinGpuContext#BYTES_V1} or
+     * {@link GinGpuContext#BYTES_V2}}
+     */
     public long contextBytes() {
         return this == V30 ? GinGpuContext.BYTES_V2 : GinGpuContext.BYTES_V1;
     }
@@ -147,13 +156,14 @@ public enum GinDescriptorFormat {
     }
 
     /**
-     * {@return the format's version as a descriptor of 2.30 gives it; that of a descriptor without is right by definition}
+     * {@return the format's version as a descriptor of 2.30 gives it; that of a descriptor without is right by
+     * definition}
      *
      * @param descriptor its words
      */
     public boolean isVersionKnown(long[] descriptor) {
-        return version == NO_VERSION
-                || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(), device_h.MILLRACE_GIN_HEADER_VERSION_BITS()) == version;
+        return version == NO_VERSION || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
+                device_h.MILLRACE_GIN_HEADER_VERSION_BITS()) == version;
     }
 
     /**
@@ -184,13 +194,14 @@ public enum GinDescriptorFormat {
     }
 
     /**
-     * {@return the value of an inline put; of a value shorter than 8 bytes the rest is garbage, as the kernel leaves it}
+     * {@return the value of an inline put; of a value shorter than 8 bytes the rest is garbage, as the kernel leaves
+     * it}
      *
      * @param descriptor its words
      */
     public long inlineValue(long[] descriptor) {
-        return bits(descriptor[SOURCE_OFFSET], INLINE_SHIFT, INLINE_LOW_BITS) | bits(descriptor[SOURCE_HANDLE], INLINE_SHIFT,
-                INLINE_HIGH_BITS) << INLINE_LOW_BITS;
+        return bits(descriptor[SOURCE_OFFSET], INLINE_SHIFT, INLINE_LOW_BITS)
+                | bits(descriptor[SOURCE_HANDLE], INLINE_SHIFT, INLINE_HIGH_BITS) << INLINE_LOW_BITS;
     }
 
     /**
@@ -235,8 +246,8 @@ public enum GinDescriptorFormat {
      * @param descriptor its words
      */
     public long signalValue(long[] descriptor) {
-        return bits(descriptor[COMPLETION], valueLowShift, VALUE_LOW_BITS) | bits(descriptor[SIGNAL_VALUE], VALUE_HIGH_SHIFT,
-                VALUE_HIGH_BITS) << VALUE_LOW_BITS;
+        return bits(descriptor[COMPLETION], valueLowShift, VALUE_LOW_BITS)
+                | bits(descriptor[SIGNAL_VALUE], VALUE_HIGH_SHIFT, VALUE_HIGH_BITS) << VALUE_LOW_BITS;
     }
 
     /**
@@ -261,7 +272,8 @@ public enum GinDescriptorFormat {
         }
         descriptor[HEADER] |= size << SIZE_SHIFT;
         if (version != NO_VERSION) {
-            descriptor[HEADER] |= field(version, device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(), device_h.MILLRACE_GIN_HEADER_VERSION_BITS());
+            descriptor[HEADER] |= field(version, device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
+                    device_h.MILLRACE_GIN_HEADER_VERSION_BITS());
         }
         descriptor[opWord] |= field(op, opShift, opBits);
     }
@@ -310,8 +322,8 @@ public enum GinDescriptorFormat {
      * @param value      what is added to the signal
      */
     public void completion(long[] descriptor, int counter, int signal, long value) {
-        descriptor[COMPLETION] =
-                field(counter, counterShift, counterBits) | field(signal, signalShift, signalBits) | field(value, valueLowShift, VALUE_LOW_BITS) | FLAG;
+        descriptor[COMPLETION] = field(counter, counterShift, counterBits) | field(signal, signalShift, signalBits)
+                | field(value, valueLowShift, VALUE_LOW_BITS) | FLAG;
         descriptor[SIGNAL_VALUE] = field(value >>> VALUE_LOW_BITS, VALUE_HIGH_SHIFT, VALUE_HIGH_BITS) | FLAG;
     }
 }

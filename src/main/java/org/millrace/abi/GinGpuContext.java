@@ -7,7 +7,8 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v1_t;
 import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 
 /**
- * {@code ncclGinProxyGpuCtx_t}: what a kernel knows of a GIN context. A plugin fills it in before it hands it out; afterwards nobody writes it.
+ * {@code ncclGinProxyGpuCtx_t}: what a kernel knows of a GIN context. A plugin fills it in before it hands it out;
+ * afterwards nobody writes it.
  *
  * <pre>
  *    0        4           8        16       24       32         40        48              56              64               72
@@ -17,10 +18,11 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
  *      i32      u32         pointers                                       `---------- version 2, NCCL 2.30.5 ----------'
  * </pre>
  *
- * <p>All pointers are device-visible addresses. {@code pis}, the two of gets and {@code signalOffsets} are changed by kernels atomically and must be device
- * memory, zeroed; the others may be mapped host memory. Version 1 is that of 2.28, 2.29, 2.30.3 and 2.30.4, and of later 2.30 where {@code createContext}
- * is told backend version 1;
- * where there are several contexts in one handle they follow each other without gaps.
+ * <p>
+ * All pointers are device-visible addresses. {@code pis}, the two of gets and {@code signalOffsets} are changed by
+ * kernels atomically and must be device memory, zeroed; the others may be mapped host memory. Version 1 is that of
+ * 2.28, 2.29, 2.30.3 and 2.30.4, and of later 2.30 where {@code createContext} is told backend version 1; where there
+ * are several contexts in one handle they follow each other without gaps.
  */
 public final class GinGpuContext {
     /** Its size up to 2.30.4. */

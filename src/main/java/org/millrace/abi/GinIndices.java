@@ -6,8 +6,10 @@ import java.util.Objects;
 /**
  * One 32-bit index for each peer of a context; indices wrap and are compared by difference.
  *
- * <p>{@code pis}, the places given out, belongs to the kernel alone. {@code cis}, the places that are free again, is written by the proxy alone: its release
- * pairs with the kernel's acquire, which may then write the place, and reuse the source of what was put.
+ * <p>
+ * {@code pis}, the places given out, belongs to the kernel alone. {@code cis}, the places that are free again, is
+ * written by the proxy alone: its release pairs with the kernel's acquire, which may then write the place, and reuse
+ * the source of what was put.
  */
 public final class GinIndices {
     /** Kept, so that memory of an automatic arena is not freed while this is used. */
@@ -29,7 +31,8 @@ public final class GinIndices {
      * @throws IllegalArgumentException if size or alignment is another
      */
     public static GinIndices of(MemorySegment segment, int peers) {
-        return new GinIndices(Words.checked("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES));
+        return new GinIndices(
+                Words.checked("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES));
     }
 
     private long at(int peer) {

@@ -21,8 +21,7 @@ public final class GinOp {
     /** Gets that are complete become visible. From 2.30. */
     public static final int FLUSH = device_h.ncclGinProxyOpFlush();
 
-    private GinOp() {
-    }
+    private GinOp() {}
 
     /**
      * {@return whether a bit is set}

@@ -14,9 +14,11 @@ import java.util.Objects;
  *     `---- of peer 0 ------' `---- of peer 1 ---
  * </pre>
  *
- * <p>A word is the kernel's while its flag is not set, and the proxy's from then on until the proxy has stored 0. The kernel stores a descriptor's words in no
- * order; an acquire of each word's flag pairs with the fence that the kernel made before: what it put into windows is visible. The zeros are plain: they are
- * published by the release of {@code cis}, without which the kernel does not use the place again.
+ * <p>
+ * A word is the kernel's while its flag is not set, and the proxy's from then on until the proxy has stored 0. The
+ * kernel stores a descriptor's words in no order; an acquire of each word's flag pairs with the fence that the kernel
+ * made before: what it put into windows is visible. The zeros are plain: they are published by the release of
+ * {@code cis}, without which the kernel does not use the place again.
  */
 public final class GinQueueMemory {
     /** Kept, so that memory of an automatic arena is not freed while this is used. */
@@ -49,7 +51,9 @@ public final class GinQueueMemory {
         if (queueSize < 1 || Integer.bitCount(queueSize) != 1) {
             throw new IllegalArgumentException("a GIN queue has a power of two of descriptors, not " + queueSize);
         }
-        return new GinQueueMemory(Words.checked("the queues of a GIN context", segment, bytes(format, peers, queueSize), 16), format, queueSize);
+        return new GinQueueMemory(
+                Words.checked("the queues of a GIN context", segment, bytes(format, peers, queueSize), 16), format,
+                queueSize);
     }
 
     /**
@@ -115,8 +119,8 @@ public final class GinQueueMemory {
     }
 
     /**
-     * Stores a descriptor's words, in no order that a reader may rely on. Whoever posts makes a release fence before: it pairs with the acquires of {@link
-     * #take}.
+     * Stores a descriptor's words, in no order that a reader may rely on. Whoever posts makes a release fence before:
+     * it pairs with the acquires of {@link #take}.
      *
      * @param at         where it lies; the place must be free
      * @param descriptor its words

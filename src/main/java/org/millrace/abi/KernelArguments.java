@@ -18,8 +18,10 @@ import org.millrace.ffi.device.ncclDevKernelArgs;
  *      pointer    u64            u8               u32        pointer
  * </pre>
  *
- * <p>Written by the host before the launch, which orders all accesses; read by the kernel. A launch copies the arguments, so that they may be changed after it.
- * The kernel has a block for each bit of the mask, in ascending order. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
+ * <p>
+ * Written by the host before the launch, which orders all accesses; read by the kernel. A launch copies the arguments,
+ * so that they may be changed after it. The kernel has a block for each bit of the mask, in ascending order. Facts:
+ * NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class KernelArguments {
     /** The struct's size: where the batches begin. */
@@ -49,7 +51,8 @@ public final class KernelArguments {
      */
     public static KernelArguments of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
-            throw new IllegalArgumentException("a kernel's arguments are " + BYTES + " bytes or more, but the segment has " + segment.byteSize());
+            throw new IllegalArgumentException(
+                    "a kernel's arguments are " + BYTES + " bytes or more, but the segment has " + segment.byteSize());
         }
         return new KernelArguments(segment);
     }

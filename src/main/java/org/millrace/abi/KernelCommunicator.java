@@ -16,8 +16,10 @@ import org.millrace.ffi.device.ncclKernelComm;
  *    +------+-------+------+-------+--------------+--------+---------+------------+----------+---------+--------+-----------+-------------+
  * </pre>
  *
- * <p>Written once, before the first kernel is launched, and only read after that: all accesses are plain. What changes lies behind its pointers: the
- * {@link AbortFlag}, and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h} (there {@code ncclDevComm} up to 2.27).
+ * <p>
+ * Written once, before the first kernel is launched, and only read after that: all accesses are plain. What changes
+ * lies behind its pointers: the {@link AbortFlag}, and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h}
+ * (there {@code ncclDevComm} up to 2.27).
  */
 public final class KernelCommunicator {
     /** The struct's size. */

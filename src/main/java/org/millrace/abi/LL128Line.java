@@ -14,18 +14,25 @@ import org.millrace.ffi.device.device_h;
  *      u64                                                 u64
  * </pre>
  *
- * <p>On the send side the kernel writes lines, then releases {@code tail}: an acquire of tail is enough for the proxy.
- * On the receive side the kernel polls the flags alone, so the proxy must store a line's data before its flag: a
- * release of the flag pairs with the kernel's load of it. A copy of whole lines does not keep that order.
+ * <p>
+ * On the send side the kernel writes lines, then releases {@code tail}: an acquire of tail is enough for the proxy. On
+ * the receive side the kernel polls the flags alone, so the proxy must store a line's data before its flag: a release
+ * of the flag pairs with the kernel's load of it. A copy of whole lines does not keep that order.
  *
- * <p>A method for one line has the segment check its accesses. Those for many check once where the lines are, and go by address from there.
+ * <p>
+ * A method for one line has the segment check its accesses. Those for many check once where the lines are, and go by
+ * address from there.
  *
- * <p>Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
+ * <p>
+ * Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
  */
 public final class LL128Line {
     /** A line's size. */
     public static final long BYTES = device_h.NCCL_LL128_LINESIZE();
-    /** Lines of a unit: what a warp of NCCL's writes at a time. A step's size is a multiple of it, and takeovers rely on that. */
+    /**
+     * Lines of a unit: what a warp of NCCL's writes at a time. A step's size is a multiple of it, and takeovers rely on
+     * that.
+     */
     public static final int UNIT_LINES = 16;
     /** What of a line is data: its beginning. */
     public static final long DATA_BYTES = (long) device_h.NCCL_LL128_DATAELEMS() * Long.BYTES;
@@ -34,8 +41,7 @@ public final class LL128Line {
 
     private static final String LINES = "LL128 lines";
 
-    private LL128Line() {
-    }
+    private LL128Line() {}
 
     /**
      * {@return the flag of a step's lines: the step after it, all 64 bits}
@@ -61,7 +67,7 @@ public final class LL128Line {
      *
      * @param buffer an LL128 buffer or slot
      * @param offset where the line begins, a multiple of {@link #BYTES}
-     * @param flag {@link #flag}
+     * @param flag   {@link #flag}
      */
     public static void flagRelease(MemorySegment buffer, long offset, long flag) {
         Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);

@@ -20,14 +20,18 @@ import org.millrace.ffi.device.ncclLLFifoLine;
  *     `--------- half 0 ------' `--------- half 1 ------'
  * </pre>
  *
- * <p>The writer (the sending kernel, or the proxy on the receive side) stores a half in one 8-byte access, and the
- * reader (the proxy, or the receiving kernel) loads it in one: so data and flag cannot be torn apart, and no other
- * order is needed between the two sides. A half holds data of step {@code s} once its flag is {@link #flag flag(s)};
- * before, it holds that of an earlier step. A line is there when both of its halves are.
+ * <p>
+ * The writer (the sending kernel, or the proxy on the receive side) stores a half in one 8-byte access, and the reader
+ * (the proxy, or the receiving kernel) loads it in one: so data and flag cannot be torn apart, and no other order is
+ * needed between the two sides. A half holds data of step {@code s} once its flag is {@link #flag flag(s)}; before, it
+ * holds that of an earlier step. A line is there when both of its halves are.
  *
- * <p>A method for one line has the segment check its accesses. The one that stores many checks once where they are, and goes by address from there.
+ * <p>
+ * A method for one line has the segment check its accesses. The one that stores many checks once where they are, and
+ * goes by address from there.
  *
- * <p>x86-64 and AArch64 are little-endian: data is the low, the flag the high part of a half. Facts: NCCL 2.28 {@code
+ * <p>
+ * x86-64 and AArch64 are little-endian: data is the low, the flag the high part of a half. Facts: NCCL 2.28 {@code
  * device.h}, {@code device/prims_ll.h}.
  */
 public final class LLLine {
@@ -42,8 +46,7 @@ public final class LLLine {
 
     private static final String LINES = "LL lines";
 
-    private LLLine() {
-    }
+    private LLLine() {}
 
     /**
      * {@return the flag of a step's lines: the low 32 bits of the step after it}
@@ -118,21 +121,22 @@ public final class LLLine {
      *
      * @param buffer an LL buffer or slot
      * @param offset where the line begins, a multiple of {@link #BYTES}
-     * @param flag the step's flag
+     * @param flag   the step's flag
      */
     public static boolean isReadyAcquire(MemorySegment buffer, long offset, int flag) {
         return flagOf(firstHalfAcquire(buffer, offset)) == flag && flagOf(secondHalfAcquire(buffer, offset)) == flag;
     }
 
     /**
-     * {@return whether all halves of consecutive lines carry a flag} If so their data is there, and later reads of it stay behind this one. Plain
-     * loads and one fence instead of an acquire for each half: a loop that HotSpot turns into vector instructions, some ten times as fast. It does not, on JDK
-     * 25, where the loop goes by address, and out of this one the segment's checks are moved.
+     * {@return whether all halves of consecutive lines carry a flag} If so their data is there, and later reads of it
+     * stay behind this one. Plain loads and one fence instead of an acquire for each half: a loop that HotSpot turns
+     * into vector instructions, some ten times as fast. It does not, on JDK 25, where the loop goes by address, and out
+     * of this one the segment's checks are moved.
      *
      * @param buffer an LL buffer or slot
      * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param bytes length of the lines, a multiple of {@link #BYTES}
-     * @param flag the step's flag
+     * @param bytes  length of the lines, a multiple of {@link #BYTES}
+     * @param flag   the step's flag
      */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, int flag) {
         long wanted = (long) flag << Integer.SIZE;
@@ -151,7 +155,7 @@ public final class LLLine {
      *
      * @param buffer an LL buffer or slot
      * @param offset where the line begins, a multiple of {@link #BYTES}
-     * @param first {@link #half}
+     * @param first  {@link #half}
      * @param second {@link #half}
      */
     public static void storeOpaque(MemorySegment buffer, long offset, long first, long second) {

@@ -17,8 +17,9 @@ import org.millrace.ffi.device.ncclNetDeviceHandle_t;
  *      i32         i32         pointer                 u64                     i32
  * </pre>
  *
- * <p>The plugin writes it before its call returns, libnccl reads it after that on the same thread: all accesses are
- * plain. It must stay where it is as long as the connection lives. Facts: NCCL 2.28 {@code nccl_device/net_device.h};
+ * <p>
+ * The plugin writes it before its call returns, libnccl reads it after that on the same thread: all accesses are plain.
+ * It must stay where it is as long as the connection lives. Facts: NCCL 2.28 {@code nccl_device/net_device.h};
  * unchanged from plugin version 7 to 12.
  */
 public final class NetDeviceHandle {
@@ -60,10 +61,10 @@ public final class NetDeviceHandle {
     /**
      * Sets every field.
      *
-     * @param type {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}
-     * @param version the version of the type's device side
-     * @param handle address of what the type's device side wants, 0 for none
-     * @param size bytes at that address
+     * @param type               {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}
+     * @param version            the version of the type's device side
+     * @param handle             address of what the type's device side wants, 0 for none
+     * @param size               bytes at that address
      * @param needsProxyProgress whether NCCL's own proxy thread is to serve the connection; false takes it over
      */
     public void set(int type, int version, long handle, long size, boolean needsProxyProgress) {

@@ -18,9 +18,13 @@ import org.millrace.ffi.device.ncclDevWorkP2p;
  *    +----------+----------+----------+----------+---------+---------+-----+-----+----+----+----+----+-----+
  * </pre>
  *
- * <p>A transfer's bytes are spread over channels in parts; a channel finds its part from the first channel and the number of channels, a power of two.
+ * <p>
+ * A transfer's bytes are spread over channels in parts; a channel finds its part from the first channel and the number
+ * of channels, a power of two.
  *
- * <p>All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code bitops.h}.
+ * <p>
+ * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc},
+ * {@code bitops.h}.
  */
 public final class PointToPointWork {
     /** The struct's size. */
@@ -63,7 +67,8 @@ public final class PointToPointWork {
      */
     public static PointToPointWork of(MemorySegment segment) {
         if (segment.byteSize() < BYTES) {
-            throw new IllegalArgumentException("ncclDevWorkP2p is " + BYTES + " bytes, but the segment has " + segment.byteSize());
+            throw new IllegalArgumentException(
+                    "ncclDevWorkP2p is " + BYTES + " bytes, but the segment has " + segment.byteSize());
         }
         return new PointToPointWork(segment);
     }

@@ -27,28 +27,54 @@ import org.millrace.ffi.device.ncclRecvMem;
  *      i32         i32         i64, -1 = empty         pointer
  * </pre>
  *
- * <p>{@code tail} is the number of steps whose slots hold data.
+ * <p>
+ * {@code tail} is the number of steps whose slots hold data.
  *
  * <table>
  * <caption>Who writes what</caption>
- * <tr><th>field</th><th>send side</th><th>receive side</th></tr>
- * <tr><td>tail</td><td>the sending kernel, for the proxy. LL never moves it</td><td>the proxy, for the receiving
- * kernel; LL and LL128 kernels look at flags instead</td></tr>
- * <tr><td>size</td><td>the sending kernel; the proxy sets it to {@link #EMPTY} before it frees the slot</td><td>the
- * receiving kernel, to say that its registered buffer is ready: a proxy that was told of none leaves it alone</td></tr>
- * <tr><td>mode</td><td>the host, once</td><td>the same</td></tr>
- * <tr><td>offset</td><td>the proxy, before it grants the slot with head</td><td>the proxy, before it announces the slot
- * with tail</td></tr>
- * <tr><td>ptr</td><td>the device, before tail</td><td>the device, before head</td></tr>
+ * <tr>
+ * <th>field</th>
+ * <th>send side</th>
+ * <th>receive side</th>
+ * </tr>
+ * <tr>
+ * <td>tail</td>
+ * <td>the sending kernel, for the proxy. LL never moves it</td>
+ * <td>the proxy, for the receiving kernel; LL and LL128 kernels look at flags instead</td>
+ * </tr>
+ * <tr>
+ * <td>size</td>
+ * <td>the sending kernel; the proxy sets it to {@link #EMPTY} before it frees the slot</td>
+ * <td>the receiving kernel, to say that its registered buffer is ready: a proxy that was told of none leaves it
+ * alone</td>
+ * </tr>
+ * <tr>
+ * <td>mode</td>
+ * <td>the host, once</td>
+ * <td>the same</td>
+ * </tr>
+ * <tr>
+ * <td>offset</td>
+ * <td>the proxy, before it grants the slot with head</td>
+ * <td>the proxy, before it announces the slot with tail</td>
+ * </tr>
+ * <tr>
+ * <td>ptr</td>
+ * <td>the device, before tail</td>
+ * <td>the device, before head</td>
+ * </tr>
  * </table>
  *
- * <p>NCCL 2.28 itself never uses mode PTR: it is for a device side and a proxy that are both ours.
+ * <p>
+ * NCCL 2.28 itself never uses mode PTR: it is for a device side and a proxy that are both ours.
  *
- * <p>A release of {@code tail} pairs with the acquire on the other side and publishes the slot's data and its
+ * <p>
+ * A release of {@code tail} pairs with the acquire on the other side and publishes the slot's data and its
  * {@code connFifo} entry. LL has no tail: a kernel writes {@code size}, then the lines, and only the flags in the lines
  * tell that data is there. An acquire of {@code size} then orders no data; it keeps the reads of the lines behind it.
  *
- * <p>{@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h}, {@code
+ * <p>
+ * {@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h}, {@code
  * device/prims_*.h}, {@code transport/net.cc}.
  */
 public final class RecvMem {
@@ -142,7 +168,7 @@ public final class RecvMem {
     /**
      * Announces a slot's size after everything this thread wrote before.
      *
-     * @param slot 0 to 7
+     * @param slot  0 to 7
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizeRelease(int slot, long bytes) {
@@ -152,7 +178,7 @@ public final class RecvMem {
     /**
      * Sets a slot's size; a later release of head or tail publishes it.
      *
-     * @param slot 0 to 7
+     * @param slot  0 to 7
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizePlain(int slot, long bytes) {
@@ -190,7 +216,7 @@ public final class RecvMem {
     /**
      * Sets where in the shared buffer a slot's data lies; a later release of head or tail publishes it.
      *
-     * @param slot 0 to 7
+     * @param slot   0 to 7
      * @param offset in bytes
      */
     public void offsetPlain(int slot, int offset) {
@@ -209,7 +235,7 @@ public final class RecvMem {
     /**
      * Sets the address of a slot's data in a registered buffer; a later release of head or tail publishes it.
      *
-     * @param slot 0 to 7
+     * @param slot    0 to 7
      * @param address an address that the device and the proxy can use
      */
     public void ptrPlain(int slot, long address) {

@@ -16,23 +16,37 @@ import org.millrace.ffi.device.ncclSendMem;
  *      u64                        pointer      u64                              i32
  * </pre>
  *
- * <p>{@code head} is the number of steps whose slots are free again; it lies alone in its 128 bytes.
+ * <p>
+ * {@code head} is the number of steps whose slots are free again; it lies alone in its 128 bytes.
  *
  * <table>
  * <caption>Who writes head</caption>
- * <tr><th>side</th><th>writer</th><th>reader</th></tr>
- * <tr><td>send</td><td>the proxy, after a step has left its slot</td><td>the sending kernel, which waits until {@code
- * head + 8 >= step + 1}</td></tr>
- * <tr><td>receive</td><td>the receiving kernel, after it has used a slot</td><td>the proxy, before it fills one
- * </td></tr>
+ * <tr>
+ * <th>side</th>
+ * <th>writer</th>
+ * <th>reader</th>
+ * </tr>
+ * <tr>
+ * <td>send</td>
+ * <td>the proxy, after a step has left its slot</td>
+ * <td>the sending kernel, which waits until {@code
+ * head + 8 >= step + 1}</td>
+ * </tr>
+ * <tr>
+ * <td>receive</td>
+ * <td>the receiving kernel, after it has used a slot</td>
+ * <td>the proxy, before it fills one</td>
+ * </tr>
  * </table>
  *
- * <p>A release of {@code head} pairs with the acquire on the other side: all accesses to the slot and to its {@code
+ * <p>
+ * A release of {@code head} pairs with the acquire on the other side: all accesses to the slot and to its {@code
  * connFifo} entry come before it, so the other side may overwrite both. On the send side the entry's size must be
  * {@link RecvMem#EMPTY} before {@code head} tells that the entry may be used again.
  *
- * <p>The exchange words are for kernels that reach each other's memory directly, and no release that Millrace knows
- * uses {@code offsFifo} (offsets travel in {@link RecvMem}): a proxy leaves them alone. Facts: NCCL 2.28 {@code
+ * <p>
+ * The exchange words are for kernels that reach each other's memory directly, and no release that Millrace knows uses
+ * {@code offsFifo} (offsets travel in {@link RecvMem}): a proxy leaves them alone. Facts: NCCL 2.28 {@code
  * comm.h}, {@code transport/net.cc}.
  */
 public final class SendMem {

@@ -1,16 +1,15 @@
 package org.millrace.abi;
 
 /**
- * NCCL's {@code u32fp8}: a size in 8 bits, rounded down to 4 significant ones: 3 bits of mantissa below an exponent of 5 bits.
- * Facts: NCCL 2.28 {@code bitops.h}.
+ * NCCL's {@code u32fp8}: a size in 8 bits, rounded down to 4 significant ones: 3 bits of mantissa below an exponent of
+ * 5 bits. Facts: NCCL 2.28 {@code bitops.h}.
  */
 public final class SmallFloat {
 
     private static final int MANTISSA_BITS = 3;
     private static final int MANTISSA_MASK = (1 << MANTISSA_BITS) - 1;
 
-    private SmallFloat() {
-    }
+    private SmallFloat() {}
 
     /**
      * {@return the 8 bits}

@@ -16,8 +16,9 @@ import org.millrace.ffi.device.unpackNetDeviceHandle;
  *      pointer                 pointer                 u64
  * </pre>
  *
- * <p>The plugin fills it in before the connection is used; afterwards only the kernel writes {@code head}, at the end
- * of each operation. All accesses are plain. The kernel adds 1 <em>before</em> it uses a slice of {@link UnpackMeta}: a
+ * <p>
+ * The plugin fills it in before the connection is used; afterwards only the kernel writes {@code head}, at the end of
+ * each operation. All accesses are plain. The kernel adds 1 <em>before</em> it uses a slice of {@link UnpackMeta}: a
  * head of {@link #BEFORE_FIRST} makes it begin with slice 0.
  */
 public final class UnpackHandle {
@@ -51,9 +52,9 @@ public final class UnpackHandle {
     /**
      * Sets every field.
      *
-     * @param meta device-visible address of an {@link UnpackMeta}
+     * @param meta         device-visible address of an {@link UnpackMeta}
      * @param bounceBuffer device-visible address of the bounce buffer
-     * @param head {@link #BEFORE_FIRST}, or where an earlier user of the same lists stopped
+     * @param head         {@link #BEFORE_FIRST}, or where an earlier user of the same lists stopped
      */
     public void set(long meta, long bounceBuffer, long head) {
         Words.LONG.set(segment, META, meta);

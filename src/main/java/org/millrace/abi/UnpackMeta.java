@@ -27,9 +27,10 @@ import org.millrace.ffi.device.netUnpackMeta;
  *      u32         u32         u64
  * </pre>
  *
- * <p>The proxy writes, the receiving kernel reads. The pieces of a slice are stored before its
- * count, and both before the release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}); they may be
- * overwritten when {@code head} has passed it. The kernel never resets a count. Facts: NCCL 2.28 {@code
+ * <p>
+ * The proxy writes, the receiving kernel reads. The pieces of a slice are stored before its count, and both before the
+ * release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}); they may be overwritten when
+ * {@code head} has passed it. The kernel never resets a count. Facts: NCCL 2.28 {@code
  * device/network/unpack/unpack_defs.h}.
  */
 public final class UnpackMeta {
@@ -70,10 +71,10 @@ public final class UnpackMeta {
     /**
      * Sets a piece.
      *
-     * @param slice 0 to 15
-     * @param piece 0 to 2047
+     * @param slice        0 to 15
+     * @param piece        0 to 2047
      * @param sourceOffset where in the bounce buffer it begins, an unsigned 32-bit number
-     * @param length its bytes
+     * @param length       its bytes
      * @param targetOffset where in the slice it goes
      */
     public void piece(int slice, int piece, int sourceOffset, int length, long targetOffset) {
@@ -119,13 +120,14 @@ public final class UnpackMeta {
      * @param slice 0 to 15
      */
     public long count(int slice) {
-        return (long) Words.LONG.get(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
+        return (long) Words.LONG.get(Words.MEMORY,
+                base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
     /**
      * Sets how many pieces a slice has.
      *
-     * @param slice 0 to 15
+     * @param slice  0 to 15
      * @param pieces at most {@link #MAX_PIECES}
      */
     public void count(int slice, long pieces) {
@@ -133,13 +135,15 @@ public final class UnpackMeta {
     }
 
     /**
-     * Sets how many pieces a slice has, after its pieces: pairs with the tail's release that follows it, and with {@link #countAcquire}.
+     * Sets how many pieces a slice has, after its pieces: pairs with the tail's release that follows it, and with
+     * {@link #countAcquire}.
      *
-     * @param slice 0 to 15
+     * @param slice  0 to 15
      * @param pieces at most {@link #MAX_PIECES}
      */
     public void countRelease(int slice, long pieces) {
-        Words.LONG.setRelease(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
+        Words.LONG.setRelease(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES,
+                pieces);
     }
 
     /**
@@ -148,7 +152,8 @@ public final class UnpackMeta {
      * @param slice 0 to 15
      */
     public long countAcquire(int slice) {
-        return (long) Words.LONG.getAcquire(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
+        return (long) Words.LONG.getAcquire(Words.MEMORY,
+                base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
     private static long at(int slice, int piece) {
@@ -158,11 +163,7 @@ public final class UnpackMeta {
 
     private static long pieceOffset(String field) {
         return netUnpackMeta.layout()
-                .byteOffset(
-                        groupElement("mem"),
-                        sequenceElement(0),
-                        sequenceElement(0),
-                        groupElement("piece"),
+                .byteOffset(groupElement("mem"), sequenceElement(0), sequenceElement(0), groupElement("piece"),
                         groupElement(field));
     }
 }

@@ -6,22 +6,22 @@ import java.lang.invoke.VarHandle;
 import java.util.Objects;
 
 /**
- * How descriptors read and write: coordinates are a segment and an offset in bytes, so that handles are constants. What threads poll is accessed by address, in
- * {@link #MEMORY}; whoever frees such memory has stopped them before.
+ * How descriptors read and write: coordinates are a segment and an offset in bytes, so that handles are constants. What
+ * threads poll is accessed by address, in {@link #MEMORY}; whoever frees such memory has stopped them before.
  */
 final class Words {
     static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
     static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
     /**
-     * All memory of the process, to be accessed by address. A constant of the global scope: what is left of an access is the machine's, where a segment in a
-     * field has its class, bounds and session checked each time. Only for structs that were {@link #checked} and lines that are {@link #readable} or
-     * {@link #writable}, and by who keeps their segment.
+     * All memory of the process, to be accessed by address. A constant of the global scope: what is left of an access
+     * is the machine's, where a segment in a field has its class, bounds and session checked each time. Only for
+     * structs that were {@link #checked} and lines that are {@link #readable} or {@link #writable}, and by who keeps
+     * their segment.
      */
     static final MemorySegment MEMORY = everything();
 
-    private Words() {
-    }
+    private Words() {}
 
     @SuppressWarnings("restricted")
     private static MemorySegment everything() {
@@ -35,13 +35,15 @@ final class Words {
      */
     static long address(String struct, MemorySegment checked) {
         if (!checked.isNative()) {
-            throw new IllegalArgumentException(struct + " must lie in native memory, and " + checked + " is of Java's heap");
+            throw new IllegalArgumentException(
+                    struct + " must lie in native memory, and " + checked + " is of Java's heap");
         }
         return checked.address();
     }
 
     /**
-     * Where a part of a segment lies, which is checked once for all reads of it. Alignment is not: accesses check it for nothing.
+     * Where a part of a segment lies, which is checked once for all reads of it. Alignment is not: accesses check it
+     * for nothing.
      *
      * @throws IllegalArgumentException  if it is an array of Java's, which has no address
      * @throws IllegalStateException     if its arena is closed

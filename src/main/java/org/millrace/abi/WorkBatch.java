@@ -17,11 +17,14 @@ import org.millrace.ffi.device.ncclDevWorkBatch;
  *      u32, from bit 0 up                   u32            u64
  * </pre>
  *
- * <p>Batches lie behind the {@linkplain KernelArguments kernel's arguments}: block {@code b}'s first is number {@code b}, and {@code nextJump} leads from one
- * to the next. Bit {@code i} of the set says that an item lies at {@code offsetBase + i * itemBytes}. A batch that the next one extends is merged with it.
+ * <p>
+ * Batches lie behind the {@linkplain KernelArguments kernel's arguments}: block {@code b}'s first is number {@code b},
+ * and {@code nextJump} leads from one to the next. Bit {@code i} of the set says that an item lies at
+ * {@code offsetBase + i * itemBytes}. A batch that the next one extends is merged with it.
  *
- * <p>The host writes batches before it launches the kernel, which only reads them: all accesses are plain, and the launch is what orders them. Facts: NCCL 2.28
- * {@code device.h}, {@code enqueue.cc}, {@code device/common.h}.
+ * <p>
+ * The host writes batches before it launches the kernel, which only reads them: all accesses are plain, and the launch
+ * is what orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code device/common.h}.
  */
 public final class WorkBatch {
     /** The struct's size. */
@@ -45,8 +48,7 @@ public final class WorkBatch {
     private static final long OFFSET_BASE = offset("offsetBase");
     private static final long OFFSET_BITSET = offset("offsetBitset");
 
-    private WorkBatch() {
-    }
+    private WorkBatch() {}
 
     /**
      * Writes a batch that is the last of its channel's list.
@@ -67,9 +69,9 @@ public final class WorkBatch {
     /**
      * Chains a batch to the next of its channel.
      *
-     * @param memory  where batches lie
-     * @param at      offset of the batch
-     * @param jump    how many batches further the next one lies, 1 to {@link #MAX_JUMP}
+     * @param memory   where batches lie
+     * @param at       offset of the batch
+     * @param jump     how many batches further the next one lies, 1 to {@link #MAX_JUMP}
      * @param extended whether the next one's items belong to this batch
      */
     public static void link(MemorySegment memory, long at, int jump, boolean extended) {

@@ -18,9 +18,11 @@ import org.millrace.ffi.device.ncclDevProfilerSlot;
  *      u64        u64
  * </pre>
  *
- * <p>Work number {@code n}, from 1 on, lies in slot {@code n % 64}. The kernel stores the time, then releases the number; a host that reads the number with
- * acquire sees the time of this work, or, if the slot was taken again meanwhile, that of a later one: it reads the number once more behind the time. Facts:
- * NCCL 2.28 {@code device.h}, {@code device/common.h}.
+ * <p>
+ * Work number {@code n}, from 1 on, lies in slot {@code n % 64}. The kernel stores the time, then releases the number;
+ * a host that reads the number with acquire sees the time of this work, or, if the slot was taken again meanwhile, that
+ * of a later one: it reads the number once more behind the time. Facts: NCCL 2.28 {@code device.h},
+ * {@code device/common.h}.
  */
 public final class WorkCounters {
     /** The struct's size. */
@@ -59,7 +61,8 @@ public final class WorkCounters {
      */
     public void note(long number, long timestamp) {
         long slot = slot(number);
-        // Each release keeps the stores before it: a reader that finds the same number before and behind the time has the time of that number.
+        // Each release keeps the stores before it: a reader that finds the same number before and behind the time has
+        // the time of that number.
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, 0L);
         Words.LONG.setRelease(Words.MEMORY, base + slot + TIMESTAMP, timestamp);
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, number);

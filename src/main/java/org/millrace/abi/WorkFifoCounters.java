@@ -13,11 +13,15 @@ import java.lang.foreign.MemorySegment;
  *      u32                          u32
  * </pre>
  *
- * <p>Both count bytes, never fall, and wrap at 2<sup>32</sup>: only their difference means something, which is at most the FIFO's size. The host writes both. A
- * release of {@code produced} follows the copy of the items and pairs with the acquire of whoever reads them; a release of {@code consumed} follows the
- * completion of the kernels that read them and pairs with the acquire of whoever overwrites them.
+ * <p>
+ * Both count bytes, never fall, and wrap at 2<sup>32</sup>: only their difference means something, which is at most the
+ * FIFO's size. The host writes both. A release of {@code produced} follows the copy of the items and pairs with the
+ * acquire of whoever reads them; a release of {@code consumed} follows the completion of the kernels that read them and
+ * pairs with the acquire of whoever overwrites them.
  *
- * <p>NCCL keeps them in {@code ncclComm}, where only its host side sees them; here they lie apart, so that a kernel can check that its work is still there.
+ * <p>
+ * NCCL keeps them in {@code ncclComm}, where only its host side sees them; here they lie apart, so that a kernel can
+ * check that its work is still there.
  */
 public final class WorkFifoCounters {
     /** Bytes of both, each in a pair of cache lines of its own. */

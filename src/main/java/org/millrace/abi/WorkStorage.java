@@ -2,7 +2,10 @@ package org.millrace.abi;
 
 import org.millrace.ffi.device.device_h;
 
-/** {@code ncclDevWorkStorageType}: where a kernel's work items lie. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}. */
+/**
+ * {@code ncclDevWorkStorageType}: where a kernel's work items lie. Facts: NCCL 2.28 {@code device.h},
+ * {@code enqueue.cc}.
+ */
 public enum WorkStorage {
     /** Behind the batches, in the kernel's arguments: offsets count from the arguments' beginning. */
     ARGUMENTS(device_h.ncclDevWorkStorageTypeArgs()),
@@ -31,7 +34,8 @@ public enum WorkStorage {
                 return storage;
             }
         }
-        throw new IllegalArgumentException("work storage " + code + " is none of NCCL's: the kernel's arguments were overwritten, or are of another release");
+        throw new IllegalArgumentException("work storage " + code
+                + " is none of NCCL's: the kernel's arguments were overwritten, or are of another release");
     }
 
     /** {@return NCCL's number} */

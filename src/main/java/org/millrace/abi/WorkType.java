@@ -36,7 +36,8 @@ public enum WorkType {
                 return type;
             }
         }
-        throw new IllegalArgumentException("work type " + code + " is none of NCCL's: the batch was overwritten, or is of another release");
+        throw new IllegalArgumentException(
+                "work type " + code + " is none of NCCL's: the batch was overwritten, or is of another release");
     }
 
     /** {@return NCCL's number} */

@@ -4,9 +4,10 @@
  * it, and which order pairs with which. The order of an access is in its method's name: {@code headAcquire}, {@code
  * tailRelease}; {@code Plain} is for a field's only writer, and for fields that another field's order publishes.
  *
- * <p>A descriptor is a view. It owns no memory, allocates nothing after it was made, and checks its segment once. Those of
- * what threads poll go by the segment's address from then on, from any thread, and nobody notices if the memory was freed:
- * whoever frees it has stopped them before. So do those of lines, for which the slot's segment is passed and checked once for
- * all of a slot's lines. Nothing here knows what a step means.
+ * <p>
+ * A descriptor is a view. It owns no memory, allocates nothing after it was made, and checks its segment once. Those of
+ * what threads poll go by the segment's address from then on, from any thread, and nobody notices if the memory was
+ * freed: whoever frees it has stopped them before. So do those of lines, for which the slot's segment is passed and
+ * checked once for all of a slot's lines. Nothing here knows what a step means.
  */
 package org.millrace.abi;

@@ -73,8 +73,8 @@ public final class AgentRunner implements AutoCloseable {
         boolean interrupted = false;
         try {
             if (!thread.join(CLOSE_DEADLINE)) {
-                throw new MillraceException("thread " + thread.getName() + " did not stop within " + CLOSE_DEADLINE.toSeconds()
-                        + " s: a pass of its agent does not return");
+                throw new MillraceException("thread " + thread.getName() + " did not stop within "
+                        + CLOSE_DEADLINE.toSeconds() + " s: a pass of its agent does not return");
             }
         } catch (InterruptedException e) {
             interrupted = true;

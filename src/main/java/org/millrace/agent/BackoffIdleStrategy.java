@@ -5,8 +5,9 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Spins, then yields, then parks for longer and longer.
  *
- * <p>Spinning answers within nanoseconds but takes a core; yielding lets the other thread of a machine with few cores run, which is often the very thread that
- * is waited for; parking costs a wake-up of some 50 µs and frees the core.
+ * <p>
+ * Spinning answers within nanoseconds but takes a core; yielding lets the other thread of a machine with few cores run,
+ * which is often the very thread that is waited for; parking costs a wake-up of some 50 µs and frees the core.
  */
 public final class BackoffIdleStrategy implements IdleStrategy {
 
@@ -28,8 +29,9 @@ public final class BackoffIdleStrategy implements IdleStrategy {
      */
     public BackoffIdleStrategy(int spins, int yields, long minParkNanos, long maxParkNanos) {
         if (spins < 0 || yields < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
-            throw new IllegalArgumentException("idle strategy: spins " + spins + ", yields " + yields + ", park " + minParkNanos + " to " + maxParkNanos
-                    + " ns; none may be negative, and the park times begin at 1");
+            throw new IllegalArgumentException(
+                    "idle strategy: spins " + spins + ", yields " + yields + ", park " + minParkNanos + " to "
+                            + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
         }
         this.spins = spins;
         this.yields = yields;

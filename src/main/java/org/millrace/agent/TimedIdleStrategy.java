@@ -4,15 +4,17 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and microseconds on many, so that a number of them says
- * little. After the first passes without work it spins more slowly, which halves what an idle thread takes from the other half of its core
- * and from the kernel's locks.
+ * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and microseconds
+ * on many, so that a number of them says little. After the first passes without work it spins more slowly, which halves
+ * what an idle thread takes from the other half of its core and from the kernel's locks.
  */
 public final class TimedIdleStrategy implements IdleStrategy {
 
     /** Passes between two looks at the clock; a power of two. */
     static final int CLOCK_INTERVAL = 64;
-    /** Looks at the clock after which spinning is slower: not within the ten microseconds between two small operations. */
+    /**
+     * Looks at the clock after which spinning is slower: not within the ten microseconds between two small operations.
+     */
     private static final int EAGER_LOOKS = 16;
     /** Hints of a slow spin: less than a microsecond. */
     private static final int SLOW_HINTS = 12;
@@ -30,7 +32,9 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private long parkNanos;
 
     /** What is done after a pass without work. */
-    enum Stage { SPIN, YIELD, PARK }
+    enum Stage {
+        SPIN, YIELD, PARK
+    }
 
     /**
      * A strategy that begins to spin.
@@ -46,8 +50,9 @@ public final class TimedIdleStrategy implements IdleStrategy {
 
     TimedIdleStrategy(LongSupplier nanoClock, long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
         if (spinNanos < 0 || yieldNanos < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
-            throw new IllegalArgumentException("idle strategy: spin " + spinNanos + ", yield " + yieldNanos + ", park " + minParkNanos + " to " + maxParkNanos
-                    + " ns; none may be negative, and the park times begin at 1");
+            throw new IllegalArgumentException(
+                    "idle strategy: spin " + spinNanos + ", yield " + yieldNanos + ", park " + minParkNanos + " to "
+                            + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
         }
         this.nanoClock = nanoClock;
         this.spinNanos = spinNanos;

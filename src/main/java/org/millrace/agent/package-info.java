@@ -1,5 +1,5 @@
 /**
- * How polling threads are run: an {@link org.millrace.agent.Agent} does a pass of work, a runner owns the thread,
- * an idle strategy decides what to do with none.
+ * How polling threads are run: an {@link org.millrace.agent.Agent} does a pass of work, a runner owns the thread, an
+ * idle strategy decides what to do with none.
  */
 package org.millrace.agent;

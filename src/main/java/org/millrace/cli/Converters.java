@@ -13,8 +13,7 @@ import picocli.CommandLine.TypeConversionException;
 /** Lets options of the command line be written as settings are. */
 public final class Converters {
 
-    private Converters() {
-    }
+    private Converters() {}
 
     /**
      * Values of one type.
@@ -84,7 +83,10 @@ public final class Converters {
         }
     }
 
-    /** How many there may be of what takes threads, sockets and memory for each, and for each pair: ranks, contexts, channels. */
+    /**
+     * How many there may be of what takes threads, sockets and memory for each, and for each pair: ranks, contexts,
+     * channels.
+     */
     public static final class Few extends OfValueType<Integer> {
         /** For picocli. */
         public Few() {
@@ -100,11 +102,12 @@ public final class Converters {
         }
     }
 
-    /** A file that is going to be written. What keeps it from being written is said before a long run, and not after it. */
+    /**
+     * A file that is going to be written. What keeps it from being written is said before a long run, and not after it.
+     */
     public static final class ResultFile implements ITypeConverter<Path> {
         /** For picocli. */
-        public ResultFile() {
-        }
+        public ResultFile() {}
 
         @Override
         public Path convert(String text) {

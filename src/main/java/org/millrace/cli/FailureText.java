@@ -5,8 +5,7 @@ import org.millrace.MillraceException;
 /** What is said of a failure when no stack trace is shown. */
 public final class FailureText {
 
-    private FailureText() {
-    }
+    private FailureText() {}
 
     /**
      * A failure in words.
@@ -28,6 +27,7 @@ public final class FailureText {
      * @return true if only its stack trace explains it
      */
     public static boolean isUnexpected(Throwable failure) {
-        return failure.getMessage() == null || !(failure instanceof MillraceException || failure instanceof IllegalArgumentException);
+        return failure.getMessage() == null
+                || !(failure instanceof MillraceException || failure instanceof IllegalArgumentException);
     }
 }

@@ -9,8 +9,7 @@ import java.util.Optional;
 /** What Linux says of this machine, in its own files. On other systems the answers are empty. */
 public final class Host {
 
-    private Host() {
-    }
+    private Host() {}
 
     /**
      * The lines of a file of {@code /proc} or {@code /sys}.
@@ -65,6 +64,7 @@ public final class Host {
      * @return name, release and architecture
      */
     public static String kernel() {
-        return System.getProperty("os.name") + " " + System.getProperty("os.version") + " " + System.getProperty("os.arch");
+        return System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
+                + System.getProperty("os.arch");
     }
 }

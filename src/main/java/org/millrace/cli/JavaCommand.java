@@ -9,8 +9,7 @@ import java.util.List;
 /** The command that starts another JVM like this one. */
 public final class JavaCommand {
 
-    private JavaCommand() {
-    }
+    private JavaCommand() {}
 
     /**
      * The same Java, options, class path or module path, and main class.
@@ -22,11 +21,16 @@ public final class JavaCommand {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         // a debugger's or profiler's port is taken by this process
-        ManagementFactory.getRuntimeMXBean().getInputArguments().stream().filter(JavaCommand::isInheritable).forEach(command::add);
+        ManagementFactory.getRuntimeMXBean()
+                .getInputArguments()
+                .stream()
+                .filter(JavaCommand::isInheritable)
+                .forEach(command::add);
         Module module = Main.class.getModule();
         String classPath = System.getProperty("java.class.path");
         if (module.isNamed()) {
-            command.addAll(List.of("--enable-native-access=" + module.getName(), "--module-path", System.getProperty("jdk.module.path")));
+            command.addAll(List.of("--enable-native-access=" + module.getName(), "--module-path",
+                    System.getProperty("jdk.module.path")));
             if (!classPath.isEmpty()) {
                 command.addAll(List.of("--class-path", classPath));
             }
@@ -34,7 +38,8 @@ public final class JavaCommand {
         } else if (isJar(classPath)) {
             command.addAll(List.of("-jar", classPath)); // its manifest grants what it needs
         } else {
-            command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--class-path", classPath, Main.class.getName()));
+            command.addAll(
+                    List.of("--enable-native-access=ALL-UNNAMED", "--class-path", classPath, Main.class.getName()));
         }
         command.addAll(arguments);
         return command;
@@ -45,8 +50,12 @@ public final class JavaCommand {
                 && !option.startsWith("--enable-native-access");
     }
 
-    /** Whether this process was started by {@code java -jar}: the launcher then makes the jar the whole class path, and begins its command with it. */
+    /**
+     * Whether this process was started by {@code java -jar}: the launcher then makes the jar the whole class path, and
+     * begins its command with it.
+     */
     private static boolean isJar(String classPath) {
-        return !classPath.contains(File.pathSeparator) && classPath.endsWith(".jar") && System.getProperty("sun.java.command", "").startsWith(classPath);
+        return !classPath.contains(File.pathSeparator) && classPath.endsWith(".jar")
+                && System.getProperty("sun.java.command", "").startsWith(classPath);
     }
 }

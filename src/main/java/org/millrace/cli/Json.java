@@ -4,13 +4,14 @@ import java.util.Collection;
 import java.util.Iterator;
 import java.util.Map;
 
-/** Writes maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), two blanks deeper with each level. */
+/**
+ * Writes maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), two blanks deeper with each level.
+ */
 public final class Json {
 
     private final StringBuilder text = new StringBuilder();
 
-    private Json() {
-    }
+    private Json() {}
 
     /**
      * Writes a value.

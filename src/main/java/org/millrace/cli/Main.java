@@ -11,11 +11,12 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.RunLast;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** Entry point of {@code java -jar millrace.jar}. Exit status: 0 success, 1 a failure or wrong values, 2 wrong usage. */
+/**
+ * Entry point of {@code java -jar millrace.jar}. Exit status: 0 success, 1 a failure or wrong values, 2 wrong usage.
+ */
 public final class Main {
 
-    private Main() {
-    }
+    private Main() {}
 
     /**
      * Runs a command and ends the process.
@@ -51,12 +52,12 @@ public final class Main {
      */
     public static int run(PrintWriter out, PrintWriter err, String... arguments) {
         MillraceCommand command = new MillraceCommand();
-        return new CommandLine(command)
-                .setOut(out)
+        return new CommandLine(command).setOut(out)
                 .setErr(err)
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setParameterExceptionHandler(Main::usageError)
-                .setExecutionExceptionHandler((failure, commandLine, parsed) -> failure(failure, commandLine, command.stackTraces))
+                .setExecutionExceptionHandler(
+                        (failure, commandLine, parsed) -> failure(failure, commandLine, command.stackTraces))
                 .setExecutionStrategy(parsed -> {
                     command.prepareLogging();
                     return new RunLast().execute(parsed);
@@ -75,8 +76,10 @@ public final class Main {
 
     private static String text(ParameterException failure) {
         Set<String> commands = failure.getCommandLine().getSubcommands().keySet();
-        if (failure instanceof UnmatchedArgumentException unmatched && !unmatched.isUnknownOption() && !commands.isEmpty()) {
-            return "there is no '" + unmatched.getUnmatched().getFirst() + "'; there are: " + String.join(", ", commands);
+        if (failure instanceof UnmatchedArgumentException unmatched && !unmatched.isUnknownOption()
+                && !commands.isEmpty()) {
+            return "there is no '" + unmatched.getUnmatched().getFirst() + "'; there are: "
+                    + String.join(", ", commands);
         }
         return failure.getMessage();
     }

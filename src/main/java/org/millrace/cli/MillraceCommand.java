@@ -22,7 +22,8 @@ import picocli.CommandLine.Spec;
         description = "NCCL for Java, and NCCL's network proxy in Java.",
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
-        subcommands = {PerfCommand.class, MatrixCommand.class, DoctorCommand.class, GinCommand.class, PluginCommand.class},
+        subcommands = {PerfCommand.class, MatrixCommand.class, DoctorCommand.class, GinCommand.class,
+                PluginCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 public final class MillraceCommand implements Runnable {
@@ -36,16 +37,21 @@ public final class MillraceCommand implements Runnable {
     @Option(names = {"-V", "--version"}, versionHelp = true, description = "Show the version.")
     private boolean version;
 
-    @Option(names = "--stacktrace", scope = ScopeType.INHERIT, description = "Show where in the program a failure happened.")
+    @Option(
+            names = "--stacktrace",
+            scope = ScopeType.INHERIT,
+            description = "Show where in the program a failure happened.")
     boolean stackTraces;
 
-    @Option(names = "-D", paramLabel = "NAME=VALUE", scope = ScopeType.INHERIT,
+    @Option(
+            names = "-D",
+            paramLabel = "NAME=VALUE",
+            scope = ScopeType.INHERIT,
             description = "Set a setting, stronger than the environment; 'millrace doctor' shows them all.")
     private Map<String, String> settings = new LinkedHashMap<>();
 
     /** For picocli. */
-    public MillraceCommand() {
-    }
+    public MillraceCommand() {}
 
     /**
      * The settings of the command line.
@@ -77,6 +83,7 @@ public final class MillraceCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+        throw new ParameterException(spec.commandLine(),
+                "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
     }
 }

@@ -6,7 +6,10 @@ import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.Charset;
 
-/** A stream of results that knows whether they arrived. {@link PrintWriter} swallows what goes wrong, and a full disk would end with status 0. */
+/**
+ * A stream of results that knows whether they arrived. {@link PrintWriter} swallows what goes wrong, and a full disk
+ * would end with status 0.
+ */
 final class StandardOutput extends OutputStream {
 
     private final OutputStream file;
@@ -45,6 +48,7 @@ final class StandardOutput extends OutputStream {
      */
     String complaint() {
         IOException thrown = failure;
-        return thrown == null || "Broken pipe".equals(thrown.getMessage()) ? null : "the results could not be written: " + thrown.getMessage();
+        return thrown == null || "Broken pipe".equals(thrown.getMessage()) ? null
+                : "the results could not be written: " + thrown.getMessage();
     }
 }

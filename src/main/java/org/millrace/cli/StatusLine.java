@@ -6,7 +6,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** A line on a terminal that says what is going on, in the place of the one before. Where there is no terminal there is no line. */
+/**
+ * A line on a terminal that says what is going on, in the place of the one before. Where there is no terminal there is
+ * no line.
+ */
 public final class StatusLine {
 
     /** Number of the descriptor of standard output. */
@@ -32,7 +35,8 @@ public final class StatusLine {
     }
 
     /**
-     * Whether a standard stream is a terminal. {@link System#console()} knows of input and output together only, and nothing of standard error.
+     * Whether a standard stream is a terminal. {@link System#console()} knows of input and output together only, and
+     * nothing of standard error.
      *
      * @param descriptor {@link #OUT} or {@link #ERR}
      * @return false also where there is no {@code /proc}

@@ -6,8 +6,7 @@ import picocli.CommandLine.IVersionProvider;
 public final class Version implements IVersionProvider {
 
     /** For picocli. */
-    public Version() {
-    }
+    public Version() {}
 
     /**
      * The version of Millrace.
@@ -21,6 +20,7 @@ public final class Version implements IVersionProvider {
 
     @Override
     public String[] getVersion() {
-        return new String[] {"millrace " + millrace(), "Java " + Runtime.version() + ", " + System.getProperty("java.vendor")};
+        return new String[] {"millrace " + millrace(),
+                "Java " + Runtime.version() + ", " + System.getProperty("java.vendor")};
     }
 }

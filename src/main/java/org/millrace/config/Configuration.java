@@ -9,7 +9,9 @@ import java.util.Properties;
 /**
  * The value of every setting, and where it came from. Immutable.
  *
- * <p>An override wins over a system property, that over an environment variable, and that over the default. An empty value counts as none, as in NCCL.
+ * <p>
+ * An override wins over a system property, that over an environment variable, and that over the default. An empty value
+ * counts as none, as in NCCL.
  */
 public final class Configuration {
 
@@ -27,8 +29,8 @@ public final class Configuration {
         Optional<Integer> least = get(Settings.MIN_CHANNELS);
         Optional<Integer> most = get(Settings.MAX_CHANNELS);
         if (least.isPresent() && most.isPresent() && least.get() > most.get()) {
-            reader.refuse(origin(Settings.MIN_CHANNELS) + "=" + least.get() + " is more than " + origin(Settings.MAX_CHANNELS) + "=" + most.get()
-                    + "; raise the one or lower the other");
+            reader.refuse(origin(Settings.MIN_CHANNELS) + "=" + least.get() + " is more than "
+                    + origin(Settings.MAX_CHANNELS) + "=" + most.get() + "; raise the one or lower the other");
         }
     }
 
@@ -42,8 +44,9 @@ public final class Configuration {
      *
      * @param overrides values that win over both; names are those of the environment variables
      * @return the configuration
-     * @throws ConfigurationException if a {@code MILLRACE_*} or {@code millrace.*} name or an override is unknown, or a value is not usable; the message lists
-     *     everything that is wrong and what is allowed
+     * @throws ConfigurationException if a {@code MILLRACE_*} or {@code millrace.*} name or an override is unknown, or a
+     *                                value is not usable; the message lists everything that is wrong and what is
+     *                                allowed
      */
     public static Configuration load(Map<String, String> overrides) {
         return load(System.getenv(), System.getProperties(), overrides);
@@ -52,13 +55,16 @@ public final class Configuration {
     /**
      * Reads a given environment and given properties.
      *
-     * @param environment the environment variables, of which those with other prefixes than {@code MILLRACE_} and {@code NCCL_} are ignored
-     * @param properties  the system properties, of which those with other prefixes than {@code millrace.} and {@code nccl.} are ignored
+     * @param environment the environment variables, of which those with other prefixes than {@code MILLRACE_} and
+     *                    {@code NCCL_} are ignored
+     * @param properties  the system properties, of which those with other prefixes than {@code millrace.} and
+     *                    {@code nccl.} are ignored
      * @param overrides   values that win over both
      * @return the configuration
      * @throws ConfigurationException as {@link #load(Map)}
      */
-    public static Configuration load(Map<String, String> environment, Properties properties, Map<String, String> overrides) {
+    public static Configuration load(Map<String, String> environment, Properties properties,
+            Map<String, String> overrides) {
         ConfigurationReader reader = new ConfigurationReader(environment, properties, overrides);
         reader.refuseUnknownNames();
         Configuration configuration = new Configuration(reader);

@@ -1,6 +1,9 @@
 package org.millrace.config;
 
-/** One or more settings are unknown or not usable. The message has one line for each: its name, its value, where it came from and what is allowed. */
+/**
+ * One or more settings are unknown or not usable. The message has one line for each: its name, its value, where it came
+ * from and what is allowed.
+ */
 public class ConfigurationException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;

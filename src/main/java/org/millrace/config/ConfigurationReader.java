@@ -31,7 +31,10 @@ final class ConfigurationReader {
         refusals.add(sentence);
     }
 
-    /** NCCL has many settings that are none of ours, so its names are only checked where they were given to us and to nobody else: in the overrides. */
+    /**
+     * NCCL has many settings that are none of ours, so its names are only checked where they were given to us and to
+     * nobody else: in the overrides.
+     */
     void refuseUnknownNames() {
         List<String> names = Settings.all().stream().map(Setting::name).toList();
         List<String> propertyNames = Settings.all().stream().map(Setting::property).toList();
@@ -72,7 +75,9 @@ final class ConfigurationReader {
         return text != null && !text.isBlank();
     }
 
-    /** The value at the origin; empty at the default, and if the value is not usable, which is then among the refusals. */
+    /**
+     * The value at the origin; empty at the default, and if the value is not usable, which is then among the refusals.
+     */
     <T> Optional<T> value(Setting<T> setting, Origin origin) {
         String text = switch (origin.source()) {
             case OVERRIDE -> overrides.get(origin.name());
@@ -87,7 +92,8 @@ final class ConfigurationReader {
             return Optional.of(setting.type().parse(text.strip()));
         } catch (IllegalArgumentException unusable) {
             String shown = setting.secret() ? "(not shown)" : text.strip();
-            refuse(origin + "=" + shown + " is not usable; allowed: " + setting.type().allowed() + ". It is: " + setting.description());
+            refuse(origin + "=" + shown + " is not usable; allowed: " + setting.type().allowed() + ". It is: "
+                    + setting.description());
             return Optional.empty();
         }
     }

@@ -12,8 +12,8 @@ import java.util.Map;
  */
 public record DurationType(Duration min, Duration max) implements ValueType<Duration> {
 
-    private static final Map<String, ChronoUnit> UNITS =
-            Map.of("us", ChronoUnit.MICROS, "ms", ChronoUnit.MILLIS, "s", ChronoUnit.SECONDS, "m", ChronoUnit.MINUTES, "h", ChronoUnit.HOURS);
+    private static final Map<String, ChronoUnit> UNITS = Map.of("us", ChronoUnit.MICROS, "ms", ChronoUnit.MILLIS, "s",
+            ChronoUnit.SECONDS, "m", ChronoUnit.MINUTES, "h", ChronoUnit.HOURS);
 
     @Override
     public Duration parse(String text) {

@@ -1,8 +1,8 @@
 package org.millrace.config;
 
 /**
- * The values of {@code NCCL_DEBUG} and what they print of our own messages. NCCL orders them VERSION, WARN, INFO, ABORT, TRACE (nccl_common.h),
- * so that ABORT prints what INFO prints.
+ * The values of {@code NCCL_DEBUG} and what they print of our own messages. NCCL orders them VERSION, WARN, INFO,
+ * ABORT, TRACE (nccl_common.h), so that ABORT prints what INFO prints.
  */
 public enum LogLevel {
     /** Errors only. */

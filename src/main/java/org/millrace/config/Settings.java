@@ -23,47 +23,60 @@ import java.util.Optional;
 public final class Settings {
 
     private static final DurationType DEADLINES = new DurationType(Duration.ofMillis(1), Duration.ofHours(24));
-    /** NCCL_STEPS slots of at least a page each, so that a slot's address is aligned for every copy and every network. */
+    /**
+     * NCCL_STEPS slots of at least a page each, so that a slot's address is aligned for every copy and every network.
+     */
     private static final long BUFFER_UNIT = 8 * 4096;
     /** Twice the largest item of work, rounded up: a kernel takes half of the FIFO at most. */
     private static final long LEAST_WORK_FIFO = 256;
 
     // What runs the operations
 
-    /** Which provider's communicators are used. The name of any provider on the class path is allowed; {@code org.millrace.Millrace} knows which there are. */
+    /**
+     * Which provider's communicators are used. The name of any provider on the class path is allowed;
+     * {@code org.millrace.Millrace} knows which there are.
+     */
     public static final Setting<String> DEVICE = new Setting<>("MILLRACE_DEVICE",
             text("host, cuda, auto, or the name of another provider that is on the class path"), "auto",
             "where operations run: host (CPU threads), cuda (GPUs through libnccl), or auto (cuda if it is usable, else host)");
     /** Path of libnccl. */
-    public static final Setting<Optional<Path>> NCCL_LIBRARY = new Setting<>("MILLRACE_NCCL_LIBRARY", optional(paths()), Optional.empty(),
-            "libnccl.so.2, or the directory it is in; unset: looked for under its usual names and places");
+    public static final Setting<Optional<Path>> NCCL_LIBRARY =
+            new Setting<>("MILLRACE_NCCL_LIBRARY", optional(paths()), Optional.empty(),
+                    "libnccl.so.2, or the directory it is in; unset: looked for under its usual names and places");
     /** Path of libcudart. */
-    public static final Setting<Optional<Path>> CUDART_LIBRARY = new Setting<>("MILLRACE_CUDART_LIBRARY", optional(paths()), Optional.empty(),
-            "libcudart.so, or the directory it is in; unset: looked for under its usual names and places");
+    public static final Setting<Optional<Path>> CUDART_LIBRARY =
+            new Setting<>("MILLRACE_CUDART_LIBRARY", optional(paths()), Optional.empty(),
+                    "libcudart.so, or the directory it is in; unset: looked for under its usual names and places");
 
     // Channels and buffers
 
     /** Lower bound of the number of channels; NCCL's limit is 64 (MAXCHANNELS). */
-    public static final Setting<Optional<Integer>> MIN_CHANNELS = new Setting<>("NCCL_MIN_NCHANNELS", optional(integers(1, 64)), Optional.empty(),
-            "smallest number of channels of a communicator; unset: chosen for the machine");
+    public static final Setting<Optional<Integer>> MIN_CHANNELS =
+            new Setting<>("NCCL_MIN_NCHANNELS", optional(integers(1, 64)), Optional.empty(),
+                    "smallest number of channels of a communicator; unset: chosen for the machine");
     /** Upper bound of the number of channels. */
-    public static final Setting<Optional<Integer>> MAX_CHANNELS = new Setting<>("NCCL_MAX_NCHANNELS", optional(integers(1, 64)), Optional.empty(),
-            "largest number of channels of a communicator; unset: chosen for the machine");
+    public static final Setting<Optional<Integer>> MAX_CHANNELS =
+            new Setting<>("NCCL_MAX_NCHANNELS", optional(integers(1, 64)), Optional.empty(),
+                    "largest number of channels of a communicator; unset: chosen for the machine");
     /** Bytes of the Simple protocol's buffer of one connection: 8 slots. */
-    public static final Setting<Long> BUFFER_SIZE = new Setting<>("NCCL_BUFFSIZE", new SizeType(BUFFER_UNIT, 1L << 30, BUFFER_UNIT), 1L << 20,
+    public static final Setting<Long> BUFFER_SIZE = new Setting<>("NCCL_BUFFSIZE",
+            new SizeType(BUFFER_UNIT, 1L << 30, BUFFER_UNIT), 1L << 20,
             "bytes of the Simple protocol's buffer of each connection of the emulated device, which is 8 slots");
 
     // Work for kernels
 
     /** Bytes of the FIFO in which work travels to kernels. */
-    public static final Setting<Long> WORK_FIFO_BYTES = new Setting<>("NCCL_WORK_FIFO_BYTES", new PowerOfTwoType(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
+    public static final Setting<Long> WORK_FIFO_BYTES = new Setting<>("NCCL_WORK_FIFO_BYTES",
+            new PowerOfTwoType(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
             "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where their arguments have no room for it");
     /** Bytes of a kernel's arguments. */
-    public static final Setting<Long> WORK_ARGUMENT_BYTES = new Setting<>("NCCL_WORK_ARGS_BYTES", new SizeType(0, 4096, 16), 4096L,
+    public static final Setting<Long> WORK_ARGUMENT_BYTES = new Setting<>("NCCL_WORK_ARGS_BYTES",
+            new SizeType(0, 4096, 16), 4096L,
             "the most bytes of arguments of a kernel of the emulated device; never fewer than one operation on all channels takes without its work");
     /** Where the work FIFO's counters begin. */
-    public static final Setting<Long> FIRST_WORK = new Setting<>("MILLRACE_FIRST_WORK", new SizeType(0, (1L << 32) - 16, 16), 0L,
-            "where the counters of the work FIFO begin, for tests of their wrap");
+    public static final Setting<Long> FIRST_WORK =
+            new Setting<>("MILLRACE_FIRST_WORK", new SizeType(0, (1L << 32) - 16, 16), 0L,
+                    "where the counters of the work FIFO begin, for tests of their wrap");
 
     // Transports
 
@@ -71,13 +84,14 @@ public final class Settings {
     public static final Setting<Boolean> P2P_DISABLE = new Setting<>("NCCL_P2P_DISABLE", ValueTypes.booleans(), false,
             "1: ranks of one process do not write into each other's memory");
     /** Whether a proxy copies between ranks of one process. */
-    public static final Setting<Boolean> P2P_MEMCPY = new Setting<>("NCCL_P2P_USE_CUDA_MEMCPY", ValueTypes.booleans(), false,
-            "1: between ranks of one process the sender's proxy copies, instead of its device");
+    public static final Setting<Boolean> P2P_MEMCPY = new Setting<>("NCCL_P2P_USE_CUDA_MEMCPY", ValueTypes.booleans(),
+            false, "1: between ranks of one process the sender's proxy copies, instead of its device");
     /** Whether processes of one host do without shared memory for connections. */
     public static final Setting<Boolean> SHM_DISABLE = new Setting<>("NCCL_SHM_DISABLE", ValueTypes.booleans(), false,
             "1: devices of one host's processes do not share memory");
     /** Whether proxies copy to or from shared memory. */
-    public static final Setting<Boolean> SHM_MEMCPY = new Setting<>("NCCL_SHM_USE_CUDA_MEMCPY", ValueTypes.booleans(), false,
+    public static final Setting<Boolean> SHM_MEMCPY = new Setting<>("NCCL_SHM_USE_CUDA_MEMCPY", ValueTypes.booleans(),
+            false,
             "1: proxies copy between shared memory and the devices' own, on the sides that NCCL_SHM_MEMCPY_MODE says");
     /** Which proxies copy. */
     public static final Setting<Integer> SHM_MEMCPY_MODE = new Setting<>("NCCL_SHM_MEMCPY_MODE", integers(1, 3), 1,
@@ -87,42 +101,52 @@ public final class Settings {
             "whose memory node shared memory lies on: 1 the sender's, 2 the receiver's; the same on all ranks");
 
     /** Whether a network that reduces is used. */
-    public static final Setting<Boolean> COLLNET_ENABLE = new Setting<>("NCCL_COLLNET_ENABLE", ValueTypes.booleans(), false,
+    public static final Setting<Boolean> COLLNET_ENABLE = new Setting<>("NCCL_COLLNET_ENABLE", ValueTypes.booleans(),
+            false,
             "1 on all ranks: all-reduces of up to MILLRACE_COLLNET_MAX_BYTES go through an aggregator, which runs in rank 0's process");
     /** The largest operation that goes that way. */
-    public static final Setting<Long> COLLNET_MAX_BYTES = new Setting<>("MILLRACE_COLLNET_MAX_BYTES", new SizeType(1, 1L << 40, 1), 64L << 10,
+    public static final Setting<Long> COLLNET_MAX_BYTES = new Setting<>("MILLRACE_COLLNET_MAX_BYTES",
+            new SizeType(1, 1L << 40, 1), 64L << 10,
             "largest all-reduce that goes through the aggregator: two hops, but all data through one process; the same on all ranks");
 
-    /** Whether connections of sends and receives share their slots; NCCL's name for the same, where it is the default. */
-    public static final Setting<Boolean> NET_SHARED_BUFFERS = new Setting<>("NCCL_NET_SHARED_BUFFERS", ValueTypes.booleans(), false,
+    /**
+     * Whether connections of sends and receives share their slots; NCCL's name for the same, where it is the default.
+     */
+    public static final Setting<Boolean> NET_SHARED_BUFFERS = new Setting<>("NCCL_NET_SHARED_BUFFERS",
+            ValueTypes.booleans(), false,
             "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less memory with many peers; the same on all ranks");
     /** Bytes of a chunk of sends and receives; NCCL takes 128 KiB. */
-    public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE = new Setting<>("NCCL_P2P_NET_CHUNKSIZE", optional(new SizeType(1 << 10, 1L << 27, 1 << 10)),
-            Optional.empty(), "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or 128K where slots are shared");
+    public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE = new Setting<>("NCCL_P2P_NET_CHUNKSIZE",
+            optional(new SizeType(1 << 10, 1L << 27, 1 << 10)), Optional.empty(),
+            "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or 128K where slots are shared");
 
     /**
-     * From which size on collectives over networks leave data where the user has it. All-reduce of 1 MiB between two processes over TCP took 330 us so, and 430
-     * through slots; up to 256 KiB there was no difference that a noisy machine would show.
+     * From which size on collectives over networks leave data where the user has it. All-reduce of 1 MiB between two
+     * processes over TCP took 330 us so, and 430 through slots; up to 256 KiB there was no difference that a noisy
+     * machine would show.
      */
-    public static final Setting<Long> PTR_THRESHOLD = new Setting<>("MILLRACE_PTR_THRESHOLD", new SizeType(0, 1L << 40, 1), 256L << 10,
+    public static final Setting<Long> PTR_THRESHOLD = new Setting<>("MILLRACE_PTR_THRESHOLD",
+            new SizeType(0, 1L << 40, 1), 256L << 10,
             "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive into memory"
                     + " that was not registered, over networks that can: fewer copies; 1024G for never");
 
     /** Whether the channels of a ring share connections of the network. */
-    public static final Setting<Boolean> GROUPED_CONNECTIONS = new Setting<>("MILLRACE_GROUPED_CONNECTIONS", ValueTypes.booleans(), false,
+    public static final Setting<Boolean> GROUPED_CONNECTIONS = new Setting<>("MILLRACE_GROUPED_CONNECTIONS",
+            ValueTypes.booleans(), false,
             "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no trees then; the same on all ranks");
 
     // Algorithms
 
     /** Which algorithms collectives may run. */
-    public static final Setting<Optional<String>> ALGORITHMS = new Setting<>("NCCL_ALGO",
-            optional(text("algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in ring;allreduce:tree")), Optional.empty(),
+    public static final Setting<Optional<String>> ALGORITHMS = new Setting<>("NCCL_ALGO", optional(text(
+            "algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in ring;allreduce:tree")),
+            Optional.empty(),
             "algorithms that collectives may run; the emulated device has ring, and tree for all-reduce; unset: chosen by size");
 
     /** Which protocols their data may travel in. */
-    public static final Setting<Optional<String>> PROTOCOLS = new Setting<>("NCCL_PROTO",
-            optional(text("protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in Simple;allreduce:LL")), Optional.empty(),
-            "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
+    public static final Setting<Optional<String>> PROTOCOLS = new Setting<>("NCCL_PROTO", optional(text(
+            "protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in Simple;allreduce:LL")),
+            Optional.empty(), "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
     /** Largest send or receive that travels in LL; NCCL takes 16 KiB. */
     public static final Setting<Optional<Long>> P2P_LL_THRESHOLD = new Setting<>("NCCL_P2P_LL_THRESHOLD",
             optional(new SizeType(0, 1L << 40, 1)), Optional.empty(),
@@ -135,51 +159,57 @@ public final class Settings {
             "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; "
                     + "auto: memory that two ranks share, frames where there is none");
     /** Which interfaces are used. */
-    public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME",
-            optional(text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact names")), Optional.empty(),
+    public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(text(
+            "prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact names")),
+            Optional.empty(),
             "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one, loopback and docker only if there is no other");
     /** Which addresses are used, whatever the interfaces. */
-    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES = new Setting<>("MILLRACE_SOCKET_ADDRESSES",
-            optional(lists(addresses())), Optional.empty(),
+    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES = new Setting<>(
+            "MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
             "addresses of this host to use in place of those of interfaces, one rail each; unset: as interfaces have them");
     /** TCP connections per connection. */
-    public static final Setting<Optional<Integer>> SOCKET_STREAMS = new Setting<>("MILLRACE_SOCKET_STREAMS", optional(integers(1, 16)), Optional.empty(),
+    public static final Setting<Optional<Integer>> SOCKET_STREAMS = new Setting<>("MILLRACE_SOCKET_STREAMS",
+            optional(integers(1, 16)), Optional.empty(),
             "TCP streams over which a connection spreads large payloads, on each rail; unset: chosen for the machine");
     /** What ranks prove to each other that they belong together with. */
-    public static final Setting<String> SECRET = new Setting<>("MILLRACE_SECRET", text("any text, the same for every rank"), "",
-            "what ranks that meet at an address prove that they belong together with; never shown", true);
+    public static final Setting<String> SECRET =
+            new Setting<>("MILLRACE_SECRET", text("any text, the same for every rank"), "",
+                    "what ranks that meet at an address prove that they belong together with; never shown", true);
 
     /** Whether the plugin takes connections over from libnccl's proxy. */
-    public static final Setting<Optional<Boolean>> TAKEOVER = new Setting<>("MILLRACE_TAKEOVER", optional(ValueTypes.booleans()), Optional.empty(),
+    public static final Setting<Optional<Boolean>> TAKEOVER = new Setting<>("MILLRACE_TAKEOVER",
+            optional(ValueTypes.booleans()), Optional.empty(),
             "1: Java serves libnccl's connections, or it is an error; 0: libnccl's own proxy does; unset: Java where it is possible");
 
     // Threads
 
     /** Upper bound of polling threads. */
-    public static final Setting<Optional<Integer>> THREADS = new Setting<>("MILLRACE_THREADS", optional(integers(1, 256)), Optional.empty(),
-            "how many polling threads a rank may use; unset: what the machine can spare");
+    public static final Setting<Optional<Integer>> THREADS =
+            new Setting<>("MILLRACE_THREADS", optional(integers(1, 256)), Optional.empty(),
+                    "how many polling threads a rank may use; unset: what the machine can spare");
     /**
-     * Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and whoever waits
-     * for a sleeper soon sleeps, too.
+     * Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and
+     * whoever waits for a sleeper soon sleeps, too.
      */
-    public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
+    public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD",
+            integers(0, Integer.MAX_VALUE), 20_000,
             "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps");
     /** How long an idle polling thread sleeps. */
-    public static final Setting<Integer> IDLE_SLEEP_MICROS = new Setting<>("NCCL_PROXY_IDLE_SLEEP_US", integers(1, 1_000_000), 100,
-            "longest sleep of an idle polling thread between two passes, in microseconds");
+    public static final Setting<Integer> IDLE_SLEEP_MICROS = new Setting<>("NCCL_PROXY_IDLE_SLEEP_US",
+            integers(1, 1_000_000), 100, "longest sleep of an idle polling thread between two passes, in microseconds");
 
     // Failures
 
     /** How long ranks wait for each other at the start. */
-    public static final Setting<Duration> CONNECT_DEADLINE = new Setting<>("MILLRACE_CONNECT_DEADLINE", DEADLINES, Duration.ofSeconds(30),
-            "how long a rank waits for the others to come and for connections to be made");
+    public static final Setting<Duration> CONNECT_DEADLINE = new Setting<>("MILLRACE_CONNECT_DEADLINE", DEADLINES,
+            Duration.ofSeconds(30), "how long a rank waits for the others to come and for connections to be made");
     /** How long an operation may stand still. */
-    public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES, Duration.ofSeconds(60),
-            "an operation that makes no progress for so long fails");
+    public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES,
+            Duration.ofSeconds(60), "an operation that makes no progress for so long fails");
     /** The fault that is planted. */
     public static final Setting<Optional<String>> FAULT = new Setting<>("MILLRACE_FAULT",
-            optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")), Optional.empty(),
-            "a fault to plant, for tests; unset: none");
+            optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")),
+            Optional.empty(), "a fault to plant, for tests; unset: none");
 
     /** Where step counters begin. */
     public static final Setting<Long> FIRST_STEP = new Setting<>("MILLRACE_FIRST_STEP", longs(), 0L,
@@ -188,38 +218,42 @@ public final class Settings {
     // Messages
 
     /** How much is logged. */
-    public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class), LogLevel.WARN,
-            "how much the command line logs, and NCCL with it");
+    public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
+            LogLevel.WARN, "how much the command line logs, and NCCL with it");
 
-    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, MIN_CHANNELS, MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS,
-            P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS, P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE,
-            P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS, NETWORK,
-            SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE,
-            STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
+    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, MIN_CHANNELS,
+            MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
+            P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
+            SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
+            NETWORK, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS, IDLE_THRESHOLD,
+            IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
 
     /**
-     * Variables that only the plugin for libnccl reads, each with one line for people. They are of the environment alone: the first three say which Java the
-     * plugin starts, and how, and are read where there is none yet.
+     * Variables that only the plugin for libnccl reads, each with one line for people. They are of the environment
+     * alone: the first three say which Java the plugin starts, and how, and are read where there is none yet.
      */
     private static final Map<String, String> PLUGIN_VARIABLES = describePluginVariables();
 
     private static Map<String, String> describePluginVariables() {
         Map<String, String> variables = new LinkedHashMap<>();
-        variables.put("MILLRACE_JAVA_HOME", "home of the Java that the plugin starts; unset: what was installed with it");
+        variables.put("MILLRACE_JAVA_HOME",
+                "home of the Java that the plugin starts; unset: what was installed with it");
         variables.put("MILLRACE_JAR", "the millrace.jar that it runs; unset: the one beside the plugin");
         variables.put("MILLRACE_JAVA_OPTS", "more options of that Java, with blanks between");
         variables.put("MILLRACE_GIN", "0: no GIN; host: for kernels that are played by the CPU; unset: for GPUs");
-        variables.put("MILLRACE_GIN_DIRECT", "0: GIN maps no memory of peers, all bytes are staged; unset: from GPU to GPU where that is possible");
-        variables.put("MILLRACE_GIN_SHARED", "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they share");
+        variables.put("MILLRACE_GIN_DIRECT",
+                "0: GIN maps no memory of peers, all bytes are staged; unset: from GPU to GPU where that is possible");
+        variables.put("MILLRACE_GIN_SHARED",
+                "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they share");
         variables.put("MILLRACE_GIN_COPY_KERNEL",
                 "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: none is there");
-        variables.put("MILLRACE_UNPACK", "1: kernels gather what arrives from a bounce buffer; host: those that are played by the CPU; unset: they do not");
+        variables.put("MILLRACE_UNPACK",
+                "1: kernels gather what arrives from a bounce buffer; host: those that are played by the CPU; unset: they do not");
         variables.put("MILLRACE_UNPACK_MIB", "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
         return Collections.unmodifiableMap(variables);
     }
 
-    private Settings() {
-    }
+    private Settings() {}
 
     /**
      * Variables of the environment that only the plugin for libnccl reads.

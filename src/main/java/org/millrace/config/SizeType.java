@@ -3,7 +3,8 @@ package org.millrace.config;
 import java.util.Locale;
 
 /**
- * Numbers of bytes: {@code 65536}, {@code 64K} or {@code 64KiB}; {@code M} and {@code G} likewise. K is 1024, as in NCCL and its tests.
+ * Numbers of bytes: {@code 65536}, {@code 64K} or {@code 64KiB}; {@code M} and {@code G} likewise. K is 1024, as in
+ * NCCL and its tests.
  *
  * @param min      the smallest that is allowed
  * @param max      the largest that is allowed
@@ -65,7 +66,9 @@ public record SizeType(long min, long max, long multiple) implements ValueType<L
 
     @Override
     public String allowed() {
-        String range = max == Long.MAX_VALUE ? "of " + text(min) + " or more" : "from " + text(min) + " to " + text(max);
-        return "a number of bytes " + range + (multiple == 1 ? "" : ", a multiple of " + text(multiple)) + ", with K, M or G for 2^10, 2^20 or 2^30 (as in 4M)";
+        String range =
+                max == Long.MAX_VALUE ? "of " + text(min) + " or more" : "from " + text(min) + " to " + text(max);
+        return "a number of bytes " + range + (multiple == 1 ? "" : ", a multiple of " + text(multiple))
+                + ", with K, M or G for 2^10, 2^20 or 2^30 (as in 4M)";
     }
 }

@@ -8,8 +8,7 @@ import java.util.Optional;
 /** Guesses which name was meant by one that does not exist. */
 public final class Suggestion {
 
-    private Suggestion() {
-    }
+    private Suggestion() {}
 
     /**
      * The known name that is nearest to an unknown one.
@@ -21,7 +20,9 @@ public final class Suggestion {
     public static Optional<String> nearest(String unknown, List<String> known) {
         String written = normal(unknown);
         int near = Math.max(2, written.length() / 4);
-        return known.stream().min(Comparator.comparingInt(name -> distance(written, normal(name)))).filter(name -> distance(written, normal(name)) <= near);
+        return known.stream()
+                .min(Comparator.comparingInt(name -> distance(written, normal(name))))
+                .filter(name -> distance(written, normal(name)) <= near);
     }
 
     private static String normal(String name) {

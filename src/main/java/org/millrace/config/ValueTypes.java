@@ -12,10 +12,10 @@ import java.util.stream.Collectors;
 /** The types of values that settings have; sizes and durations have classes of their own. */
 public final class ValueTypes {
 
-    private ValueTypes() {
-    }
+    private ValueTypes() {}
 
-    private record Parsed<T>(Function<String, T> parser, Function<T, String> formatter, String allowed) implements ValueType<T> {
+    private record Parsed<T>(Function<String, T> parser, Function<T, String> formatter,
+            String allowed) implements ValueType<T> {
         @Override
         public T parse(String text) {
             return parser.apply(text);
@@ -35,7 +35,8 @@ public final class ValueTypes {
      * @return the type
      */
     public static ValueType<Integer> integers(int min, int max) {
-        String allowed = max == Integer.MAX_VALUE ? "a whole number, " + min + " or more" : "a whole number from " + min + " to " + max;
+        String allowed = max == Integer.MAX_VALUE ? "a whole number, " + min + " or more"
+                : "a whole number from " + min + " to " + max;
         return new Parsed<>(text -> {
             int value = Integer.parseInt(text);
             if (value < min || value > max) {
@@ -77,10 +78,11 @@ public final class ValueTypes {
     public static <E extends Enum<E>> ValueType<E> choices(Class<E> type) {
         List<E> constants = List.of(type.getEnumConstants());
         return new Parsed<>(
-                text -> constants.stream().filter(constant -> constant.toString().equalsIgnoreCase(text)).findFirst()
+                text -> constants.stream()
+                        .filter(constant -> constant.toString().equalsIgnoreCase(text))
+                        .findFirst()
                         .orElseThrow(() -> new IllegalArgumentException(text)),
-                Enum::toString,
-                constants.stream().map(Enum::toString).collect(Collectors.joining(", ")));
+                Enum::toString, constants.stream().map(Enum::toString).collect(Collectors.joining(", ")));
     }
 
     /**
@@ -125,7 +127,8 @@ public final class ValueTypes {
      * @return the type
      */
     public static ValueType<InetAddress> addresses() {
-        return new Parsed<>(InetAddress::ofLiteral, InetAddress::getHostAddress, "an address as in 10.0.0.1 or fd00::1");
+        return new Parsed<>(InetAddress::ofLiteral, InetAddress::getHostAddress,
+                "an address as in 10.0.0.1 or fd00::1");
     }
 
     /**
@@ -137,7 +140,11 @@ public final class ValueTypes {
      */
     public static <T> ValueType<List<T>> lists(ValueType<T> element) {
         return new Parsed<>(
-                text -> Arrays.stream(text.split(",")).map(String::strip).filter(part -> !part.isEmpty()).map(element::parse).toList(),
+                text -> Arrays.stream(text.split(","))
+                        .map(String::strip)
+                        .filter(part -> !part.isEmpty())
+                        .map(element::parse)
+                        .toList(),
                 values -> values.stream().map(element::format).collect(Collectors.joining(",")),
                 "a list with commas between, each " + element.allowed());
     }
@@ -150,6 +157,7 @@ public final class ValueTypes {
      * @return the type
      */
     public static <T> ValueType<Optional<T>> optional(ValueType<T> type) {
-        return new Parsed<>(text -> Optional.of(type.parse(text)), value -> value.map(type::format).orElse("unset"), type.allowed());
+        return new Parsed<>(text -> Optional.of(type.parse(text)), value -> value.map(type::format).orElse("unset"),
+                type.allowed());
     }
 }

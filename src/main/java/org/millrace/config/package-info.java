@@ -1,7 +1,8 @@
 /**
  * The settings: what can be set, to what, and where a value came from.
  *
- * <p>A {@link org.millrace.config.Configuration} is read once, is immutable, and refuses what it does not understand. Names are NCCL's where NCCL has one for
- * the same thing, and begin with {@code MILLRACE_} otherwise.
+ * <p>
+ * A {@link org.millrace.config.Configuration} is read once, is immutable, and refuses what it does not understand.
+ * Names are NCCL's where NCCL has one for the same thing, and begin with {@code MILLRACE_} otherwise.
  */
 package org.millrace.config;

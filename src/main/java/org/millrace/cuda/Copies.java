@@ -1,10 +1,12 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.ffi.cudart.cudart_h;
 
-/** Copies and fills that are complete, or at least no longer need the host's memory, when the call returns; and what all copies have in common. */
+/**
+ * Copies and fills that are complete, or at least no longer need the host's memory, when the call returns; and what all
+ * copies have in common.
+ */
 public final class Copies {
 
     private Copies() {}
@@ -38,8 +40,8 @@ public final class Copies {
 
     static long bytes(MemorySegment target, MemorySegment source) {
         if (target.byteSize() != source.byteSize()) {
-            throw new IllegalArgumentException(
-                    "a copy of " + source.byteSize() + " bytes into " + target.byteSize() + ": the sizes must be equal (slice the larger)");
+            throw new IllegalArgumentException("a copy of " + source.byteSize() + " bytes into " + target.byteSize()
+                    + ": the sizes must be equal (slice the larger)");
         }
         return source.byteSize();
     }

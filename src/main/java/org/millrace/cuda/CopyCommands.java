@@ -7,8 +7,9 @@ import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 
 /**
- * What a kernel is told that stays on a GPU as long as there are copies to make. It leaves by itself, and is asked to come again when there is a copy for it;
- * nobody waits until it does, because it may be long before a GPU has room for it.
+ * What a kernel is told that stays on a GPU as long as there are copies to make. It leaves by itself, and is asked to
+ * come again when there is a copy for it; nobody waits until it does, because it may be long before a GPU has room for
+ * it.
  *
  * <pre>
  *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
@@ -17,7 +18,8 @@ import org.millrace.abi.CopyMailbox;
  *      └──────────────────────── invite() ─────────────────────┘
  * </pre>
  *
- * <p>One thread at a time.
+ * <p>
+ * One thread at a time.
  */
 final class CopyCommands {
 
@@ -45,7 +47,10 @@ final class CopyCommands {
         mailbox.donePlain(first);
     }
 
-    /** Whether the kernel makes such a copy: by 16 bytes, by 8 or one by one, as all three numbers allow, and all at once. */
+    /**
+     * Whether the kernel makes such a copy: by 16 bytes, by 8 or one by one, as all three numbers allow, and all at
+     * once.
+     */
     static boolean fits(long to, long from, long bytes) {
         long width = Long.lowestOneBit(to | from | bytes | WIDEST_LOAD);
         return bytes <= LOADS * (width < Long.BYTES ? 1 : width);
@@ -79,7 +84,8 @@ final class CopyCommands {
     }
 
     private boolean isSeen() {
-        int number = next++; // one that was not seen is not used again: its words lie where the next kernel would find them
+        int number = next++; // one that was not seen is not used again: its words lie where the next kernel would find
+                             // them
         if (mailbox.stateBehindCommand() == CopyMailbox.PRESENT) {
             return true;
         }
@@ -118,7 +124,8 @@ final class CopyCommands {
 
     private static void await(int number, BooleanSupplier condition) {
         if (!Waiting.until(condition, PATIENCE)) {
-            throw new MillraceException("the kernel that makes small copies does not answer (command " + Integer.toUnsignedString(number)
+            throw new MillraceException("the kernel that makes small copies does not answer (command "
+                    + Integer.toUnsignedString(number)
                     + "): see whether something keeps the GPU from running it, or do without it: MILLRACE_GIN_COPY_KERNEL=0");
         }
     }

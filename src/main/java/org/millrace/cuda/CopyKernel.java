@@ -10,11 +10,13 @@ import java.time.Duration;
 import org.millrace.abi.CopyMailbox;
 
 /**
- * A kernel of one warp that makes small copies: it takes them from host memory and answers there, in half the time that a copy engine takes to be started. It
- * is on the GPU while there are such copies, and for a while longer; see {@code src/main/cuda/copy.cu}.
+ * A kernel of one warp that makes small copies: it takes them from host memory and answers there, in half the time that
+ * a copy engine takes to be started. It is on the GPU while there are such copies, and for a while longer; see
+ * {@code src/main/cuda/copy.cu}.
  *
- * <p>Whoever waits for the whole device, or for room for a block on every multiprocessor, waits for it too: so long as it lingers, or for ten milliseconds
- * where copies come all the time.
+ * <p>
+ * Whoever waits for the whole device, or for room for a block on every multiprocessor, waits for it too: so long as it
+ * lingers, or for ten milliseconds where copies come all the time.
  */
 public final class CopyKernel implements AutoCloseable {
 
@@ -35,10 +37,16 @@ public final class CopyKernel implements AutoCloseable {
         module = CudaModule.load(device.runtime(), image());
         kernel = module.kernel("copy_commands");
         stream = device.newStream(device.streamPriorities()[1]);
-        PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
-        arguments = KernelArguments.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG)
-                .pointer(0, pinned.device()).set(3, LIFE.toNanos());
-        commands = new CopyCommands(CopyMailbox.of(global(pinned.host())), 1, number -> kernel.launch(ONE_WARP, arguments.set(NUMBER, number), stream));
+        PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE,
+                PinnedMemory.Flag.MAPPED);
+        arguments =
+                KernelArguments
+                        .allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
+                                ValueLayout.JAVA_LONG)
+                        .pointer(0, pinned.device())
+                        .set(3, LIFE.toNanos());
+        commands = new CopyCommands(CopyMailbox.of(global(pinned.host())), 1,
+                number -> kernel.launch(ONE_WARP, arguments.set(NUMBER, number), stream));
     }
 
     /** Of the global scope, so that an access checks no arena: it is freed when the kernel has left. */

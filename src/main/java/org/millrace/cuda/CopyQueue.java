@@ -1,11 +1,13 @@
 package org.millrace.cuda;
 
 /**
- * Copies that run one after another while the caller does something else. A copy engine makes them, or, if there is one, a {@link CopyKernel} the small ones.
- * Only one of the two has copies under way at a time, which keeps the order: a small copy behind others of the engine is the engine's too, and the engine
- * begins when the kernel is through, which is a matter of microseconds.
+ * Copies that run one after another while the caller does something else. A copy engine makes them, or, if there is
+ * one, a {@link CopyKernel} the small ones. Only one of the two has copies under way at a time, which keeps the order:
+ * a small copy behind others of the engine is the engine's too, and the engine begins when the kernel is through, which
+ * is a matter of microseconds.
  *
- * <p>One thread at a time, with the queue's device current. No call allocates, once the queue was made.
+ * <p>
+ * One thread at a time, with the queue's device current. No call allocates, once the queue was made.
  */
 public final class CopyQueue implements AutoCloseable {
 

@@ -22,7 +22,8 @@ final class CudaAdvice {
             return "Another process holds the GPU exclusively, or it is in prohibited mode: see nvidia-smi -q -d COMPUTE";
         } else if (code == cudart_h.cudaErrorInvalidDevice()) {
             return "Devices are numbered from 0 among those that CUDA_VISIBLE_DEVICES leaves visible";
-        } else if (code == cudart_h.cudaErrorNoKernelImageForDevice() || code == cudart_h.cudaErrorUnsupportedPtxVersion()) {
+        } else if (code == cudart_h.cudaErrorNoKernelImageForDevice()
+                || code == cudart_h.cudaErrorUnsupportedPtxVersion()) {
             return "The image was built for other GPUs or by a newer toolkit than the driver knows: build it for this GPU's compute capability, or take a newer"
                     + " driver";
         } else if (code == cudart_h.cudaErrorIllegalAddress() || code == cudart_h.cudaErrorLaunchFailure()) {

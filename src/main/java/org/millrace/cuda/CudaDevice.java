@@ -3,7 +3,6 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
@@ -23,7 +22,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * @param free  bytes that nobody has taken
      * @param total bytes that the device has
      */
-    public record MemoryInfo(long free, long total) {}
+    public record MemoryInfo(long free, long total) {
+    }
 
     /**
      * The model. Does not take the device into use.
@@ -44,7 +44,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * How much memory is free. Takes the device into use, which costs some hundred megabytes of its memory the first time.
+     * How much memory is free. Takes the device into use, which costs some hundred megabytes of its memory the first
+     * time.
      *
      * @return free and total bytes
      */
@@ -74,7 +75,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * @return its value
      */
     public int attribute(int code) {
-        return runtime.intOf(CudaFunction.DEVICE_GET_ATTRIBUTE, out -> cudart_h.cudaDeviceGetAttribute(out, code, index));
+        return runtime.intOf(CudaFunction.DEVICE_GET_ATTRIBUTE,
+                out -> cudart_h.cudaDeviceGetAttribute(out, code, index));
     }
 
     /**
@@ -83,7 +85,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * @return for instance {@code "9.0"}
      */
     public String computeCapability() {
-        return attribute(DeviceAttribute.COMPUTE_CAPABILITY_MAJOR) + "." + attribute(DeviceAttribute.COMPUTE_CAPABILITY_MINOR);
+        return attribute(DeviceAttribute.COMPUTE_CAPABILITY_MAJOR) + "."
+                + attribute(DeviceAttribute.COMPUTE_CAPABILITY_MINOR);
     }
 
     /**
@@ -94,7 +97,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     public String pciBusId() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment id = arena.allocate(PCI_BUS_ID_BYTES);
-            runtime.check(CudaFunction.DEVICE_GET_PCI_BUS_ID, cudart_h.cudaDeviceGetPCIBusId(id, PCI_BUS_ID_BYTES, index));
+            runtime.check(CudaFunction.DEVICE_GET_PCI_BUS_ID,
+                    cudart_h.cudaDeviceGetPCIBusId(id, PCI_BUS_ID_BYTES, index));
             return id.getString(0);
         }
     }
@@ -106,11 +110,13 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * @return true if {@link #enablePeerAccess} will work
      */
     public boolean canAccessPeer(CudaDevice peer) {
-        return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER, out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
+        return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,
+                out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
     }
 
     /**
-     * Lets this device's kernels and copies reach another's memory; the other way round is a second call. Enabling it twice is allowed.
+     * Lets this device's kernels and copies reach another's memory; the other way round is a second call. Enabling it
+     * twice is allowed.
      *
      * @param peer the other
      * @throws CudaException if it cannot
@@ -139,7 +145,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Makes this the calling thread's current device. Kernel launches and NCCL's initialization go by it; everything else here knows its own device.
+     * Makes this the calling thread's current device. Kernel launches and NCCL's initialization go by it; everything
+     * else here knows its own device.
      *
      * @return closed on the same thread, it makes the device before current again
      * @throws IllegalStateException on a virtual thread: CUDA's current device belongs to its carrier
@@ -176,7 +183,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
             MemorySegment least = arena.allocate(ValueLayout.JAVA_INT);
             MemorySegment greatest = arena.allocate(ValueLayout.JAVA_INT);
-            runtime.check(CudaFunction.DEVICE_GET_STREAM_PRIORITY_RANGE, cudart_h.cudaDeviceGetStreamPriorityRange(least, greatest));
+            runtime.check(CudaFunction.DEVICE_GET_STREAM_PRIORITY_RANGE,
+                    cudart_h.cudaDeviceGetStreamPriorityRange(least, greatest));
             return new int[] {least.get(ValueLayout.JAVA_INT, 0), greatest.get(ValueLayout.JAVA_INT, 0)};
         }
     }

@@ -10,10 +10,13 @@ import java.lang.invoke.MethodHandle;
 import org.millrace.MillraceException;
 
 /**
- * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory that another process made. Pointers are
- * plain numbers here, so that a thread that copies all the time allocates nothing.
+ * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory
+ * that another process made. Pointers are plain numbers here, so that a thread that copies all the time allocates
+ * nothing.
  *
- * <p>A device must be current on the calling thread: see {@link CudaDevice#makeCurrent()}. Signatures: CUDA's {@code cuda.h}, the same since 11.1.
+ * <p>
+ * A device must be current on the calling thread: see {@link CudaDevice#makeCurrent()}. Signatures: CUDA's
+ * {@code cuda.h}, the same since 11.1.
  */
 public final class CudaDriver {
 
@@ -72,7 +75,8 @@ public final class CudaDriver {
     public static CudaDriver load() {
         DynamicLoader.Opened opened = DynamicLoader.open(LIBRARY);
         if (opened.handle() == null) {
-            throw new MillraceException("there is no CUDA driver: " + opened.error() + ". Install NVIDIA's driver, or in a container start it with --gpus all");
+            throw new MillraceException("there is no CUDA driver: " + opened.error()
+                    + ". Install NVIDIA's driver, or in a container start it with --gpus all");
         }
         return new CudaDriver(opened.handle());
     }

@@ -4,12 +4,14 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.ffi.cudart.cudart_h;
 
-/** A mark in a stream: it can be asked for, waited for by other streams, and timed. Recording and asking allocate nothing. */
+/**
+ * A mark in a stream: it can be asked for, waited for by other streams, and timed. Recording and asking allocate
+ * nothing.
+ */
 public final class CudaEvent implements Event {
 
     private final CudaRuntime runtime;
@@ -17,7 +19,8 @@ public final class CudaEvent implements Event {
 
     private CudaEvent(CudaRuntime runtime, MemorySegment address) {
         this.runtime = runtime;
-        this.handle = new NativeHandle("CUDA event", address, event -> runtime.checkRelease(CudaFunction.EVENT_DESTROY, cudart_h.cudaEventDestroy(event)));
+        this.handle = new NativeHandle("CUDA event", address,
+                event -> runtime.checkRelease(CudaFunction.EVENT_DESTROY, cudart_h.cudaEventDestroy(event)));
     }
 
     /**
@@ -43,7 +46,8 @@ public final class CudaEvent implements Event {
     private static CudaEvent create(CudaDevice device, int flags) {
         CudaRuntime runtime = device.runtime();
         try (CurrentDevice _ = device.makeCurrent()) {
-            return new CudaEvent(runtime, runtime.addressOf(CudaFunction.EVENT_CREATE_WITH_FLAGS, out -> cudart_h.cudaEventCreateWithFlags(out, flags)));
+            return new CudaEvent(runtime, runtime.addressOf(CudaFunction.EVENT_CREATE_WITH_FLAGS,
+                    out -> cudart_h.cudaEventCreateWithFlags(out, flags)));
         }
     }
 
@@ -94,7 +98,8 @@ public final class CudaEvent implements Event {
     @Override
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
-            throw new MillraceException(handle + " was not reached within " + deadline.toMillis() + " ms: work enqueued before it is still under way");
+            throw new MillraceException(handle + " was not reached within " + deadline.toMillis()
+                    + " ms: work enqueued before it is still under way");
         }
     }
 
@@ -130,7 +135,8 @@ public final class CudaEvent implements Event {
         if (event instanceof CudaEvent cuda) {
             return cuda;
         }
-        throw new IllegalArgumentException("event " + event + " is none of a GPU's: make it with the device's newEvent()");
+        throw new IllegalArgumentException(
+                "event " + event + " is none of a GPU's: make it with the device's newEvent()");
     }
 
     @Override

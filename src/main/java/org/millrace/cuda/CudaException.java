@@ -2,7 +2,10 @@ package org.millrace.cuda;
 
 import org.millrace.MillraceException;
 
-/** A call of the CUDA runtime failed. The message has the call, the error's name, number and text, and what to do where that is known. */
+/**
+ * A call of the CUDA runtime failed. The message has the call, the error's name, number and text, and what to do where
+ * that is known.
+ */
 public final class CudaException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
@@ -20,7 +23,8 @@ public final class CudaException extends MillraceException {
      * @param detail what else is known, such as a compiler's log; may be empty
      */
     CudaException(String call, int code, String name, String text, String detail) {
-        super(call + " failed: " + name + " (" + code + "): " + text + "." + (detail.isBlank() ? "" : " " + detail.strip())
+        super(call + " failed: " + name + " (" + code + "): " + text + "."
+                + (detail.isBlank() ? "" : " " + detail.strip())
                 + (CudaAdvice.of(code).isEmpty() ? "" : " " + CudaAdvice.of(code)));
         this.call = call;
         this.code = code;

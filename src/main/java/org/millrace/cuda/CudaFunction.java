@@ -2,7 +2,10 @@ package org.millrace.cuda;
 
 import java.util.List;
 
-/** What Millrace calls of the CUDA runtime. The releases are those from which libcudart exports a function (facts: CUDA's release notes and headers). */
+/**
+ * What Millrace calls of the CUDA runtime. The releases are those from which libcudart exports a function (facts:
+ * CUDA's release notes and headers).
+ */
 enum CudaFunction implements NativeFunction {
     RUNTIME_GET_VERSION("cudaRuntimeGetVersion"),
     DRIVER_GET_VERSION("cudaDriverGetVersion"),

@@ -1,7 +1,6 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.ffi.cudart.cudart_h;
 
 /** What was captured from a stream. Made executable, it is launched many times at the cost of one launch. */
@@ -12,7 +11,8 @@ public final class CudaGraph implements AutoCloseable {
 
     CudaGraph(CudaRuntime runtime, MemorySegment address) {
         this.runtime = runtime;
-        this.handle = new NativeHandle("CUDA graph", address, graph -> runtime.checkRelease(CudaFunction.GRAPH_DESTROY, cudart_h.cudaGraphDestroy(graph)));
+        this.handle = new NativeHandle("CUDA graph", address,
+                graph -> runtime.checkRelease(CudaFunction.GRAPH_DESTROY, cudart_h.cudaGraphDestroy(graph)));
     }
 
     /**
@@ -45,8 +45,8 @@ public final class CudaGraph implements AutoCloseable {
 
         private Executable(CudaRuntime runtime, MemorySegment address) {
             this.runtime = runtime;
-            this.handle = new NativeHandle("executable CUDA graph", address,
-                    graph -> runtime.checkRelease(CudaFunction.GRAPH_EXEC_DESTROY, cudart_h.cudaGraphExecDestroy(graph)));
+            this.handle = new NativeHandle("executable CUDA graph", address, graph -> runtime
+                    .checkRelease(CudaFunction.GRAPH_EXEC_DESTROY, cudart_h.cudaGraphExecDestroy(graph)));
         }
 
         /**

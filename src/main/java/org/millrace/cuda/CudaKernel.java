@@ -1,7 +1,6 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.ffi.cudart.cudart_h;
 
 /** A kernel of a {@link CudaModule}. Launching allocates nothing. */
@@ -40,8 +39,8 @@ public final class CudaKernel {
         try {
             MemorySegment queue = stream.handle().enter();
             try {
-                runtime.check(CudaFunction.LAUNCH_KERNEL,
-                        cudart_h.cudaLaunchKernel(address, shape.grid(), shape.block(), arguments.pointers(), shape.sharedBytes(), queue));
+                runtime.check(CudaFunction.LAUNCH_KERNEL, cudart_h.cudaLaunchKernel(address, shape.grid(),
+                        shape.block(), arguments.pointers(), shape.sharedBytes(), queue));
             } finally {
                 stream.handle().exit();
             }
@@ -77,8 +76,8 @@ public final class CudaKernel {
         runtime.require(CudaFunction.KERNEL_SET_ATTRIBUTE_FOR_DEVICE);
         module.enter();
         try {
-            runtime.check(CudaFunction.KERNEL_SET_ATTRIBUTE_FOR_DEVICE, cudart_h.cudaKernelSetAttributeForDevice(address,
-                    cudart_h.cudaFuncAttributeMaxDynamicSharedMemorySize(), bytes, device.index()));
+            runtime.check(CudaFunction.KERNEL_SET_ATTRIBUTE_FOR_DEVICE, cudart_h.cudaKernelSetAttributeForDevice(
+                    address, cudart_h.cudaFuncAttributeMaxDynamicSharedMemorySize(), bytes, device.index()));
         } finally {
             module.exit();
         }

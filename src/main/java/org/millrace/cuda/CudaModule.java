@@ -3,10 +3,12 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-
 import org.millrace.ffi.cudart.cudart_h;
 
-/** Kernels from an image in memory: PTX text, which the driver compiles for the GPU, or a compiled cubin or fatbin. Needs CUDA 12.8. */
+/**
+ * Kernels from an image in memory: PTX text, which the driver compiles for the GPU, or a compiled cubin or fatbin.
+ * Needs CUDA 12.8.
+ */
 public final class CudaModule implements AutoCloseable {
 
     private static final int LOG_BYTES = 16 * 1024;
@@ -16,7 +18,8 @@ public final class CudaModule implements AutoCloseable {
 
     private CudaModule(CudaRuntime runtime, MemorySegment address) {
         this.runtime = runtime;
-        this.handle = new NativeHandle("CUDA module", address, module -> runtime.checkRelease(CudaFunction.LIBRARY_UNLOAD, cudart_h.cudaLibraryUnload(module)));
+        this.handle = new NativeHandle("CUDA module", address,
+                module -> runtime.checkRelease(CudaFunction.LIBRARY_UNLOAD, cudart_h.cudaLibraryUnload(module)));
     }
 
     /**
@@ -34,12 +37,14 @@ public final class CudaModule implements AutoCloseable {
             MemorySegment code = arena.allocate(image.length + 1L, Long.BYTES);
             MemorySegment.copy(image, 0, code, ValueLayout.JAVA_BYTE, 0, image.length);
             MemorySegment log = arena.allocate(LOG_BYTES);
-            MemorySegment options = arena.allocateFrom(ValueLayout.JAVA_INT, cudart_h.cudaJitErrorLogBuffer(), cudart_h.cudaJitErrorLogBufferSizeBytes());
+            MemorySegment options = arena.allocateFrom(ValueLayout.JAVA_INT, cudart_h.cudaJitErrorLogBuffer(),
+                    cudart_h.cudaJitErrorLogBufferSizeBytes());
             MemorySegment values = arena.allocate(ValueLayout.ADDRESS, 2);
             values.setAtIndex(ValueLayout.ADDRESS, 0, log);
             values.setAtIndex(ValueLayout.ADDRESS, 1, MemorySegment.ofAddress(LOG_BYTES));
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
-            int result = cudart_h.cudaLibraryLoadData(out, code, options, values, 2, MemorySegment.NULL, MemorySegment.NULL, 0);
+            int result = cudart_h.cudaLibraryLoadData(out, code, options, values, 2, MemorySegment.NULL,
+                    MemorySegment.NULL, 0);
             if (result != cudart_h.cudaSuccess()) {
                 throw runtime.failure(CudaFunction.LIBRARY_LOAD_DATA, result, log.getString(0));
             }
@@ -58,7 +63,8 @@ public final class CudaModule implements AutoCloseable {
         MemorySegment module = handle.enter();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocateFrom(name);
-            MemorySegment address = runtime.addressOf(CudaFunction.LIBRARY_GET_KERNEL, out -> cudart_h.cudaLibraryGetKernel(out, module, text));
+            MemorySegment address = runtime.addressOf(CudaFunction.LIBRARY_GET_KERNEL,
+                    out -> cudart_h.cudaLibraryGetKernel(out, module, text));
             return new CudaKernel(runtime, handle, name, address);
         } finally {
             handle.exit();

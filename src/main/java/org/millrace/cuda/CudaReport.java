@@ -2,14 +2,14 @@ package org.millrace.cuda;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.millrace.MillraceException;
 
 /**
  * What this machine has of CUDA, for {@code millrace doctor}. Probing takes no GPU into use.
  *
  * @param library       the runtime
- * @param driver        the newest CUDA that the driver serves, as people write it: {@code "13.0"}; null without a driver
+ * @param driver        the newest CUDA that the driver serves, as people write it: {@code "13.0"}; null without a
+ *                      driver
  * @param devices       the GPUs that this process sees
  * @param deviceProblem why there are none; null if there are
  */
@@ -24,7 +24,8 @@ public record CudaReport(LibraryReport library, String driver, List<Device> devi
      * @param pciBusId          its slot
      * @param computeCapability for instance {@code "9.0"}
      */
-    public record Device(int index, String name, long memory, String pciBusId, String computeCapability) {}
+    public record Device(int index, String name, long memory, String pciBusId, String computeCapability) {
+    }
 
     /** Copies the list. */
     public CudaReport {
@@ -42,7 +43,8 @@ public record CudaReport(LibraryReport library, String driver, List<Device> devi
         try {
             runtime = CudaRuntime.load(path);
         } catch (MillraceException unusable) {
-            return new CudaReport(LibraryReport.unusable("CUDA runtime", unusable), null, List.of(), "the CUDA runtime is missing");
+            return new CudaReport(LibraryReport.unusable("CUDA runtime", unusable), null, List.of(),
+                    "the CUDA runtime is missing");
         }
         String version = null;
         String problem = null;
@@ -58,12 +60,15 @@ public record CudaReport(LibraryReport library, String driver, List<Device> devi
         }
         try {
             for (CudaDevice device : runtime.devices()) {
-                devices.add(new Device(device.index(), device.name(), device.totalMemory(), device.pciBusId(), device.computeCapability()));
+                devices.add(new Device(device.index(), device.name(), device.totalMemory(), device.pciBusId(),
+                        device.computeCapability()));
             }
         } catch (CudaException none) {
             deviceProblem = none.getMessage();
         }
         NativeLibrary library = runtime.library();
-        return new CudaReport(new LibraryReport("CUDA runtime", library.path(), version, problem, false, library.setAside()), driver, devices, deviceProblem);
+        return new CudaReport(
+                new LibraryReport("CUDA runtime", library.path(), version, problem, false, library.setAside()), driver,
+                devices, deviceProblem);
     }
 }

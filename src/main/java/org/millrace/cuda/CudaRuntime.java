@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.function.ToIntFunction;
 import java.util.stream.IntStream;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
@@ -37,16 +36,19 @@ public final class CudaRuntime {
     /**
      * Loads the runtime.
      *
-     * @param path the value of {@code MILLRACE_CUDART_LIBRARY}: a file, its folder, or a name for the dynamic loader. Null or empty: what is loaded already, or
-     *     else what the system property {@code millrace.cudart.library} says, or the environment variable, or what the usual names and places hold
+     * @param path the value of {@code MILLRACE_CUDART_LIBRARY}: a file, its folder, or a name for the dynamic loader.
+     *             Null or empty: what is loaded already, or else what the system property
+     *             {@code millrace.cudart.library} says, or the environment variable, or what the usual names and places
+     *             hold
      * @return the runtime; a driver or a GPU need not be there
      * @throws MillraceException if there is no usable libcudart
      */
     public static CudaRuntime load(String path) {
         LibrarySearch search = new LibrarySearch("CUDA runtime", "MILLRACE_CUDART_LIBRARY", "millrace.cudart.library",
                 List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
-                LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")), CudaFunction.ALL,
-                "Install it (pip install nvidia-cuda-runtime, or the CUDA toolkit)");
+                LibraryDirectories.list(Path.of("/"), System::getenv,
+                        List.of("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")),
+                CudaFunction.ALL, "Install it (pip install nvidia-cuda-runtime, or the CUDA toolkit)");
         return new CudaRuntime(NativeLibrary.load(search, path));
     }
 
@@ -103,12 +105,13 @@ public final class CudaRuntime {
      * @param index its number in this process
      * @return the device
      * @throws IllegalArgumentException if there is none of that number
-     * @throws CudaException if there is no driver or no GPU
+     * @throws CudaException            if there is no driver or no GPU
      */
     public CudaDevice device(int index) {
         int count = deviceCount();
         if (index < 0 || index >= count) {
-            throw new IllegalArgumentException("there is no CUDA device " + index + ": this process sees " + count + ", numbered from 0");
+            throw new IllegalArgumentException(
+                    "there is no CUDA device " + index + ": this process sees " + count + ", numbered from 0");
         }
         return new CudaDevice(this, index);
     }
@@ -143,7 +146,8 @@ public final class CudaRuntime {
     public CudaDevice deviceByPciBusId(String pciBusId) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment id = arena.allocateFrom(pciBusId);
-            return new CudaDevice(this, intOf(CudaFunction.DEVICE_GET_BY_PCI_BUS_ID, out -> cudart_h.cudaDeviceGetByPCIBusId(out, id)));
+            return new CudaDevice(this,
+                    intOf(CudaFunction.DEVICE_GET_BY_PCI_BUS_ID, out -> cudart_h.cudaDeviceGetByPCIBusId(out, id)));
         }
     }
 

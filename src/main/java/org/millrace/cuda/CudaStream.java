@@ -2,13 +2,15 @@ package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.ffi.cudart.cudart_h;
 
-/** A queue of a GPU's work: kernels, copies, events and functions run one after another. Any thread may enqueue; what two threads enqueue has no order. */
+/**
+ * A queue of a GPU's work: kernels, copies, events and functions run one after another. Any thread may enqueue; what
+ * two threads enqueue has no order.
+ */
 public final class CudaStream implements Stream {
 
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(30);
@@ -27,15 +29,19 @@ public final class CudaStream implements Stream {
 
     static CudaStream create(CudaDevice device) {
         try (CurrentDevice _ = device.makeCurrent()) {
-            return own(device, device.runtime().addressOf(CudaFunction.STREAM_CREATE_WITH_FLAGS,
-                    out -> cudart_h.cudaStreamCreateWithFlags(out, cudart_h.cudaStreamNonBlocking())));
+            return own(device,
+                    device.runtime()
+                            .addressOf(CudaFunction.STREAM_CREATE_WITH_FLAGS,
+                                    out -> cudart_h.cudaStreamCreateWithFlags(out, cudart_h.cudaStreamNonBlocking())));
         }
     }
 
     static CudaStream create(CudaDevice device, int priority) {
         try (CurrentDevice _ = device.makeCurrent()) {
-            return own(device, device.runtime().addressOf(CudaFunction.STREAM_CREATE_WITH_PRIORITY,
-                    out -> cudart_h.cudaStreamCreateWithPriority(out, cudart_h.cudaStreamNonBlocking(), priority)));
+            return own(device,
+                    device.runtime()
+                            .addressOf(CudaFunction.STREAM_CREATE_WITH_PRIORITY, out -> cudart_h
+                                    .cudaStreamCreateWithPriority(out, cudart_h.cudaStreamNonBlocking(), priority)));
         }
     }
 
@@ -93,7 +99,8 @@ public final class CudaStream implements Stream {
     @Override
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
-            throw new MillraceException("the work of " + handle + " on " + device + " had not completed after " + deadline.toMillis()
+            throw new MillraceException("the work of " + handle + " on " + device + " had not completed after "
+                    + deadline.toMillis()
                     + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the communicator to end it");
         }
     }
@@ -114,7 +121,8 @@ public final class CudaStream implements Stream {
         try {
             MemorySegment awaited = CudaEvent.of(event).handle().enter();
             try {
-                runtime.check(CudaFunction.STREAM_WAIT_EVENT, cudart_h.cudaStreamWaitEvent(stream, awaited, cudart_h.cudaEventWaitDefault()));
+                runtime.check(CudaFunction.STREAM_WAIT_EVENT,
+                        cudart_h.cudaStreamWaitEvent(stream, awaited, cudart_h.cudaEventWaitDefault()));
             } finally {
                 CudaEvent.of(event).handle().exit();
             }
@@ -136,7 +144,8 @@ public final class CudaStream implements Stream {
         MemorySegment from = DeviceSegments.pointer("copy source", source, bytes);
         MemorySegment stream = handle.enter();
         try {
-            runtime.check(CudaFunction.MEMCPY_ASYNC, cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream));
+            runtime.check(CudaFunction.MEMCPY_ASYNC,
+                    cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream));
         } finally {
             handle.exit();
         }
@@ -152,7 +161,8 @@ public final class CudaStream implements Stream {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
         MemorySegment stream = handle.enter();
         try {
-            runtime.check(CudaFunction.MEMSET_ASYNC, cudart_h.cudaMemsetAsync(to, Byte.toUnsignedInt(value), target.byteSize(), stream));
+            runtime.check(CudaFunction.MEMSET_ASYNC,
+                    cudart_h.cudaMemsetAsync(to, Byte.toUnsignedInt(value), target.byteSize(), stream));
         } finally {
             handle.exit();
         }
@@ -166,21 +176,24 @@ public final class CudaStream implements Stream {
     public void call(HostFunction function) {
         MemorySegment stream = handle.enter();
         try {
-            runtime.check(CudaFunction.LAUNCH_HOST_FUNC, cudart_h.cudaLaunchHostFunc(stream, HostFunction.STUB, function.token()));
+            runtime.check(CudaFunction.LAUNCH_HOST_FUNC,
+                    cudart_h.cudaLaunchHostFunc(stream, HostFunction.STUB, function.token()));
         } finally {
             handle.exit();
         }
     }
 
     /**
-     * Records what is enqueued from now on, instead of running it. Only calls of this thread that could disturb the capture are errors until it ends.
+     * Records what is enqueued from now on, instead of running it. Only calls of this thread that could disturb the
+     * capture are errors until it ends.
      *
      * @throws CudaException if the stream cannot be captured
      */
     public void beginCapture() {
         MemorySegment stream = handle.enter();
         try {
-            runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE, cudart_h.cudaStreamBeginCapture(stream, cudart_h.cudaStreamCaptureModeThreadLocal()));
+            runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE,
+                    cudart_h.cudaStreamBeginCapture(stream, cudart_h.cudaStreamCaptureModeThreadLocal()));
         } finally {
             handle.exit();
         }
@@ -195,7 +208,8 @@ public final class CudaStream implements Stream {
     public CudaGraph endCapture() {
         MemorySegment stream = handle.enter();
         try {
-            return new CudaGraph(runtime, runtime.addressOf(CudaFunction.STREAM_END_CAPTURE, out -> cudart_h.cudaStreamEndCapture(stream, out)));
+            return new CudaGraph(runtime, runtime.addressOf(CudaFunction.STREAM_END_CAPTURE,
+                    out -> cudart_h.cudaStreamEndCapture(stream, out)));
         } finally {
             handle.exit();
         }
@@ -209,16 +223,16 @@ public final class CudaStream implements Stream {
     public boolean isCapturing() {
         MemorySegment stream = handle.enter();
         try {
-            return runtime.intOf(CudaFunction.STREAM_IS_CAPTURING, out -> cudart_h.cudaStreamIsCapturing(stream, out))
-                    == cudart_h.cudaStreamCaptureStatusActive();
+            return runtime.intOf(CudaFunction.STREAM_IS_CAPTURING,
+                    out -> cudart_h.cudaStreamIsCapturing(stream, out)) == cudart_h.cudaStreamCaptureStatusActive();
         } finally {
             handle.exit();
         }
     }
 
     /**
-     * Waits for what was enqueued, 30 s at the most, and gives the stream back; CUDA completes what is left. Does neither with a stream that someone else made.
-     * Closing twice is allowed.
+     * Waits for what was enqueued, 30 s at the most, and gives the stream back; CUDA completes what is left. Does
+     * neither with a stream that someone else made. Closing twice is allowed.
      */
     @Override
     public void close() {

@@ -2,7 +2,10 @@ package org.millrace.cuda;
 
 import org.millrace.ffi.cudart.cudart_h;
 
-/** Makes a device the calling thread's current one until it is closed, on the same thread; then the one before is current again. */
+/**
+ * Makes a device the calling thread's current one until it is closed, on the same thread; then the one before is
+ * current again.
+ */
 public final class CurrentDevice implements AutoCloseable {
 
     private final CudaRuntime runtime;
@@ -27,7 +30,8 @@ public final class CurrentDevice implements AutoCloseable {
     @Override
     public void close() {
         if (Thread.currentThread() != owner) {
-            throw new IllegalStateException("the current device of thread " + owner.getName() + " cannot be restored from " + Thread.currentThread().getName());
+            throw new IllegalStateException("the current device of thread " + owner.getName()
+                    + " cannot be restored from " + Thread.currentThread().getName());
         }
         if (changed && !closed) {
             closed = true;

@@ -2,7 +2,10 @@ package org.millrace.cuda;
 
 import org.millrace.ffi.cudart.cudart_h;
 
-/** Properties of a GPU that {@code cudaDeviceGetAttribute} knows. {@link CudaDevice#attribute(int)} takes all others by number. */
+/**
+ * Properties of a GPU that {@code cudaDeviceGetAttribute} knows. {@link CudaDevice#attribute(int)} takes all others by
+ * number.
+ */
 public enum DeviceAttribute {
     /** Most threads in one block. */
     MAX_THREADS_PER_BLOCK(cudart_h.cudaDevAttrMaxThreadsPerBlock()),

@@ -3,14 +3,14 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
-
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
  * Memory of a GPU.
  *
- * <p>Its {@link #segment()} has the size and the address that NCCL, copies and kernels need, and can be sliced, but Java code that tries to read or write it
- * gets a {@link WrongThreadException} (see {@link DeviceSegments}).
+ * <p>
+ * Its {@link #segment()} has the size and the address that NCCL, copies and kernels need, and can be sliced, but Java
+ * code that tries to read or write it gets a {@link WrongThreadException} (see {@link DeviceSegments}).
  */
 public final class DeviceMemory implements AutoCloseable {
 
@@ -39,7 +39,8 @@ public final class DeviceMemory implements AutoCloseable {
         CudaRuntime runtime = device.runtime();
         try (CurrentDevice _ = device.makeCurrent()) {
             MemorySegment address = runtime.addressOf(CudaFunction.MALLOC, out -> cudart_h.cudaMalloc(out, bytes));
-            return new DeviceMemory(device, address, bytes, start -> runtime.checkRelease(CudaFunction.FREE, cudart_h.cudaFree(start)));
+            return new DeviceMemory(device, address, bytes,
+                    start -> runtime.checkRelease(CudaFunction.FREE, cudart_h.cudaFree(start)));
         }
     }
 
@@ -84,7 +85,7 @@ public final class DeviceMemory implements AutoCloseable {
      * @param bytes  how long it is
      * @return a segment of device memory
      * @throws IndexOutOfBoundsException if it does not lie inside
-     * @throws IllegalStateException if it is closed
+     * @throws IllegalStateException     if it is closed
      */
     public MemorySegment slice(long offset, long bytes) {
         return segment().asSlice(offset, bytes);

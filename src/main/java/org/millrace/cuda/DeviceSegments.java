@@ -6,9 +6,10 @@ import java.lang.foreign.MemorySegment;
 /**
  * Memory segments over addresses that only a GPU may follow.
  *
- * <p>They have the address and the size, so that they can be sliced and checked against bounds, but every access from Java is a
- * {@link WrongThreadException} where it would otherwise end the process: they belong to a confined arena whose thread has ended, and
- * {@link MemorySegment#isAccessibleBy} tells them from host memory.
+ * <p>
+ * They have the address and the size, so that they can be sliced and checked against bounds, but every access from Java
+ * is a {@link WrongThreadException} where it would otherwise end the process: they belong to a confined arena whose
+ * thread has ended, and {@link MemorySegment#isAccessibleBy} tells them from host memory.
  */
 public final class DeviceSegments {
 
@@ -38,7 +39,8 @@ public final class DeviceSegments {
     }
 
     /**
-     * What a native function is given for a segment, after checking it: just the address, because a downcall refuses segments of other threads.
+     * What a native function is given for a segment, after checking it: just the address, because a downcall refuses
+     * segments of other threads.
      *
      * @param role    what the segment is, for the message
      * @param segment host or device memory
@@ -48,11 +50,12 @@ public final class DeviceSegments {
      */
     public static long address(String role, MemorySegment segment, long bytes) {
         if (segment.byteSize() < bytes) {
-            throw new IllegalArgumentException(role + " has " + segment.byteSize() + " bytes, but " + bytes + " are needed");
+            throw new IllegalArgumentException(
+                    role + " has " + segment.byteSize() + " bytes, but " + bytes + " are needed");
         }
         if (!segment.isNative()) {
-            throw new IllegalArgumentException(
-                    role + " lies in the Java heap, where the garbage collector moves it: allocate it from the device, as pinned memory, or from an Arena");
+            throw new IllegalArgumentException(role
+                    + " lies in the Java heap, where the garbage collector moves it: allocate it from the device, as pinned memory, or from an Arena");
         }
         if (!segment.scope().isAlive()) {
             throw new IllegalArgumentException(role + " is closed memory");
@@ -73,7 +76,9 @@ public final class DeviceSegments {
         return MemorySegment.ofAddress(address(role, segment, bytes));
     }
 
-    /** The thread that owns all device segments; it ends as soon as it has made the one that the others are cut from. */
+    /**
+     * The thread that owns all device segments; it ends as soon as it has made the one that the others are cut from.
+     */
     private static final class Owner implements Runnable {
 
         private MemorySegment everywhere;

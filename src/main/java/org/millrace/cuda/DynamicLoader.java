@@ -9,20 +9,27 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The C library's {@code dlopen} and its relatives. {@link java.lang.foreign.SymbolLookup#libraryLookup(String, Arena)} opens libraries too, but does not say
- * why one could not be opened, which file a name led to, or that one must stay open.
+ * The C library's {@code dlopen} and its relatives. {@link java.lang.foreign.SymbolLookup#libraryLookup(String, Arena)}
+ * opens libraries too, but does not say why one could not be opened, which file a name led to, or that one must stay
+ * open.
  */
 final class DynamicLoader {
 
-    /** Resolves every symbol at once, so that a missing dependency is an error here and not the end of the process later. */
+    /**
+     * Resolves every symbol at once, so that a missing dependency is an error here and not the end of the process
+     * later.
+     */
     private static final int RTLD_NOW = 2;
 
     private static final MethodHandle DLOPEN =
             bind("dlopen", FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
-    private static final MethodHandle DLSYM = bind("dlsym", FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.ADDRESS));
+    private static final MethodHandle DLSYM =
+            bind("dlsym", FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.ADDRESS));
     private static final MethodHandle DLERROR = bind("dlerror", FunctionDescriptor.of(ValueLayout.ADDRESS));
-    private static final MethodHandle DLADDR = bind("dladdr", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.ADDRESS));
-    private static final MethodHandle DLCLOSE = bind("dlclose", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+    private static final MethodHandle DLADDR =
+            bind("dladdr", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.ADDRESS));
+    private static final MethodHandle DLCLOSE =
+            bind("dlclose", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
 
     /** {@code Dl_info}: file name, base address, symbol name, symbol address. */
     private static final MemoryLayout DL_INFO = MemoryLayout.sequenceLayout(4, ValueLayout.ADDRESS);
@@ -30,7 +37,8 @@ final class DynamicLoader {
     private DynamicLoader() {}
 
     /** A library that was opened, or why it was not: exactly one of the two is null. */
-    record Opened(MemorySegment handle, String error) {}
+    record Opened(MemorySegment handle, String error) {
+    }
 
     static Opened open(String file) {
         try (Arena arena = Arena.ofConfined()) {
@@ -78,7 +86,9 @@ final class DynamicLoader {
     @SuppressWarnings("restricted")
     private static MethodHandle bind(String name, FunctionDescriptor type) {
         Linker linker = Linker.nativeLinker();
-        MemorySegment address = linker.defaultLookup().find(name).orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
+        MemorySegment address = linker.defaultLookup()
+                .find(name)
+                .orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
         return linker.downcallHandle(address, type);
     }
 }

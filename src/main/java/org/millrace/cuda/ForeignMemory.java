@@ -11,11 +11,13 @@ import java.lang.invoke.MethodHandle;
 import org.millrace.MillraceException;
 
 /**
- * Device memory that another process of this host made, mapped here, so that one copy moves bytes from GPU to GPU. Only memory made by {@code cuMemCreate} with
- * a file descriptor for a handle can be shared so, as {@code ncclMemAlloc}'s is.
+ * Device memory that another process of this host made, mapped here, so that one copy moves bytes from GPU to GPU. Only
+ * memory made by {@code cuMemCreate} with a file descriptor for a handle can be shared so, as {@code ncclMemAlloc}'s
+ * is.
  *
- * <p>The other process keeps the descriptor open, and this one fetches a copy of it ({@code pidfd_getfd}, Linux 5.6), for which it needs the right to trace
- * that process: the same user, and Yama's {@code ptrace_scope} 0, or root.
+ * <p>
+ * The other process keeps the descriptor open, and this one fetches a copy of it ({@code pidfd_getfd}, Linux 5.6), for
+ * which it needs the right to trace that process: the same user, and Yama's {@code ptrace_scope} 0, or root.
  */
 public final class ForeignMemory implements AutoCloseable {
 
@@ -25,7 +27,8 @@ public final class ForeignMemory implements AutoCloseable {
     private static final long PIDFD_OPEN = 434;
     private static final long PIDFD_GETFD = 438;
     /** {@code CUmemAccessDesc}. */
-    private static final StructLayout ACCESS = MemoryLayout.structLayout(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT);
+    private static final StructLayout ACCESS =
+            MemoryLayout.structLayout(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT);
     private static final MethodHandle SYSCALL = bind("syscall", 4);
     private static final MethodHandle CLOSE = bind("close", 1);
 
@@ -68,7 +71,8 @@ public final class ForeignMemory implements AutoCloseable {
     public static Ticket export(CudaDriver driver, long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, 3);
-            driver.checkedCall(CudaDriver.Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES, address);
+            driver.checkedCall(CudaDriver.Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES,
+                    address);
             long base = out.getAtIndex(ValueLayout.JAVA_LONG, 0);
             long bytes = out.getAtIndex(ValueLayout.JAVA_LONG, 1);
             driver.checkedCall(CudaDriver.Function.RETAIN, out.address(), base);
@@ -107,7 +111,8 @@ public final class ForeignMemory implements AutoCloseable {
         }
     }
 
-    private static ForeignMemory map(CudaDriver driver, CudaDevice device, long handle, Ticket ticket, Arena arena, MemorySegment out) {
+    private static ForeignMemory map(CudaDriver driver, CudaDevice device, long handle, Ticket ticket, Arena arena,
+            MemorySegment out) {
         long bytes = ticket.allocated();
         driver.checkedCall(CudaDriver.Function.RESERVE, out.address(), bytes, 0L, 0L, 0L);
         long base = out.get(ValueLayout.JAVA_LONG, 0);
@@ -136,7 +141,8 @@ public final class ForeignMemory implements AutoCloseable {
     private static int fetch(Ticket ticket) {
         long process = syscall(PIDFD_OPEN, ticket.process(), 0, 0);
         if (process < 0) {
-            throw new MillraceException("process " + ticket.process() + " is not to be seen from here (pidfd_open): another container?");
+            throw new MillraceException(
+                    "process " + ticket.process() + " is not to be seen from here (pidfd_open): another container?");
         }
         try {
             long descriptor = syscall(PIDFD_GETFD, process, ticket.descriptor(), 0);
@@ -171,7 +177,9 @@ public final class ForeignMemory implements AutoCloseable {
         MemoryLayout[] longs = new MemoryLayout[arguments];
         java.util.Arrays.fill(longs, ValueLayout.JAVA_LONG);
         Linker linker = Linker.nativeLinker();
-        MemorySegment address = linker.defaultLookup().find(name).orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
+        MemorySegment address = linker.defaultLookup()
+                .find(name)
+                .orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
         return linker.downcallHandle(address, FunctionDescriptor.of(ValueLayout.JAVA_LONG, longs));
     }
 

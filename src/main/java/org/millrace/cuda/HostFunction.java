@@ -5,14 +5,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.ffi.cudart.cudaHostFn_t;
 
 /**
- * A Java function that a stream can {@linkplain CudaStream#call call}, any number of times until it is closed. All of them share one native entry point, which
- * finds the function by its number; a call that comes after closing does nothing.
+ * A Java function that a stream can {@linkplain CudaStream#call call}, any number of times until it is closed. All of
+ * them share one native entry point, which finds the function by its number; a call that comes after closing does
+ * nothing.
  */
 public final class HostFunction implements AutoCloseable {
 

@@ -1,10 +1,12 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.ffi.cudart.cudart_h;
 
-/** Host memory from elsewhere (an arena, a mapped file), page-locked and mapped for the GPU until this is closed. Close it before the memory goes. */
+/**
+ * Host memory from elsewhere (an arena, a mapped file), page-locked and mapped for the GPU until this is closed. Close
+ * it before the memory goes.
+ */
 public final class HostRegistration implements AutoCloseable {
 
     private final NativeHandle handle;
@@ -22,7 +24,7 @@ public final class HostRegistration implements AutoCloseable {
      * @param memory native host memory
      * @return the registration
      * @throws IllegalArgumentException if the memory lies in the Java heap or is closed
-     * @throws CudaException if it is registered already (712), or cannot be pinned
+     * @throws CudaException            if it is registered already (712), or cannot be pinned
      */
     public static HostRegistration register(CudaDevice owner, MemorySegment memory) {
         CudaRuntime runtime = owner.runtime();

@@ -89,7 +89,8 @@ public final class KernelArguments {
      */
     public KernelArguments struct(int index, MemorySegment value) {
         if (value.byteSize() != values[index].byteSize()) {
-            throw new IllegalArgumentException("parameter " + index + " has " + values[index].byteSize() + " bytes, and the struct for it " + value.byteSize());
+            throw new IllegalArgumentException("parameter " + index + " has " + values[index].byteSize()
+                    + " bytes, and the struct for it " + value.byteSize());
         }
         MemorySegment.copy(value, 0, values[index], 0, value.byteSize());
         return this;

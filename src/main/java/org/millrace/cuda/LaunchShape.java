@@ -3,7 +3,6 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-
 import org.millrace.ffi.cudart.dim3;
 
 /** How many threads a kernel runs with. Made once, used for any number of launches. */
@@ -17,7 +16,8 @@ public final class LaunchShape {
         fill(this.grid, grid, "grid");
         fill(this.block, block, "block");
         if (sharedBytes < 0) {
-            throw new IllegalArgumentException("a launch with " + sharedBytes + " bytes of shared memory: the size must not be negative");
+            throw new IllegalArgumentException(
+                    "a launch with " + sharedBytes + " bytes of shared memory: the size must not be negative");
         }
         this.sharedBytes = sharedBytes;
     }
@@ -59,7 +59,8 @@ public final class LaunchShape {
 
     private static void fill(MemorySegment target, int[] extent, String what) {
         if (extent.length != 3 || extent[0] < 1 || extent[1] < 1 || extent[2] < 1) {
-            throw new IllegalArgumentException("a " + what + " has three extents of 1 or more, not " + Arrays.toString(extent));
+            throw new IllegalArgumentException(
+                    "a " + what + " has three extents of 1 or more, not " + Arrays.toString(extent));
         }
         dim3.x(target, extent[0]);
         dim3.y(target, extent[1]);

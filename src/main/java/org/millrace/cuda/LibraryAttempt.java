@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-
 import org.millrace.MillraceException;
 
 /** One search: what was tried, and what came of it. */
@@ -38,9 +37,11 @@ final class LibraryAttempt {
                 }
             }
         }
-        String where = "looked for " + String.join(", ", search.names()) + " through the dynamic loader (LD_LIBRARY_PATH "
-                + Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")).map(value -> "is " + value).orElse("is not set") + ") and in "
-                + (search.directories().isEmpty() ? "no folder" : String.join(", ", search.directories().stream().map(Path::toString).toList()));
+        String where = "looked for " + String.join(", ", search.names())
+                + " through the dynamic loader (LD_LIBRARY_PATH "
+                + Optional.ofNullable(System.getenv("LD_LIBRARY_PATH")).map(value -> "is " + value).orElse("is not set")
+                + ") and in " + (search.directories().isEmpty() ? "no folder"
+                        : String.join(", ", search.directories().stream().map(Path::toString).toList()));
         String remedy = where + ". " + search.remedy() + ", or " + search.pointer();
         throw broken.isEmpty() ? new LibraryNotFoundException(search.title() + " was not found: " + remedy)
                 : new MillraceException(brokenText() + ". No other was found: " + remedy);
@@ -53,10 +54,13 @@ final class LibraryAttempt {
         } else {
             Path file = path(origin, wanted);
             if (!Files.exists(file)) {
-                throw new MillraceException(origin + " says that " + search.title() + " is " + file + ", but there is no such file. Correct it, or unset it to"
-                        + " have " + search.names().getFirst() + " looked for in the usual places");
+                throw new MillraceException(origin + " says that " + search.title() + " is " + file
+                        + ", but there is no such file. Correct it, or unset it to" + " have "
+                        + search.names().getFirst() + " looked for in the usual places");
             }
-            List<Path> files = Files.isDirectory(file) ? search.names().stream().map(file::resolve).filter(Files::exists).toList() : List.of(file);
+            List<Path> files =
+                    Files.isDirectory(file) ? search.names().stream().map(file::resolve).filter(Files::exists).toList()
+                            : List.of(file);
             for (Path candidate : files) {
                 library = library != null ? library : open(candidate.toAbsolutePath().toString(), bound);
             }
@@ -66,8 +70,9 @@ final class LibraryAttempt {
         }
         if (library == null) {
             missing.addAll(broken);
-            throw new MillraceException(origin + "=" + wanted + " is not a usable " + search.title() + ": " + String.join("; ", missing)
-                    + ". Correct it, or unset it to have " + search.names().getFirst() + " looked for in the usual places");
+            throw new MillraceException(origin + "=" + wanted + " is not a usable " + search.title() + ": "
+                    + String.join("; ", missing) + ". Correct it, or unset it to have " + search.names().getFirst()
+                    + " looked for in the usual places");
         }
         return library;
     }
@@ -77,8 +82,10 @@ final class LibraryAttempt {
         DynamicLoader.Opened opened = DynamicLoader.open(candidate);
         if (opened.error() != null) {
             // The loader says "name: reason"; a name it does not know at all is missing, everything else is broken.
-            boolean unknown = candidate.indexOf('/') < 0 && opened.error().startsWith(candidate + ": cannot open shared object file");
-            (unknown ? missing : broken).add(opened.error().startsWith(candidate) ? opened.error() : candidate + ": " + opened.error());
+            boolean unknown = candidate.indexOf('/') < 0
+                    && opened.error().startsWith(candidate + ": cannot open shared object file");
+            (unknown ? missing : broken)
+                    .add(opened.error().startsWith(candidate) ? opened.error() : candidate + ": " + opened.error());
             return null;
         }
         String problem = lacksEssentials(opened.handle());
@@ -92,7 +99,8 @@ final class LibraryAttempt {
                 if (bound != null) {
                     DynamicLoader.close(opened.handle());
                     throw new MillraceException(search.title() + " is already loaded from " + bound.path() + "; " + file
-                            + " cannot be loaded beside it in one program. Choose one, in " + search.setting() + " or -D" + search.property());
+                            + " cannot be loaded beside it in one program. Choose one, in " + search.setting()
+                            + " or -D" + search.property());
                 }
                 bind(file);
                 return new NativeLibrary(search, file, opened.handle(), broken);
@@ -109,14 +117,18 @@ final class LibraryAttempt {
 
     /** What a library lacks without which it is not the one that was looked for; null if it has all of it. */
     private String lacksEssentials(MemorySegment handle) {
-        List<String> lacking = search.functions().stream().filter(function -> function.since() == null).map(NativeFunction::symbol)
-                .filter(symbol -> DynamicLoader.find(handle, symbol) == null).toList();
+        List<String> lacking = search.functions()
+                .stream()
+                .filter(function -> function.since() == null)
+                .map(NativeFunction::symbol)
+                .filter(symbol -> DynamicLoader.find(handle, symbol) == null)
+                .toList();
         if (lacking.isEmpty()) {
             return null;
         }
         String shown = String.join(", ", lacking.subList(0, Math.min(3, lacking.size())));
-        return "has no " + shown + (lacking.size() > 3 ? " and " + (lacking.size() - 3) + " more functions" : "") + ", so it is not " + search.title()
-                + ", or a damaged one";
+        return "has no " + shown + (lacking.size() > 3 ? " and " + (lacking.size() - 3) + " more functions" : "")
+                + ", so it is not " + search.title() + ", or a damaged one";
     }
 
     private Path fileOf(MemorySegment handle) throws IOException {

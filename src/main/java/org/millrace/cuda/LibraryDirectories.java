@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.UnaryOperator;
 
-/** Where CUDA's libraries lie when the dynamic loader does not know them: the system's, the toolkit's and those of Python packages. */
+/**
+ * Where CUDA's libraries lie when the dynamic loader does not know them: the system's, the toolkit's and those of
+ * Python packages.
+ */
 public final class LibraryDirectories {
 
     private static final List<String> SYSTEM =
@@ -33,7 +36,8 @@ public final class LibraryDirectories {
      * @param root        the root of the file system, {@code /} unless in a test
      * @param environment environment variables by name; null for those not set
      * @param wheels      where Python packages keep the library, below {@code site-packages}: {@code "nvidia/nccl/lib"}
-     * @return existing folders, best first: the environment's Python, the toolkit (newest first), the system, other Pythons
+     * @return existing folders, best first: the environment's Python, the toolkit (newest first), the system, other
+     *         Pythons
      */
     public static List<Path> list(Path root, UnaryOperator<String> environment, List<String> wheels) {
         LibraryDirectories directories = new LibraryDirectories(root, environment);

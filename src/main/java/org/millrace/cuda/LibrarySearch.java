@@ -14,8 +14,8 @@ import java.util.List;
  * @param functions   what the binding calls
  * @param remedy      how to get the library: a sentence
  */
-public record LibrarySearch(
-        String title, String setting, String property, List<String> names, List<Path> directories, List<? extends NativeFunction> functions, String remedy) {
+public record LibrarySearch(String title, String setting, String property, List<String> names, List<Path> directories,
+        List<? extends NativeFunction> functions, String remedy) {
 
     /** Checks that the functions can be told apart by one bit each. */
     public LibrarySearch {
@@ -23,7 +23,8 @@ public record LibrarySearch(
         directories = List.copyOf(directories);
         functions = List.copyOf(functions);
         if (functions.size() > Long.SIZE) {
-            throw new IllegalArgumentException(title + " binds " + functions.size() + " functions; at most " + Long.SIZE + " fit");
+            throw new IllegalArgumentException(
+                    title + " binds " + functions.size() + " functions; at most " + Long.SIZE + " fit");
         }
     }
 

@@ -13,7 +13,8 @@ public interface NativeFunction {
     /**
      * The first release of the library that exports it.
      *
-     * @return for instance {@code "2.18"}; null for a function that every release worth loading has: a library without it is refused when it is loaded
+     * @return for instance {@code "2.18"}; null for a function that every release worth loading has: a library without
+     *         it is refused when it is loaded
      */
     String since();
 

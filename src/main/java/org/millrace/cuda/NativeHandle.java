@@ -6,15 +6,16 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.function.Consumer;
-
 import org.millrace.agent.BackoffIdleStrategy;
 
 /**
  * The address of something that a native library owns, given back exactly once and never while a call uses it.
  *
- * <p>A call stands between {@link #enter()} and {@link #exit()}. {@link #close()} lets no further call in and gives the object back when the last one has left:
- * at once if there is none, else on the thread of that last call. So closing never blocks, and a call on a closed object is an exception instead of a crash.
- * Entering and leaving cost one atomic instruction each and allocate nothing.
+ * <p>
+ * A call stands between {@link #enter()} and {@link #exit()}. {@link #close()} lets no further call in and gives the
+ * object back when the last one has left: at once if there is none, else on the thread of that last call. So closing
+ * never blocks, and a call on a closed object is an exception instead of a crash. Entering and leaving cost one atomic
+ * instruction each and allocate nothing.
  */
 public final class NativeHandle {
 
@@ -65,7 +66,8 @@ public final class NativeHandle {
      * A handle whose address the library may still have to write.
      *
      * @param name    what it is, for messages
-     * @param slot    where the library stores the address; must live as long as the library may write to it. Null until then.
+     * @param slot    where the library stores the address; must live as long as the library may write to it. Null until
+     *                then.
      * @param release gives it back, if there is an address by then
      * @return a handle that can be entered as soon as the address is there
      */
@@ -82,7 +84,8 @@ public final class NativeHandle {
     public MemorySegment enter() {
         MemorySegment known = resolve();
         if (known == null) {
-            throw new IllegalStateException(name + " is not ready: the library is still making it (wait for the communicator that makes it, or end the group)");
+            throw new IllegalStateException(name
+                    + " is not ready: the library is still making it (wait for the communicator that makes it, or end the group)");
         }
         int seen;
         do {
@@ -105,7 +108,8 @@ public final class NativeHandle {
     /**
      * The address.
      *
-     * @return what {@link #enter()} returned; only good between entering and leaving. Null if the library has not made the object yet.
+     * @return what {@link #enter()} returned; only good between entering and leaving. Null if the library has not made
+     *         the object yet.
      */
     public MemorySegment address() {
         return address;
@@ -125,8 +129,8 @@ public final class NativeHandle {
     }
 
     /**
-     * Lets no further call in, waits for the calls under way, and then gives the object back even if one of them is stuck. For operations that exist to free
-     * stuck calls.
+     * Lets no further call in, waits for the calls under way, and then gives the object back even if one of them is
+     * stuck. For operations that exist to free stuck calls.
      *
      * @param nanos how long to wait for calls under way
      */
@@ -183,6 +187,7 @@ public final class NativeHandle {
     @Override
     public String toString() {
         MemorySegment known = address;
-        return name + (known == null ? "" : " 0x" + Long.toHexString(known.address())) + (isClosed() ? " (closed)" : "");
+        return name + (known == null ? "" : " 0x" + Long.toHexString(known.address()))
+                + (isClosed() ? " (closed)" : "");
     }
 }

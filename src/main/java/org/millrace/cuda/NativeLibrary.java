@@ -6,16 +6,18 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-
 import org.millrace.MillraceException;
 
 /**
  * A native library, loaded once for good and bound to the generated classes.
  *
- * <p>Those classes hold one {@code static final} method handle per function, the only kind of handle that the compiler inlines (6 ns a call; 30 ns through a
- * handle in a field). They look their function up among the libraries of their class loader when it is called first. So every candidate is opened and checked
- * with {@code dlopen} first, where a bad one can be put away again, and only the chosen file goes to {@link System#load}, which makes it known to the class
- * loader. One library of a kind per class loader follows from that; asking for a second one is an error. The library is never unloaded: it has threads.
+ * <p>
+ * Those classes hold one {@code static final} method handle per function, the only kind of handle that the compiler
+ * inlines (6 ns a call; 30 ns through a handle in a field). They look their function up among the libraries of their
+ * class loader when it is called first. So every candidate is opened and checked with {@code dlopen} first, where a bad
+ * one can be put away again, and only the chosen file goes to {@link System#load}, which makes it known to the class
+ * loader. One library of a kind per class loader follows from that; asking for a second one is an error. The library is
+ * never unloaded: it has threads.
  */
 public final class NativeLibrary {
 
@@ -45,11 +47,13 @@ public final class NativeLibrary {
      * Finds, checks and binds a library, or returns the one that is bound.
      *
      * @param search   what to look for
-     * @param explicit the file, its folder, or a name for the dynamic loader; nothing else is tried then. Null or empty: what is bound already, or else what
-     *     the system property says, or the environment variable, or what the usual names and places hold
+     * @param explicit the file, its folder, or a name for the dynamic loader; nothing else is tried then. Null or
+     *                 empty: what is bound already, or else what the system property says, or the environment variable,
+     *                 or what the usual names and places hold
      * @return the library
-     * @throws MillraceException if there is none, if it is broken, or if another file of this kind is bound; the message says where it was looked for, what
-     *     each candidate's problem was, and how to point at another
+     * @throws MillraceException if there is none, if it is broken, or if another file of this kind is bound; the
+     *                           message says where it was looked for, what each candidate's problem was, and how to
+     *                           point at another
      */
     public static NativeLibrary load(LibrarySearch search, String explicit) {
         synchronized (LOADED) {
@@ -65,7 +69,8 @@ public final class NativeLibrary {
                 return bind(search, "-D" + search.property(), property, null);
             }
             String variable = System.getenv(search.setting());
-            return isSet(variable) ? bind(search, search.setting(), variable, null) : keep(new LibraryAttempt(search).usual());
+            return isSet(variable) ? bind(search, search.setting(), variable, null)
+                    : keep(new LibraryAttempt(search).usual());
         }
     }
 
@@ -129,7 +134,8 @@ public final class NativeLibrary {
      * @return an exception with the function, the library's version and path, and the release that has it
      */
     public MillraceException lacks(NativeFunction function, String version) {
-        return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version + " (" + path + "): " + search.title() + " "
-                + function.since() + " and later have it. To load another one, " + search.pointer());
+        return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version
+                + " (" + path + "): " + search.title() + " " + function.since()
+                + " and later have it. To load another one, " + search.pointer());
     }
 }

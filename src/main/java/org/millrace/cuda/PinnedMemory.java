@@ -2,14 +2,14 @@ package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
  * Page-locked host memory: the GPU copies from and to it by itself, and mapped memory it reads and writes in place.
  *
- * <p>It lives as long as the arena it was allocated with. Memory that a thread polls belongs in the global arena, or in one that is closed when that thread has
- * stopped: closing a shared arena stops all threads for a moment.
+ * <p>
+ * It lives as long as the arena it was allocated with. Memory that a thread polls belongs in the global arena, or in
+ * one that is closed when that thread has stopped: closing a shared arena stops all threads for a moment.
  *
  * @param host   the memory as Java sees it
  * @param device the same memory as the GPU sees it, not accessible from Java; null unless it was mapped
@@ -22,7 +22,10 @@ public record PinnedMemory(MemorySegment host, MemorySegment device) {
         PORTABLE(cudart_h.cudaHostAllocPortable()),
         /** Mapped into the device's address space. */
         MAPPED(cudart_h.cudaHostAllocMapped()),
-        /** Not cached by the CPU: faster for the device to read, very slow for the CPU to read, and CPU writes need a full fence to become visible in order. */
+        /**
+         * Not cached by the CPU: faster for the device to read, very slow for the CPU to read, and CPU writes need a
+         * full fence to become visible in order.
+         */
         WRITE_COMBINED(cudart_h.cudaHostAllocWriteCombined());
 
         private final int bit;
@@ -54,10 +57,12 @@ public record PinnedMemory(MemorySegment host, MemorySegment device) {
         }
         int mode = bits;
         try (CurrentDevice _ = device.makeCurrent()) {
-            MemorySegment address = runtime.addressOf(CudaFunction.HOST_ALLOC, out -> cudart_h.cudaHostAlloc(out, bytes, mode));
+            MemorySegment address =
+                    runtime.addressOf(CudaFunction.HOST_ALLOC, out -> cudart_h.cudaHostAlloc(out, bytes, mode));
             MemorySegment host;
             try {
-                host = address.reinterpret(bytes, arena, start -> runtime.checkRelease(CudaFunction.FREE_HOST, cudart_h.cudaFreeHost(start)));
+                host = address.reinterpret(bytes, arena,
+                        start -> runtime.checkRelease(CudaFunction.FREE_HOST, cudart_h.cudaFreeHost(start)));
             } catch (RuntimeException closedArena) {
                 runtime.checkRelease(CudaFunction.FREE_HOST, cudart_h.cudaFreeHost(address));
                 throw closedArena;
@@ -69,7 +74,8 @@ public record PinnedMemory(MemorySegment host, MemorySegment device) {
     }
 
     static MemorySegment devicePointer(CudaRuntime runtime, MemorySegment host, long bytes) {
-        MemorySegment seen = runtime.addressOf(CudaFunction.HOST_GET_DEVICE_POINTER, out -> cudart_h.cudaHostGetDevicePointer(out, host, 0));
+        MemorySegment seen = runtime.addressOf(CudaFunction.HOST_GET_DEVICE_POINTER,
+                out -> cudart_h.cudaHostGetDevicePointer(out, host, 0));
         return DeviceSegments.of(seen.address(), bytes);
     }
 }

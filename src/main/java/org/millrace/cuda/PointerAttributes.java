@@ -2,15 +2,14 @@ package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.ffi.cudart.cudaPointerAttributes;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
  * What CUDA knows of an address.
  *
- * @param kind   whose memory it is
- * @param device the device that it belongs to, or through which it was pinned; −2 if CUDA does not know the memory
+ * @param kind     whose memory it is
+ * @param device   the device that it belongs to, or through which it was pinned; −2 if CUDA does not know the memory
  * @param onDevice its address for that device; 0 if the device cannot reach it
  * @param onHost   its address for the host; 0 if the host cannot reach it
  */
@@ -40,8 +39,9 @@ public record PointerAttributes(Kind kind, int device, long onDevice, long onHos
             MemorySegment out = cudaPointerAttributes.allocate(arena);
             runtime.check(CudaFunction.POINTER_GET_ATTRIBUTES,
                     cudart_h.cudaPointerGetAttributes(out, DeviceSegments.pointer("memory", memory, 0)));
-            return new PointerAttributes(Kind.values()[cudaPointerAttributes.type(out)], cudaPointerAttributes.device(out),
-                    cudaPointerAttributes.devicePointer(out).address(), cudaPointerAttributes.hostPointer(out).address());
+            return new PointerAttributes(Kind.values()[cudaPointerAttributes.type(out)],
+                    cudaPointerAttributes.device(out), cudaPointerAttributes.devicePointer(out).address(),
+                    cudaPointerAttributes.hostPointer(out).address());
         }
     }
 }

@@ -3,7 +3,6 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-
 import org.millrace.ffi.cudart.cudaIpcMemHandle_t;
 import org.millrace.ffi.cudart.cudart_h;
 
@@ -22,8 +21,8 @@ public final class SharedDeviceMemory {
         CudaRuntime runtime = memory.device().runtime();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment ticket = cudaIpcMemHandle_t.allocate(arena);
-            runtime.check(CudaFunction.IPC_GET_MEM_HANDLE,
-                    cudart_h.cudaIpcGetMemHandle(ticket, DeviceSegments.pointer("memory to share", memory.segment(), 0)));
+            runtime.check(CudaFunction.IPC_GET_MEM_HANDLE, cudart_h.cudaIpcGetMemHandle(ticket,
+                    DeviceSegments.pointer("memory to share", memory.segment(), 0)));
             return ticket.toArray(ValueLayout.JAVA_BYTE);
         }
     }
@@ -40,7 +39,8 @@ public final class SharedDeviceMemory {
     public static DeviceMemory open(CudaDevice device, byte[] ticket, long bytes) {
         long size = cudaIpcMemHandle_t.layout().byteSize();
         if (ticket.length != size) {
-            throw new IllegalArgumentException("a ticket for device memory has " + size + " bytes, not " + ticket.length);
+            throw new IllegalArgumentException(
+                    "a ticket for device memory has " + size + " bytes, not " + ticket.length);
         }
         CudaRuntime runtime = device.runtime();
         try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -48,8 +48,8 @@ public final class SharedDeviceMemory {
             MemorySegment.copy(ticket, 0, handle, ValueLayout.JAVA_BYTE, 0, ticket.length);
             MemorySegment address = runtime.addressOf(CudaFunction.IPC_OPEN_MEM_HANDLE,
                     out -> cudart_h.cudaIpcOpenMemHandle(out, handle, cudart_h.cudaIpcMemLazyEnablePeerAccess()));
-            return new DeviceMemory(device, address, bytes,
-                    start -> runtime.checkRelease(CudaFunction.IPC_CLOSE_MEM_HANDLE, cudart_h.cudaIpcCloseMemHandle(start)));
+            return new DeviceMemory(device, address, bytes, start -> runtime
+                    .checkRelease(CudaFunction.IPC_CLOSE_MEM_HANDLE, cudart_h.cudaIpcCloseMemHandle(start)));
         }
     }
 }

@@ -2,7 +2,6 @@ package org.millrace.cuda;
 
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
-
 import org.millrace.MillraceException;
 import org.millrace.agent.BackoffIdleStrategy;
 

@@ -6,8 +6,7 @@ public final class BFloat16 {
     /** CUDA's NaN. */
     private static final short NAN = 0x7fff;
 
-    private BFloat16() {
-    }
+    private BFloat16() {}
 
     /**
      * What an element stands for; exact.
@@ -30,8 +29,9 @@ public final class BFloat16 {
     }
 
     /**
-     * The same from a binary32's bits, in the upper half of the result; the lower is undefined. A NaN stays one if it came from a bfloat16 or from an
-     * operation that has no result: the lower half of its bits is zero then, and rounding carries nothing into the upper.
+     * The same from a binary32's bits, in the upper half of the result; the lower is undefined. A NaN stays one if it
+     * came from a bfloat16 or from an operation that has no result: the lower half of its bits is zero then, and
+     * rounding carries nothing into the upper.
      *
      * @param bits of a binary32
      * @return the element, in the upper half

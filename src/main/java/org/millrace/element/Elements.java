@@ -5,14 +5,14 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
- * Single elements of any type: reading, writing, and how far apart they are. For preparing data and checking results; it shares no loop with the kernels.
+ * Single elements of any type: reading, writing, and how far apart they are. For preparing data and checking results;
+ * it shares no loop with the kernels.
  */
 public final class Elements {
 
     private static final double TWO_TO_64 = 0x1p64;
 
-    private Elements() {
-    }
+    private Elements() {}
 
     /**
      * Reads an element.
@@ -99,8 +99,8 @@ public final class Elements {
     }
 
     /**
-     * The bits that stand for a value: for floats rounded once, to nearest, ties to even. What is too large becomes an infinity, in the 8-bit types the
-     * largest finite number.
+     * The bits that stand for a value: for floats rounded once, to nearest, ties to even. What is too large becomes an
+     * infinity, in the 8-bit types the largest finite number.
      *
      * @param type  the type
      * @param value what to represent
@@ -124,14 +124,15 @@ public final class Elements {
         double least = isUnsigned(type) ? 0 : -Math.scalb(1.0, bits - 1);
         double end = Math.scalb(1.0, isUnsigned(type) ? bits : bits - 1);
         if (!(value >= least && value < end && value == Math.rint(value))) {
-            throw new IllegalArgumentException(value + " is no " + type.label() + ": give a whole number of at least " + least + " and below " + end);
+            throw new IllegalArgumentException(value + " is no " + type.label() + ": give a whole number of at least "
+                    + least + " and below " + end);
         }
         return value < -(double) Long.MIN_VALUE ? (long) value : (long) (value - TWO_TO_64);
     }
 
     /**
-     * How far results may be from the exact ones after a number of roundings: half a unit in the last place for each, and a little more
-     * where NCCL rounds twice.
+     * How far results may be from the exact ones after a number of roundings: half a unit in the last place for each,
+     * and a little more where NCCL rounds twice.
      *
      * @param type      the type
      * @param magnitude largest absolute value that was rounded

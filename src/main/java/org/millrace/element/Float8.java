@@ -1,8 +1,9 @@
 package org.millrace.element;
 
 /**
- * The 8-bit floats of the Open Compute Project (OFP8 specification 1.0), converted the way CUDA's {@code __nv_fp8_e4m3} and
- * {@code __nv_fp8_e5m2} are: to nearest, ties to even; what is too large, infinity too, becomes the largest finite number of its sign; every NaN becomes 0x7f.
+ * The 8-bit floats of the Open Compute Project (OFP8 specification 1.0), converted the way CUDA's {@code __nv_fp8_e4m3}
+ * and {@code __nv_fp8_e5m2} are: to nearest, ties to even; what is too large, infinity too, becomes the largest finite
+ * number of its sign; every NaN becomes 0x7f.
  */
 public enum Float8 {
     /** 4 exponent bits, 3 fraction bits, no infinities, largest 448. */

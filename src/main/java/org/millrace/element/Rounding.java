@@ -1,24 +1,25 @@
 package org.millrace.element;
 
 /**
- * Rounding to odd: a result that is not exact is the one of its two neighbours whose last bit is one. No format with two bits less can represent that
- * one or take it for a tie, so that rounding the result to nearest in such a format is the same as rounding what was exact (Boldo and
- * Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+ * Rounding to odd: a result that is not exact is the one of its two neighbours whose last bit is one. No format with
+ * two bits less can represent that one or take it for a tie, so that rounding the result to nearest in such a format is
+ * the same as rounding what was exact (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
  */
 public final class Rounding {
 
-    private Rounding() {
-    }
+    private Rounding() {}
 
     /**
-     * {@code x * s + y} so that rounding it to a 16-bit format is the same as rounding what is exact. Rounding twice goes wrong only where the first
-     * time is inexact and makes a tie for the second, which is rare. There the sum is made again, of the product, which binary64 represents exactly.
+     * {@code x * s + y} so that rounding it to a 16-bit format is the same as rounding what is exact. Rounding twice
+     * goes wrong only where the first time is inexact and makes a tie for the second, which is rare. There the sum is
+     * made again, of the product, which binary64 represents exactly.
      *
      * @param x         a factor
      * @param s         the other
      * @param y         what is added
      * @param extraBits how many more bits of precision binary32 has than the format
-     * @param least     sums smaller than this are always made again: the format has fewer bits there, or binary32 cannot represent the product
+     * @param least     sums smaller than this are always made again: the format has fewer bits there, or binary32
+     *                  cannot represent the product
      * @return the sum
      */
     public static float scaleAdd(float x, float s, float y, int extraBits, float least) {
@@ -28,7 +29,8 @@ public final class Rounding {
         float error = product - (sum - part) + (y - part);
         int tie = 1 << extraBits - 1;
         int extra = Float.floatToRawIntBits(sum) & 2 * tie - 1;
-        // All ones for a tie. Ties are common, inexact ones are not: one condition, so that one well predicted branch decides.
+        // All ones for a tie. Ties are common, inexact ones are not: one condition, so that one well predicted branch
+        // decides.
         int ifTie = (extra ^ tie) - 1 >> 31;
         if ((ifTie & Float.floatToRawIntBits(error) << 1) != 0 || Math.abs(sum) < least) {
             return toOdd(sumToOdd((double) x * s, y));

@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.millrace.agent.Agent;
 
-/** Agents that come and go while one thread runs them. An agent that was removed may be in the middle of its last pass. */
+/**
+ * Agents that come and go while one thread runs them. An agent that was removed may be in the middle of its last pass.
+ */
 final class AgentSet implements Agent {
 
     private final String name;

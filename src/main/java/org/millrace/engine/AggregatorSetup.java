@@ -83,7 +83,8 @@ final class AggregatorSetup {
             }
             await();
             if (rank == 0) {
-                start(receivers.stream().map(each -> each.end).toList(), senders.stream().map(each -> each.end).toList());
+                start(receivers.stream().map(each -> each.end).toList(),
+                        senders.stream().map(each -> each.end).toList());
             }
             return new AggregatorClient(sender.end, receiver.end);
         } finally {
@@ -109,11 +110,13 @@ final class AggregatorSetup {
             }
             RemoteFailure remote = control.failure();
             if (remote != null) {
-                throw new MillraceException("rank " + control.rank() + " gives up connecting with the aggregator: " + remote.message());
+                throw new MillraceException(
+                        "rank " + control.rank() + " gives up connecting with the aggregator: " + remote.message());
             }
             if (deadline - System.nanoTime() < 0) {
-                throw new MillraceException("rank " + control.rank() + ": " + missing + " of " + making.size() + " connections with the aggregator"
-                        + " were not made within " + options.connectDeadline().toMillis() + " ms (MILLRACE_CONNECT_DEADLINE)");
+                throw new MillraceException("rank " + control.rank() + ": " + missing + " of " + making.size()
+                        + " connections with the aggregator" + " were not made within "
+                        + options.connectDeadline().toMillis() + " ms (MILLRACE_CONNECT_DEADLINE)");
             }
             LockSupport.parkNanos(POLL_NANOS);
         }
@@ -130,11 +133,12 @@ final class AggregatorSetup {
 
     private void start(List<FrameReceiver> receivers, List<FrameSender> senders) {
         int ranks = addresses.length;
-        Aggregator aggregator = resources.add(new Aggregator(network, receivers, senders, options.bufferBytes() / ConnectionLayout.SLOTS,
-                (type, op, from, fromOffset, into, intoOffset, count) ->
-                        ElementKernels.of(type, op, ranks).reduce(from, fromOffset, into, intoOffset, into, intoOffset, count, false),
-                this::failed));
-        resources.add(AgentRunner.start(aggregator,
-                new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
+        Aggregator aggregator = resources
+                .add(new Aggregator(network, receivers, senders, options.bufferBytes() / ConnectionLayout.SLOTS,
+                        (type, op, from, fromOffset, into, intoOffset, count) -> ElementKernels.of(type, op, ranks)
+                                .reduce(from, fromOffset, into, intoOffset, into, intoOffset, count, false),
+                        this::failed));
+        resources.add(AgentRunner.start(aggregator, new BackoffIdleStrategy(options.spins(), options.yields(),
+                FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
     }
 }

@@ -19,18 +19,21 @@ import org.millrace.engine.rendezvous.Machine;
  */
 record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes) {
 
-    private static final String HOW_DATA_TRAVELS = String.join(", ", Settings.ALGORITHMS.name(), Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(),
-            Settings.P2P_NET_CHUNK_SIZE.name(), Settings.P2P_LL_THRESHOLD.name(), Settings.GROUPED_CONNECTIONS.name());
+    private static final String HOW_DATA_TRAVELS = String.join(", ", Settings.ALGORITHMS.name(),
+            Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(), Settings.P2P_NET_CHUNK_SIZE.name(),
+            Settings.P2P_LL_THRESHOLD.name(), Settings.GROUPED_CONNECTIONS.name());
 
     /** Collective: tells the others what this rank has and hears what they have. */
     static Agreement reach(ControlPlane control, Configuration configuration) {
         byte[] host = Machine.host().getBytes(StandardCharsets.UTF_8);
-        String algorithms = AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration, true).text()
-                + "; sends and receives: " + TransferOptions.of(configuration).text();
+        String algorithms =
+                AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration, true).text()
+                        + "; sends and receives: " + TransferOptions.of(configuration).text();
         byte[] algorithmBytes = algorithms.getBytes(StandardCharsets.UTF_8);
         ByteBuffer mine = ByteBuffer.allocate(3 * Integer.BYTES + 2 * Long.BYTES + host.length + algorithmBytes.length);
         mine.putInt(EngineOptions.proposedChannels(configuration))
-                .putLong(configuration.get(Settings.BUFFER_SIZE)).putLong(configuration.get(Settings.FIRST_STEP));
+                .putLong(configuration.get(Settings.BUFFER_SIZE))
+                .putLong(configuration.get(Settings.FIRST_STEP));
         mine.putInt(host.length).put(host).putInt(algorithmBytes.length).put(algorithmBytes);
         byte[][] all = control.allGather(mine.array());
         int here = 0;
@@ -38,10 +41,13 @@ record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes)
         for (int rank = 0; rank < all.length; rank++) {
             ByteBuffer theirs = ByteBuffer.wrap(all[rank]);
             channels = Math.min(channels, theirs.getInt());
-            requireSame(Settings.BUFFER_SIZE.name(), configuration.get(Settings.BUFFER_SIZE), theirs.getLong(), control.rank(), rank);
-            requireSame(Settings.FIRST_STEP.name(), configuration.get(Settings.FIRST_STEP), theirs.getLong(), control.rank(), rank);
+            requireSame(Settings.BUFFER_SIZE.name(), configuration.get(Settings.BUFFER_SIZE), theirs.getLong(),
+                    control.rank(), rank);
+            requireSame(Settings.FIRST_STEP.name(), configuration.get(Settings.FIRST_STEP), theirs.getLong(),
+                    control.rank(), rank);
             here += Arrays.equals(host, bytes(theirs)) ? 1 : 0;
-            requireSame(HOW_DATA_TRAVELS, algorithms, new String(bytes(theirs), StandardCharsets.UTF_8), control.rank(), rank);
+            requireSame(HOW_DATA_TRAVELS, algorithms, new String(bytes(theirs), StandardCharsets.UTF_8), control.rank(),
+                    rank);
         }
         return new Agreement(control.size(), here, channels, configuration.get(Settings.BUFFER_SIZE));
     }
@@ -54,8 +60,8 @@ record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes)
 
     private static void requireSame(String setting, Object mine, Object theirs, int rank, int other) {
         if (!mine.equals(theirs)) {
-            throw new MillraceException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank " + other
-                    + ": it must be the same on all ranks");
+            throw new MillraceException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank "
+                    + other + ": it must be the same on all ranks");
         }
     }
 

@@ -9,8 +9,9 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Which algorithm an all-reduce runs; the other operations have one only. {@code NCCL_ALGO} is read as NCCL reads it: names with commas between, after
- * {@code ^} those that are not wanted; sections with semicolons between, each for the function that it begins with, or for all.
+ * Which algorithm an all-reduce runs; the other operations have one only. {@code NCCL_ALGO} is read as NCCL reads it:
+ * names with commas between, after {@code ^} those that are not wanted; sections with semicolons between, each for the
+ * function that it begins with, or for all.
  *
  * @param allowed what may be used
  */
@@ -27,25 +28,29 @@ record AlgorithmChoice(Set<Kind> allowed) {
     /** Fewer ranks are as near each other in a ring. */
     private static final int SMALLEST_TREE = 3;
     /**
-     * A ring's way grows with the ranks, and so does the size up to which a tree is faster. Where ranks share cores that is a few KiB: 3 and 4 ranks on two
-     * busy cores took as long either way at 4 to 16 KiB, and half as long around a ring from 64 KiB on.
+     * A ring's way grows with the ranks, and so does the size up to which a tree is faster. Where ranks share cores
+     * that is a few KiB: 3 and 4 ranks on two busy cores took as long either way at 4 to 16 KiB, and half as long
+     * around a ring from 64 KiB on.
      */
     private static final long LARGEST_TREE_BYTES_PER_HOP = 2 * 1024;
 
     private static final String FUNCTION = "allreduce";
     private static final Set<String> FUNCTIONS = Set.of("broadcast", "reduce", "allgather", "reducescatter", FUNCTION);
-    private static final Set<String> OTHERS = Set.of("collnetdirect", "collnetchain", "collnet", "nvls", "nvlstree", "pat");
+    private static final Set<String> OTHERS =
+            Set.of("collnetdirect", "collnetchain", "collnet", "nvls", "nvlstree", "pat");
 
     static AlgorithmChoice of(Configuration configuration) {
-        AlgorithmChoice choice = configuration.get(Settings.ALGORITHMS).map(AlgorithmChoice::parse).orElse(new AlgorithmChoice(EnumSet.allOf(Kind.class)));
+        AlgorithmChoice choice = configuration.get(Settings.ALGORITHMS)
+                .map(AlgorithmChoice::parse)
+                .orElse(new AlgorithmChoice(EnumSet.allOf(Kind.class)));
         return configuration.get(Settings.GROUPED_CONNECTIONS) ? choice.ringsAlone() : choice;
     }
 
     /** Trees run an operation's channels apart, so that they cannot share connections of a network. */
     private AlgorithmChoice ringsAlone() {
         if (!allowed.contains(Kind.RING)) {
-            throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and " + Settings.ALGORITHMS.name()
-                    + " does not allow them for " + FUNCTION);
+            throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and "
+                    + Settings.ALGORITHMS.name() + " does not allow them for " + FUNCTION);
         }
         return new AlgorithmChoice(EnumSet.of(Kind.RING));
     }

@@ -25,7 +25,9 @@ final class Arguments {
     }
 
     private String[] names(String role) {
-        return Arrays.stream(Operation.values()).map(each -> "rank " + rank + ", " + each.label() + ", " + role).toArray(String[]::new);
+        return Arrays.stream(Operation.values())
+                .map(each -> "rank " + rank + ", " + each.label() + ", " + role)
+                .toArray(String[]::new);
     }
 
     /** As many elements as all ranks' parts of so many have. */
@@ -34,15 +36,18 @@ final class Arguments {
     }
 
     /** @param inPlace elements that {@code send} begins behind {@code receive} in an operation in place */
-    void both(Operation operation, MemorySegment send, long sendCount, MemorySegment receive, long receiveCount, DataType type, long inPlace) {
+    void both(Operation operation, MemorySegment send, long sendCount, MemorySegment receive, long receiveCount,
+            DataType type, long inPlace) {
         apart(operation, send, sendCount, receive, receiveCount, type, inPlace * type.bytes());
     }
 
-    void neverInPlace(Operation operation, MemorySegment send, long sendCount, MemorySegment receive, long receiveCount, DataType type) {
+    void neverInPlace(Operation operation, MemorySegment send, long sendCount, MemorySegment receive, long receiveCount,
+            DataType type) {
         apart(operation, send, sendCount, receive, receiveCount, type, Operands.NEVER_IN_PLACE);
     }
 
-    private void apart(Operation operation, MemorySegment send, long sendCount, MemorySegment receive, long receiveCount, DataType type, long inPlaceBytes) {
+    private void apart(Operation operation, MemorySegment send, long sendCount, MemorySegment receive,
+            long receiveCount, DataType type, long inPlaceBytes) {
         source(operation, send, sendCount, type);
         destination(operation, receive, receiveCount, type);
         Operands.checkOverlap(send, sendCount * type.bytes(), receive, receiveCount * type.bytes(), inPlaceBytes);
@@ -67,8 +72,8 @@ final class Arguments {
 
     void rank(Operation operation, String role, int number) {
         if (number < 0 || number >= ranks) {
-            throw new IllegalArgumentException("rank " + rank + ", " + operation.label()
-                    + ": there is no " + role + " " + number + "; ranks are 0 to " + (ranks - 1));
+            throw new IllegalArgumentException("rank " + rank + ", " + operation.label() + ": there is no " + role + " "
+                    + number + "; ranks are 0 to " + (ranks - 1));
         }
     }
 }

@@ -41,7 +41,8 @@ final class CollNet implements AutoCloseable {
         this.slotBytes = connection.send().layout().slotBytes(Protocol.SIMPLE);
         String self = "rank " + rank;
         sendPort = new SendPort(new ConnectionName(self, "the aggregator", self + " -> aggregator"), connection.send());
-        receivePort = new ReceivePort(new ConnectionName(self, "the aggregator", self + " <- aggregator"), connection.receive());
+        receivePort = new ReceivePort(new ConnectionName(self, "the aggregator", self + " <- aggregator"),
+                connection.receive());
     }
 
     /**
@@ -50,33 +51,41 @@ final class CollNet implements AutoCloseable {
      * @param resources closed at the end: the aggregator is added to it, and the connection
      * @return null if it is off
      */
-    static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options, Network network, Listener here, CommunicatorFailure failure,
-                        EngineResources resources) {
+    static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options, Network network,
+            Listener here, CommunicatorFailure failure, EngineResources resources) {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
         long maxBytes = configuration.get(Settings.COLLNET_MAX_BYTES);
         byte[] address = here.address();
-        byte[][] all = control.allGather(
-                ByteBuffer.allocate(1 + Long.BYTES + address.length).put((byte) (wanted ? 1 : 0)).putLong(maxBytes).put(address).array());
+        byte[][] all = control.allGather(ByteBuffer.allocate(1 + Long.BYTES + address.length)
+                .put((byte) (wanted ? 1 : 0))
+                .putLong(maxBytes)
+                .put(address)
+                .array());
         byte[][] addresses = new byte[all.length][];
         for (int rank = 0; rank < all.length; rank++) {
             ByteBuffer theirs = ByteBuffer.wrap(all[rank]);
             if (theirs.get() == 0) {
                 if (wanted) {
-                    LOG.warn("rank {}: NCCL_COLLNET_ENABLE=1 has no effect, as it is not set on rank {}", control.rank(), rank);
+                    LOG.warn("rank {}: NCCL_COLLNET_ENABLE=1 has no effect, as it is not set on rank {}",
+                            control.rank(), rank);
                 }
                 return null;
             }
             long theirMax = theirs.getLong();
             if (wanted && theirMax != maxBytes) {
-                throw new MillraceException(Settings.COLLNET_MAX_BYTES.name() + " is " + maxBytes + " on rank " + control.rank()
-                        + " and " + theirMax + " on rank " + rank + ": it must be the same on all ranks");
+                throw new MillraceException(
+                        Settings.COLLNET_MAX_BYTES.name() + " is " + maxBytes + " on rank " + control.rank() + " and "
+                                + theirMax + " on rank " + rank + ": it must be the same on all ranks");
             }
             addresses[rank] = new byte[theirs.remaining()];
             theirs.get(addresses[rank]);
         }
-        CollectiveNetwork collective = new AggregatorSetup(control, options, network, here, addresses, failure, resources).connect();
-        CollNetConnection connection = new CollNetConnection(control.rank(), network, collective, options.layout(), options.firstStep(), failure);
-        LOG.info("rank {}: all-reduces of up to {} bytes go through the aggregator of rank 0", control.rank(), maxBytes);
+        CollectiveNetwork collective =
+                new AggregatorSetup(control, options, network, here, addresses, failure, resources).connect();
+        CollNetConnection connection = new CollNetConnection(control.rank(), network, collective, options.layout(),
+                options.firstStep(), failure);
+        LOG.info("rank {}: all-reduces of up to {} bytes go through the aggregator of rank 0", control.rank(),
+                maxBytes);
         return resources.add(new CollNet(control.rank(), connection, maxBytes));
     }
 
@@ -91,7 +100,8 @@ final class CollNet implements AutoCloseable {
 
     /** Announces an all-reduce that {@link #takes} said yes to. */
     void announce(long bytes, DataType type, ReduceOp op) {
-        connection.announce(new CollNetOp(type, (ReduceOp.BuiltIn) op, CollNetAllReduce.steps(bytes, slotBytes, type.bytes())));
+        connection.announce(
+                new CollNetOp(type, (ReduceOp.BuiltIn) op, CollNetAllReduce.steps(bytes, slotBytes, type.bytes())));
     }
 
     /** The block that runs it. */

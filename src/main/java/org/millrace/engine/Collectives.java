@@ -15,7 +15,10 @@ import org.millrace.device.work.KernelMemory;
 import org.millrace.engine.FunctionNumber.Kind;
 import org.millrace.proxy.OperationSignature;
 
-/** Collectives as work: what the host says about one, what it announces to the proxies, and the blocks that the device makes of it. */
+/**
+ * Collectives as work: what the host says about one, what it announces to the proxies, and the blocks that the device
+ * makes of it.
+ */
 final class Collectives {
 
     private final int rank;
@@ -55,7 +58,8 @@ final class Collectives {
      * @param root      this rank, where there is none
      * @throws IllegalArgumentException if the operator has no meaning for the type
      */
-    PlannedCollective plan(long signature, long count, DataType type, ReduceOp op, MemorySegment send, MemorySegment receive, int root) {
+    PlannedCollective plan(long signature, long count, DataType type, ReduceOp op, MemorySegment send,
+            MemorySegment receive, int root) {
         int ncclFunction = OperationSignature.kind(signature);
         Kind kind = ranks == 1 || count == 0 ? Kind.LOCAL : kind(ncclFunction, count * type.bytes(), type, op);
         boolean copies = ncclFunction == OperationSignature.BROADCAST || ncclFunction == OperationSignature.ALL_GATHER;
@@ -69,7 +73,8 @@ final class Collectives {
         Protocol protocol = options.protocols().of(ncclFunction, hopBytes);
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
         Shares.spread(work, elements, moved.bytes(), parts, channels(kind));
-        UserRegions regions = kind == Kind.LOCAL ? UserRegions.NONE : rings.regions(kind, protocol, receive, elements, hopBytes, root, registrations);
+        UserRegions regions = kind == Kind.LOCAL ? UserRegions.NONE
+                : rings.regions(kind, protocol, receive, elements, hopBytes, root, registrations);
         work.flags(CollectiveWork.PROFILED | (regions == UserRegions.NONE ? 0 : CollectiveWork.NETWORK_REGISTERED));
         work.root(root);
         work.sendBuffer(send == null ? 0 : send.address());
@@ -109,15 +114,17 @@ final class Collectives {
         int function = planned.function();
         CollectiveWork work = planned.work();
         switch (FunctionNumber.kind(function)) {
-            case LOCAL -> { }
+            case LOCAL -> {}
             case NETWORK_ALL_REDUCE -> {
                 routes.collNet(identity);
-                collNet.announce(work.count() * FunctionNumber.type(function).bytes(), FunctionNumber.type(function), FunctionNumber.op(function, 0));
+                collNet.announce(work.count() * FunctionNumber.type(function).bytes(), FunctionNumber.type(function),
+                        FunctionNumber.op(function, 0));
             }
             case TREE_ALL_REDUCE -> {
                 routes.tree(identity);
                 for (int channel = 0; channel <= work.channelHigh(); channel++) {
-                    trees.passages(function, work, channel).forEach(passage -> passage.announce(identity, UserRegions.NONE));
+                    trees.passages(function, work, channel)
+                            .forEach(passage -> passage.announce(identity, UserRegions.NONE));
                 }
             }
             case RING_ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, TRANSFER -> {
@@ -137,13 +144,15 @@ final class Collectives {
         BlockMemory memory = memory(kind, function, work, lookup);
         return switch (kind) {
             case LOCAL -> new LocalBlock(memory, work.count());
-            case NETWORK_ALL_REDUCE -> collNet.block(memory.input(), memory.output(), work.count() * memory.elementBytes(), memory.elementBytes());
+            case NETWORK_ALL_REDUCE -> collNet.block(memory.input(), memory.output(),
+                    work.count() * memory.elementBytes(), memory.elementBytes());
             case TREE_ALL_REDUCE -> {
                 List<Passage> passages = trees.passages(function, work, channel);
                 HostBlock up = passages.getFirst().block(memory);
                 yield passages.size() == 1 ? up : new BlockPair(up, passages.getLast().block(memory));
             }
-            case RING_ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, TRANSFER -> rings.passage(function, work, channel).block(memory);
+            case RING_ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, TRANSFER ->
+                rings.passage(function, work, channel).block(memory);
         };
     }
 
@@ -153,8 +162,8 @@ final class Collectives {
         MemorySegment input = lookup.at(work.sendBuffer(), kind == Kind.REDUCE_SCATTER ? ranks * bytes : bytes);
         MemorySegment output = lookup.at(work.receiveBuffer(), kind == Kind.ALL_GATHER ? ranks * bytes : bytes);
         boolean copies = kind == Kind.ALL_GATHER || kind == Kind.BROADCAST;
-        return copies
-                ? BlockMemory.copied(input, output)
-                : BlockMemory.reduced(input, output, type, FunctionNumber.op(function, work.reductionArgument()), ranks);
+        return copies ? BlockMemory.copied(input, output)
+                : BlockMemory.reduced(input, output, type, FunctionNumber.op(function, work.reductionArgument()),
+                        ranks);
     }
 }

@@ -29,7 +29,8 @@ final class CommunicatorFailure extends GroupFailure implements StopListener {
     @Override
     public void stopped(ProxyConnection connection, Throwable thrown) {
         if (thrown != null) {
-            String what = thrown instanceof ProxyException ? thrown.getMessage() : connection.name() + ": " + thrown.getMessage();
+            String what = thrown instanceof ProxyException ? thrown.getMessage()
+                    : connection.name() + ": " + thrown.getMessage();
             MillraceException named = new MillraceException(what + " (" + connection.lastSeen() + ")", thrown);
             if (thrown instanceof ConnectionException) {
                 suspect(named);

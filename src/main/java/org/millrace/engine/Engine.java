@@ -7,8 +7,7 @@ import org.millrace.engine.rendezvous.JoinOptions;
 /** Puts communicators together. */
 final class Engine {
 
-    private Engine() {
-    }
+    private Engine() {}
 
     static EngineCommunicator join(String rendezvous, int rank, int size, Configuration configuration) {
         return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)), configuration, null);

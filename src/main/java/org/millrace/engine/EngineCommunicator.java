@@ -30,7 +30,9 @@ import org.millrace.device.work.KernelPlan;
 import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.proxy.OperationSignature;
 
-/** A communicator on the emulated device: kernels and proxies are ours, the network is any of {@code org.millrace.net}. */
+/**
+ * A communicator on the emulated device: kernels and proxies are ours, the network is any of {@code org.millrace.net}.
+ */
 final class EngineCommunicator implements Communicator {
 
     private static final Logger LOG = LogManager.getLogger(EngineCommunicator.class);
@@ -54,8 +56,8 @@ final class EngineCommunicator implements Communicator {
         this.collectives = new Collectives(rank(), size(), members, routes);
         this.ownTransfers = new OwnTransfers(label(""));
         this.transfers = new Transfers(rank(), members.links(), members.registrations(), members.options());
-        this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(), functions(collectives, transfers), failure, failure::fail,
-                members.options().stallDeadline()));
+        this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(),
+                functions(collectives, transfers), failure, failure::fail, members.options().stallDeadline()));
         this.launches = new Launches(label(""), members, collectives.channels(), transfers, ownTransfers, launcher);
     }
 
@@ -91,7 +93,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     @Override
-    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            Stream stream) {
         checkOpen(stream);
         arguments.both(Operation.ALL_REDUCE, send, count, receive, count, type, 0);
         collective(OperationSignature.ALL_REDUCE, send, receive, count, type, op, rank(), 0, stream);
@@ -105,14 +108,16 @@ final class EngineCommunicator implements Communicator {
     }
 
     @Override
-    public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+    public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            Stream stream) {
         checkOpen(stream);
         arguments.both(Operation.REDUCE_SCATTER, send, arguments.all(count), receive, count, type, -rank() * count);
         collective(OperationSignature.REDUCE_SCATTER, send, receive, count, type, op, rank(), 0, stream);
     }
 
     @Override
-    public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         checkOpen(stream);
         arguments.rank(Operation.BROADCAST, "root", root);
         if (rank() == root) {
@@ -120,11 +125,13 @@ final class EngineCommunicator implements Communicator {
         } else {
             arguments.destination(Operation.BROADCAST, receive, count, type);
         }
-        collective(OperationSignature.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root, root, stream);
+        collective(OperationSignature.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root,
+                root, stream);
     }
 
     @Override
-    public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, Stream stream) {
+    public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
+            Stream stream) {
         checkOpen(stream);
         arguments.rank(Operation.REDUCE, "root", root);
         if (rank() == root) {
@@ -132,16 +139,18 @@ final class EngineCommunicator implements Communicator {
         } else {
             arguments.source(Operation.REDUCE, send, count, type);
         }
-        collective(OperationSignature.REDUCE, send, rank() == root ? receive : null, count, type, op, root, root, stream);
+        collective(OperationSignature.REDUCE, send, rank() == root ? receive : null, count, type, op, root, root,
+                stream);
     }
 
     /**
      * @param root          this rank, where there is none
      * @param signatureRoot 0, where there is none
      */
-    private void collective(int function, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            int root, int signatureRoot, Stream stream) {
-        PlannedCollective planned = collectives.plan(OperationSignature.pack(function, type, op, signatureRoot), count, type, op, send, receive, root);
+    private void collective(int function, MemorySegment send, MemorySegment receive, long count, DataType type,
+            ReduceOp op, int root, int signatureRoot, Stream stream) {
+        PlannedCollective planned = collectives.plan(OperationSignature.pack(function, type, op, signatureRoot), count,
+                type, op, send, receive, root);
         issue(() -> launches.add(planned, stream));
     }
 
@@ -289,7 +298,8 @@ final class EngineCommunicator implements Communicator {
     public synchronized Optional<Communicator> split(int color, int key) {
         checkOpen();
         ControlPlane group = members.control().split(color, key);
-        return Optional.ofNullable(group).map(control -> Engine.assemble(control, members.configuration(), members.threads()));
+        return Optional.ofNullable(group)
+                .map(control -> Engine.assemble(control, members.configuration(), members.threads()));
     }
 
     @Override
@@ -297,7 +307,10 @@ final class EngineCommunicator implements Communicator {
         return routes.last();
     }
 
-    /** Launches at once, or leaves it to the thread's group. What was issued before something threw is launched all the same: the other ranks count on it. */
+    /**
+     * Launches at once, or leaves it to the thread's group. What was issued before something threw is launched all the
+     * same: the other ranks count on it.
+     */
     private synchronized void issue(Runnable operations) {
         checkOpen();
         launches.begin();

@@ -9,25 +9,25 @@ import org.millrace.config.Settings;
 /**
  * What the engine needs to know about how to run, all in one place and all decided.
  *
- * @param channels        rings over which large operations are spread
- * @param bufferBytes     bytes of a connection's buffer: as many slots as there are steps
- * @param threads         polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
- * @param spins           idle passes a polling thread spins through
- * @param yields          idle passes it yields through after that
- * @param maxParkNanos    how long it sleeps after that, at the most; 0 to never sleep
- * @param connectDeadline how long ranks wait for each other when they set up
- * @param stallDeadline   how long an operation may go without any progress
- * @param firstStep       where the connections' step counters begin
- * @param algorithms      which algorithms may run
- * @param protocols       which protocols their data may travel in
- * @param transfers       how sends and receives travel
- * @param workFifoBytes   bytes of the FIFO in which work travels that a kernel's arguments have no room for
+ * @param channels          rings over which large operations are spread
+ * @param bufferBytes       bytes of a connection's buffer: as many slots as there are steps
+ * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
+ * @param spins             idle passes a polling thread spins through
+ * @param yields            idle passes it yields through after that
+ * @param maxParkNanos      how long it sleeps after that, at the most; 0 to never sleep
+ * @param connectDeadline   how long ranks wait for each other when they set up
+ * @param stallDeadline     how long an operation may go without any progress
+ * @param firstStep         where the connections' step counters begin
+ * @param algorithms        which algorithms may run
+ * @param protocols         which protocols their data may travel in
+ * @param transfers         how sends and receives travel
+ * @param workFifoBytes     bytes of the FIFO in which work travels that a kernel's arguments have no room for
  * @param workArgumentBytes the most bytes of a kernel's arguments
- * @param firstWork       where the FIFO's counters begin
+ * @param firstWork         where the FIFO's counters begin
  */
-record EngineOptions(
-        int channels, long bufferBytes, int threads, int spins, int yields, long maxParkNanos, Duration connectDeadline, Duration stallDeadline, long firstStep,
-        AlgorithmChoice algorithms, ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
+record EngineOptions(int channels, long bufferBytes, int threads, int spins, int yields, long maxParkNanos,
+        Duration connectDeadline, Duration stallDeadline, long firstStep, AlgorithmChoice algorithms,
+        ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
 
     /** One channel saturates a machine's loopback; more only add steps. */
     private static final int DEFAULT_CHANNELS = 1;
@@ -48,11 +48,13 @@ record EngineOptions(
         int threshold = configuration.get(Settings.IDLE_THRESHOLD);
         int spins = coreForEach ? Math.min(SPINS, threshold == 0 ? SPINS : threshold) : 0;
         long park = threshold == 0 ? 0 : configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
-        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads,
-                spins, threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
-                configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.FIRST_STEP),
-                AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration, agreement.onOneHost()), TransferOptions.of(configuration),
-                configuration.get(Settings.WORK_FIFO_BYTES).intValue(), configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
+        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, spins,
+                threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
+                configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
+                configuration.get(Settings.FIRST_STEP), AlgorithmChoice.of(configuration),
+                ProtocolChoice.of(configuration, agreement.onOneHost()), TransferOptions.of(configuration),
+                configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
+                configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
                 (int) (long) configuration.get(Settings.FIRST_WORK));
     }
 
@@ -61,7 +63,8 @@ record EngineOptions(
         int least = configuration.get(Settings.MIN_CHANNELS).orElse(1);
         int most = configuration.get(Settings.MAX_CHANNELS).orElse(Integer.MAX_VALUE);
         if (least > most) {
-            throw new IllegalArgumentException("NCCL_MIN_NCHANNELS " + least + " is greater than NCCL_MAX_NCHANNELS " + most);
+            throw new IllegalArgumentException(
+                    "NCCL_MIN_NCHANNELS " + least + " is greater than NCCL_MAX_NCHANNELS " + most);
         }
         return Math.min(Math.max(DEFAULT_CHANNELS, least), most);
     }
@@ -75,6 +78,7 @@ record EngineOptions(
     ConnectionLayout layout() {
         long unitData = LL128Line.UNIT_LINES * LL128Line.DATA_BYTES;
         long units = (slotBytes() + unitData - 1) / unitData;
-        return new ConnectionLayout(ConnectionLayout.DEFAULT.llBytes(), ConnectionLayout.SLOTS * units * LL128Line.UNIT_LINES * LL128Line.BYTES, bufferBytes);
+        return new ConnectionLayout(ConnectionLayout.DEFAULT.llBytes(),
+                ConnectionLayout.SLOTS * units * LL128Line.UNIT_LINES * LL128Line.BYTES, bufferBytes);
     }
 }

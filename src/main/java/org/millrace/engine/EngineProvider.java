@@ -9,8 +9,7 @@ import org.millrace.config.Configuration;
 public final class EngineProvider implements CommunicatorProvider {
 
     /** For {@link java.util.ServiceLoader}. */
-    public EngineProvider() {
-    }
+    public EngineProvider() {}
 
     @Override
     public String device() {

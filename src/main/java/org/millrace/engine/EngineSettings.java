@@ -10,8 +10,7 @@ import org.millrace.net.fault.Fault;
 /** Settings of the emulated device whose text only its own parts can read. */
 public final class EngineSettings {
 
-    private EngineSettings() {
-    }
+    private EngineSettings() {}
 
     /**
      * Refuses what every rank would refuse when it joins, so that it can be said once, and before there are ranks.

@@ -13,9 +13,9 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * A rank's polling threads: one that runs device and proxies in turn, or one for each. Where there are as many ranks as cores one thread is
- * better: two would take the core from each other just when one waits for the other. A communicator that is split shares them with those that come
- * of it; the last one stops them.
+ * A rank's polling threads: one that runs device and proxies in turn, or one for each. Where there are as many ranks as
+ * cores one thread is better: two would take the core from each other just when one waits for the other. A communicator
+ * that is split shares them with those that come of it; the last one stops them.
  */
 final class EngineThreads implements AutoCloseable {
 
@@ -32,19 +32,23 @@ final class EngineThreads implements AutoCloseable {
         this.device = new HostDevice(rank);
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
-        this.agents = together ? new AgentSet(device.name() + "+" + proxies.name(), device, proxies) : new AgentSet(device.name(), device);
-        runners = together ? new AgentRunner[] {start(agents, options)} : new AgentRunner[] {start(agents, options), start(proxies, options)};
+        this.agents = together ? new AgentSet(device.name() + "+" + proxies.name(), device, proxies)
+                : new AgentSet(device.name(), device);
+        runners = together ? new AgentRunner[] {start(agents, options)}
+                : new AgentRunner[] {start(agents, options), start(proxies, options)};
     }
 
     private static AgentRunner start(Agent agent, EngineOptions options) {
-        IdleStrategy idle = new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()));
+        IdleStrategy idle = new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS,
+                Math.max(FIRST_PARK_NANOS, options.maxParkNanos()));
         return AgentRunner.start(agent, idle);
     }
 
     /** For one more communicator, which closes them as well. */
     EngineThreads share() {
         if (users.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
-            throw new MillraceException(device.name() + ": its threads have stopped, because the communicator was closed");
+            throw new MillraceException(
+                    device.name() + ": its threads have stopped, because the communicator was closed");
         }
         return this;
     }

@@ -5,7 +5,8 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 
 /**
- * The number by which a batch of work names its device function: what NCCL finds in a table that its build generates is said here bit by bit.
+ * The number by which a batch of work names its device function: what NCCL finds in a table that its build generates is
+ * said here bit by bit.
  *
  * <pre>
  *   0      4        6      10    13   15
@@ -52,8 +53,7 @@ final class FunctionNumber {
     private static final int TYPE_MASK = 0xf;
     private static final int OP_MASK = 0x7;
 
-    private FunctionNumber() {
-    }
+    private FunctionNumber() {}
 
     static int pack(Kind kind, Protocol protocol, DataType type, ReduceOp op) {
         int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;

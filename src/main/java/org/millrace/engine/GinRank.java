@@ -22,8 +22,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 
 /**
- * A rank of a group that uses GIN on the emulated device: it meets the others, is connected with each, and has a thread that carries descriptors out. Ranks
- * may be threads, processes or machines.
+ * A rank of a group that uses GIN on the emulated device: it meets the others, is connected with each, and has a thread
+ * that carries descriptors out. Ranks may be threads, processes or machines.
  */
 public final class GinRank implements AutoCloseable {
 
@@ -37,8 +37,8 @@ public final class GinRank implements AutoCloseable {
     private final GinAgent agent;
     private final GinCommunicator communicator;
 
-    private GinRank(ControlPlane control, Configuration configuration, EngineResources resources, Network network, GinAgent agent,
-            GinCommunicator communicator) {
+    private GinRank(ControlPlane control, Configuration configuration, EngineResources resources, Network network,
+            GinAgent agent, GinCommunicator communicator) {
         this.control = control;
         this.configuration = configuration;
         this.resources = resources;
@@ -69,17 +69,17 @@ public final class GinRank implements AutoCloseable {
             Network network = resources.add(Networks.open(configuration, agreement));
             GinMesh mesh;
             try (Listener here = network.listen()) {
-                mesh = GinMesh.connect(network, here, control.allGather(here.address()), rank, KEY, options.connectDeadline(),
+                mesh = GinMesh.connect(network, here, control.allGather(here.address()), rank, KEY,
+                        options.connectDeadline(),
                         () -> joined.failure() == null ? null : new GinException(joined.failure().message()));
                 control.barrier(); // no rank may begin, and perhaps end, before its peers' connections are made
             }
-            GinCommunicator communicator =
-                    new GinCommunicator(rank, mesh.senders(), mesh.receivers(), GinOptions.defaults(),
-                            failure -> joined.fail(String.valueOf(failure.getMessage())));
+            GinCommunicator communicator = new GinCommunicator(rank, mesh.senders(), mesh.receivers(),
+                    GinOptions.defaults(), failure -> joined.fail(String.valueOf(failure.getMessage())));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);
-            resources.add(AgentRunner.start(
-                    agent, new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
+            resources.add(AgentRunner.start(agent, new BackoffIdleStrategy(options.spins(), options.yields(),
+                    FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
             return new GinRank(control, configuration, resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {
             if (control != null) {

@@ -21,7 +21,8 @@ record Identity(long number, long signature, long count) {
 
     /** @param user the memory that the device points to; null where data goes through slots */
     ProxyOp share(long chunks, ChunkShape shape, MemoryRegion user) {
-        return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(), shape.sliceSteps(), shape.protocol(), user);
+        return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(),
+                shape.sliceSteps(), shape.protocol(), user);
     }
 
     /** For connections that have no part in it. */

@@ -9,9 +9,10 @@ import org.millrace.device.host.WorkLauncher;
 import org.millrace.device.work.KernelPlan;
 
 /**
- * The kernels of one communicator at a group's end. They run on one stream, which waits for what those that their operations name held before, and they for it
- * behind. If other communicators are in the group that is a stream of its own: on one of the program's, one communicator's kernels would wait for another's,
- * and on a peer that named the communicators in another order these would wait for those.
+ * The kernels of one communicator at a group's end. They run on one stream, which waits for what those that their
+ * operations name held before, and they for it behind. If other communicators are in the group that is a stream of its
+ * own: on one of the program's, one communicator's kernels would wait for another's, and on a peer that named the
+ * communicators in another order these would wait for those.
  */
 final class Launch {
 
@@ -48,7 +49,10 @@ final class Launch {
         return event;
     }
 
-    /** Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether that was all. */
+    /**
+     * Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether
+     * that was all.
+     */
     boolean launch() {
         try {
             while (launched < plans.size()) {

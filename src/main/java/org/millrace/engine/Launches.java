@@ -18,12 +18,13 @@ import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.PlanBuilder;
 
 /**
- * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers, as {@link TransferSchedule} orders
- * them. Without a group that is at once.
+ * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers,
+ * as {@link TransferSchedule} orders them. Without a group that is at once.
  */
 final class Launches implements OperationGroup.Part {
 
-    private static final int TRANSFER = FunctionNumber.pack(FunctionNumber.Kind.TRANSFER, Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
+    private static final int TRANSFER =
+            FunctionNumber.pack(FunctionNumber.Kind.TRANSFER, Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
     /** Bytes of items of a kernel that is replayed: they take no room in the FIFO. */
     private static final int REPLAYED_BYTES = 1 << 20;
 
@@ -41,7 +42,8 @@ final class Launches implements OperationGroup.Part {
     private int depth;
     private Launch prepared;
 
-    Launches(String who, Members members, int channels, Transfers transfers, OwnTransfers ownTransfers, WorkLauncher launcher) {
+    Launches(String who, Members members, int channels, Transfers transfers, OwnTransfers ownTransfers,
+            WorkLauncher launcher) {
         this.device = members.threads().device();
         this.communicator = members.device();
         this.transfers = transfers;
@@ -117,7 +119,8 @@ final class Launches implements OperationGroup.Part {
     List<KernelPlan> record(Stream stream) {
         if (streams.stream().anyMatch(used -> used != stream)) {
             forget();
-            throw new IllegalArgumentException("a plan's operations must be on the stream that the plan is made with, " + stream);
+            throw new IllegalArgumentException(
+                    "a plan's operations must be on the stream that the plan is made with, " + stream);
         }
         return plans(replayed, true);
     }
@@ -138,8 +141,10 @@ final class Launches implements OperationGroup.Part {
         schedule.drain((round, send, receive) -> {
             PlannedTransfer each = new PlannedTransfer(transfers, send, receive);
             PointToPointWork work = transfers.work(send, receive);
-            finishIfFull(builder, WorkType.POINT_TO_POINT, Math.max(work.sendChannels(), work.receiveChannels()), replay, plans);
-            builder.pointToPoint(work, TRANSFER, round, each, each, send == null ? null : send.buffer(), receive == null ? null : receive.buffer());
+            finishIfFull(builder, WorkType.POINT_TO_POINT, Math.max(work.sendChannels(), work.receiveChannels()),
+                    replay, plans);
+            builder.pointToPoint(work, TRANSFER, round, each, each, send == null ? null : send.buffer(),
+                    receive == null ? null : receive.buffer());
         });
         if (!builder.isEmpty()) {
             plans.add(builder.finish(communicator.address(), replay));
@@ -148,7 +153,8 @@ final class Launches implements OperationGroup.Part {
         return plans;
     }
 
-    private void finishIfFull(PlanBuilder builder, WorkType type, int channels, boolean replay, List<KernelPlan> plans) {
+    private void finishIfFull(PlanBuilder builder, WorkType type, int channels, boolean replay,
+            List<KernelPlan> plans) {
         if (!builder.hasRoom(type, channels) && !builder.isEmpty()) {
             plans.add(builder.finish(communicator.address(), replay));
         }

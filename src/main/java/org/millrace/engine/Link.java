@@ -12,7 +12,8 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.transport.Connection;
 
 /**
- * One direction of one channel to one peer, connected or on the way to be: operations can be issued for it at once, and wait on the device and in a queue here.
+ * One direction of one channel to one peer, connected or on the way to be: operations can be issued for it at once, and
+ * wait on the device and in a queue here.
  *
  * @param <P> the device's end of it
  */
@@ -80,7 +81,8 @@ final class Link<P> {
         if (last.user() != null) {
             return "PTR";
         }
-        return connection != null && connection.info().shared() != null && last.protocol() == Protocol.SIMPLE ? "OFFSET" : "NORMAL";
+        return connection != null && connection.info().shared() != null && last.protocol() == Protocol.SIMPLE ? "OFFSET"
+                : "NORMAL";
     }
 
     synchronized void announce(ProxyOp op) {
@@ -92,7 +94,10 @@ final class Link<P> {
         }
     }
 
-    /** Goes on making the connection; returns it once, when it is made. What was announced early is announced then, before the device may begin. */
+    /**
+     * Goes on making the connection; returns it once, when it is made. What was announced early is announced then,
+     * before the device may begin.
+     */
     Connection poll() {
         if (pending == null) {
             pending = maker.get();

@@ -20,8 +20,8 @@ import org.millrace.transport.Connection;
 import org.millrace.transport.Connections;
 
 /**
- * A communicator's connections, each made when it is asked for the first time. Whoever asks does not wait: this agent makes them, all at once, none waiting for
- * another, and a connection that is not made in time fails the communicator.
+ * A communicator's connections, each made when it is asked for the first time. Whoever asks does not wait: this agent
+ * makes them, all at once, none waiting for another, and a connection that is not made in time fails the communicator.
  */
 final class Links implements Agent {
 
@@ -57,14 +57,18 @@ final class Links implements Agent {
 
     /** Asked for by who issues; the device finds what was asked for before. */
     Link<SendPort> send(int peer, int channel, int index) {
-        return sends.computeIfAbsent(new Key(true, peer, channel, index), _ -> ask(new Link<>(ConnectionName.ofRing(rank, peer, channel, true).toString(),
-                () -> connections.send(peer, channel, index), connection -> new SendPort(connection.name(), connection.info()))));
+        return sends.computeIfAbsent(new Key(true, peer, channel, index),
+                _ -> ask(new Link<>(ConnectionName.ofRing(rank, peer, channel, true).toString(),
+                        () -> connections.send(peer, channel, index),
+                        connection -> new SendPort(connection.name(), connection.info()))));
     }
 
     /** Asked for by who issues; the device finds what was asked for before. */
     Link<ReceivePort> receive(int peer, int channel, int index) {
-        return receives.computeIfAbsent(new Key(false, peer, channel, index), _ -> ask(new Link<>(ConnectionName.ofRing(rank, peer, channel, false).toString(),
-                () -> connections.receive(peer, channel, index), connection -> new ReceivePort(connection.name(), connection.info()))));
+        return receives.computeIfAbsent(new Key(false, peer, channel, index),
+                _ -> ask(new Link<>(ConnectionName.ofRing(rank, peer, channel, false).toString(),
+                        () -> connections.receive(peer, channel, index),
+                        connection -> new ReceivePort(connection.name(), connection.info()))));
     }
 
     /** The links that were asked for so far. Not safe from several threads at a time. */
@@ -93,8 +97,8 @@ final class Links implements Agent {
     }
 
     /**
-     * Tells the collectives' links that have no part in an operation so: a peer that sends something for it runs another one.
-     * Not safe from several threads at a time.
+     * Tells the collectives' links that have no part in an operation so: a peer that sends something for it runs
+     * another one. Not safe from several threads at a time.
      */
     void announceWithout(ProxyOp without) {
         receives.forEach((key, link) -> {
@@ -145,7 +149,8 @@ final class Links implements Agent {
         try {
             connection = making.link.poll();
         } catch (ConnectionException lost) {
-            failure.suspect(new MillraceException("the connection " + making.link + " cannot be made: " + lost.getMessage(), lost));
+            failure.suspect(new MillraceException(
+                    "the connection " + making.link + " cannot be made: " + lost.getMessage(), lost));
             return true; // it stays missing: whoever waits for it hears of the failure
         }
         if (connection != null) {
@@ -155,7 +160,8 @@ final class Links implements Agent {
             return true;
         }
         if (making.deadline - System.nanoTime() < 0) {
-            throw new MillraceException("the connection " + making.link + " was not made within " + options.connectDeadline().toMillis()
+            throw new MillraceException("the connection " + making.link + " was not made within "
+                    + options.connectDeadline().toMillis()
                     + " ms (MILLRACE_CONNECT_DEADLINE): the other rank has not called what belongs to this operation");
         }
         return false;

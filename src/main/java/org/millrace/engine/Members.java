@@ -25,8 +25,8 @@ import org.millrace.transport.TransportConnections;
 import org.millrace.transport.Transports;
 
 /**
- * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the rank's threads. What was opened is closed
- * again if a later part fails.
+ * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the
+ * rank's threads. What was opened is closed again if a later part fails.
  */
 final class Members {
 
@@ -56,16 +56,21 @@ final class Members {
         this.configuration = configuration;
         try {
             resources.add(control);
-            Arena arena = resources.add(Arena.ofShared()); // closed behind the threads: kernels read work by its address
+            Arena arena = resources.add(Arena.ofShared()); // closed behind the threads: kernels read work by its
+                                                           // address
             Agreement agreement = Agreement.reach(control, configuration);
             options = EngineOptions.decide(configuration, agreement);
-            device = new DeviceCommunicator(arena, control.rank(), control.size(), options.layout(), options.workFifoBytes(), options.firstWork());
+            device = new DeviceCommunicator(arena, control.rank(), control.size(), options.layout(),
+                    options.workFifoBytes(), options.firstWork());
             failure = new CommunicatorFailure(control, device);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             Connections connections = control.size() > 1 ? resources.add(connections(network, here)) : null;
-            registrations = resources.add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
-            collNet = control.size() > 1 ? CollNet.open(control, configuration, options, network, here, failure, resources) : null;
+            registrations = resources
+                    .add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
+            collNet = control.size() > 1
+                    ? CollNet.open(control, configuration, options, network, here, failure, resources)
+                    : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             links = new Links(control.rank(), connections, options, failure, threads);
             watch = new FailureWatch(failure);
@@ -81,16 +86,18 @@ final class Members {
 
     private Connections connections(Network network, Listener here) {
         List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
-        return new TransportConnections(control.rank(), PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
-                new ControlMessages(control),
-                new EndSettings(options.layout(), options.firstStep(), failure, failure::fail, sharedSlots(),
-                        options.transfers().groups() ? options.channels() : 0));
+        return new TransportConnections(control.rank(),
+                PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
+                new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure,
+                        failure::fail, sharedSlots(), options.transfers().groups() ? options.channels() : 0));
     }
 
     /** Null if every connection has slots of its own. */
     private SharedSlotSizes sharedSlots() {
         TransferOptions transfers = options.transfers();
-        return transfers.sharesSlots() ? new SharedSlotSizes(Math.toIntExact(transfers.chunkBytes()), control.size() - 1) : null;
+        return transfers.sharesSlots()
+                ? new SharedSlotSizes(Math.toIntExact(transfers.chunkBytes()), control.size() - 1)
+                : null;
     }
 
     private List<ProxyConnection> collNetProxies() {
@@ -143,7 +150,9 @@ final class Members {
     /** A kernel that failed leaves its operands to the proxies: after this they touch none. */
     void stopProxiesAfterFailure() {
         if (failure.get() != null && !stopProxies(Duration.ZERO)) {
-            throw new MillraceException("rank " + control.rank() + ": the proxies did not stop, and registered memory must not be freed", failure.get());
+            throw new MillraceException(
+                    "rank " + control.rank() + ": the proxies did not stop, and registered memory must not be freed",
+                    failure.get());
         }
     }
 

@@ -16,12 +16,12 @@ import org.millrace.net.socket.SocketOptions;
 /** Opens the network that the configuration names. */
 final class Networks {
 
-    private Networks() {
-    }
+    private Networks() {}
 
     static Network open(Configuration configuration, Agreement agreement) {
         Optional<List<Fault>> faults = EngineSettings.faults(configuration);
-        Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK)).open(socketOptions(configuration, agreement), ShmOptions.defaults());
+        Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK))
+                .open(socketOptions(configuration, agreement), ShmOptions.defaults());
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }
@@ -30,9 +30,12 @@ final class Networks {
         SocketOptions defaults = SocketOptions.defaults();
         Optional<String> interfaces = configuration.get(Settings.SOCKET_INTERFACES);
         // ranks of one host need no interface that others could reach, unless the user wants one
-        List<InetAddress> loopback = agreement.onOneHost() && interfaces.isEmpty() ? List.of(InetAddress.getLoopbackAddress()) : List.of();
-        return new SocketOptions(configuration.get(Settings.SOCKET_STREAMS).orElse(defaults.streams()), defaults.stripeThreshold(), defaults.sendBufferBytes(),
-                defaults.receiveBufferBytes(), defaults.framesInFlight(), configuration.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline(),
-                interfaces.orElse(defaults.interfaces()), defaults.family(), configuration.get(Settings.SOCKET_ADDRESSES).orElse(loopback));
+        List<InetAddress> loopback =
+                agreement.onOneHost() && interfaces.isEmpty() ? List.of(InetAddress.getLoopbackAddress()) : List.of();
+        return new SocketOptions(configuration.get(Settings.SOCKET_STREAMS).orElse(defaults.streams()),
+                defaults.stripeThreshold(), defaults.sendBufferBytes(), defaults.receiveBufferBytes(),
+                defaults.framesInFlight(), configuration.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline(),
+                interfaces.orElse(defaults.interfaces()), defaults.family(),
+                configuration.get(Settings.SOCKET_ADDRESSES).orElse(loopback));
     }
 }

@@ -31,18 +31,19 @@ final class OwnTransfers {
     }
 
     private void requireSame(Half send, Half receive) {
-        if (send.transfer.count() != receive.transfer.count() || send.transfer.type() != receive.transfer.type() || send.stream != receive.stream) {
-            throw new IllegalArgumentException(who
-                    + "it sends itself " + send.transfer.count() + " " + send.transfer.type().label() + " on " + send.stream
-                    + " and receives " + receive.transfer.count() + " " + receive.transfer.type().label() + " on " + receive.stream
-                    + ": they must be the same");
+        if (send.transfer.count() != receive.transfer.count() || send.transfer.type() != receive.transfer.type()
+                || send.stream != receive.stream) {
+            throw new IllegalArgumentException(who + "it sends itself " + send.transfer.count() + " "
+                    + send.transfer.type().label() + " on " + send.stream + " and receives " + receive.transfer.count()
+                    + " " + receive.transfer.type().label() + " on " + receive.stream + ": they must be the same");
         }
     }
 
     /** At a group's end: nobody will bring the missing halves. */
     void requireNone() {
         if (!sends.isEmpty() || !receives.isEmpty()) {
-            String left = sends.size() + " sends to itself without a receive, and " + receives.size() + " receives without a send";
+            String left = sends.size() + " sends to itself without a receive, and " + receives.size()
+                    + " receives without a send";
             sends.clear();
             receives.clear();
             throw new IllegalArgumentException(who + left + ": both belong into one group");

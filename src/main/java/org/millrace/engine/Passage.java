@@ -9,7 +9,8 @@ import org.millrace.device.host.ReceivePort;
 import org.millrace.device.host.SendPort;
 
 /**
- * An operation's way through a channel. Host and device derive the same one from the same work: the host to announce it to the proxies, the device to go it.
+ * An operation's way through a channel. Host and device derive the same one from the same work: the host to announce it
+ * to the proxies, the device to go it.
  *
  * @param algorithm at its beginning
  * @param shape     of its chunks

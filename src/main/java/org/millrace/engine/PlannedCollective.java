@@ -14,11 +14,13 @@ final class PlannedCollective implements Runnable {
     private final MemorySegment send;
     private final MemorySegment receive;
     private final UserRegions regions;
-    /** Of the latest run. The device's thread reads it for messages, and got the kernel by a queue behind this write. */
+    /**
+     * Of the latest run. The device's thread reads it for messages, and got the kernel by a queue behind this write.
+     */
     private Identity latest;
 
-    PlannedCollective(Collectives collectives, int function, CollectiveWork work, long signature, long count, MemorySegment send, MemorySegment receive,
-                      UserRegions regions) {
+    PlannedCollective(Collectives collectives, int function, CollectiveWork work, long signature, long count,
+            MemorySegment send, MemorySegment receive, UserRegions regions) {
         this.collectives = collectives;
         this.function = function;
         this.work = work;

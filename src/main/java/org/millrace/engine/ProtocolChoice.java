@@ -12,16 +12,21 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Which protocol an operation's data travels in. {@code NCCL_PROTO} is read as NCCL reads it: names with commas between, after {@code ^} those that are not
- * wanted; sections with semicolons between, each for the function that it begins with, or for all. Sends and receives do not look at it.
+ * Which protocol an operation's data travels in. {@code NCCL_PROTO} is read as NCCL reads it: names with commas
+ * between, after {@code ^} those that are not wanted; sections with semicolons between, each for the function that it
+ * begins with, or for all. Sends and receives do not look at it.
  *
  * @param allowed    what may be used, by the functions' numbers
  * @param thresholds which is best, where several may
  */
 record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thresholds) {
 
-    /** By NCCL's numbers, which are those of {@link org.millrace.proxy.OperationSignature}; sends and receives come behind. */
-    private static final List<String> FUNCTIONS = List.of("broadcast", "reduce", "allgather", "reducescatter", "allreduce");
+    /**
+     * By NCCL's numbers, which are those of {@link org.millrace.proxy.OperationSignature}; sends and receives come
+     * behind.
+     */
+    private static final List<String> FUNCTIONS =
+            List.of("broadcast", "reduce", "allgather", "reducescatter", "allreduce");
 
     static ProtocolChoice of(Configuration configuration, boolean oneHost) {
         return parse(configuration.get(Settings.PROTOCOLS).orElse("LL,LL128,Simple"), ProtocolThresholds.of(oneHost));
@@ -29,7 +34,8 @@ record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thresholds
 
     /** @throws ConfigurationException if the text is not understood, or leaves a function without any */
     static ProtocolChoice parse(String text, ProtocolThresholds thresholds) {
-        List<Set<Protocol>> allowed = new ArrayList<>(Collections.nCopies(FUNCTIONS.size(), EnumSet.allOf(Protocol.class)));
+        List<Set<Protocol>> allowed =
+                new ArrayList<>(Collections.nCopies(FUNCTIONS.size(), EnumSet.allOf(Protocol.class)));
         for (String section : text.toLowerCase(Locale.ROOT).split(";")) {
             int colon = section.indexOf(':');
             Set<Protocol> named = protocols(text, section.substring(colon + 1).strip());
@@ -83,8 +89,9 @@ record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thresholds
         }
         // NCCL's order of latency; where neither of the faster is wanted the larger serves
         Set<Protocol> left = allowed.get(function);
-        return left.contains(Protocol.LL128) && best != Protocol.SIMPLE ? Protocol.LL128 : left.contains(Protocol.SIMPLE) ? Protocol.SIMPLE
-                : left.contains(Protocol.LL128) ? Protocol.LL128 : Protocol.LL;
+        return left.contains(Protocol.LL128) && best != Protocol.SIMPLE ? Protocol.LL128
+                : left.contains(Protocol.SIMPLE) ? Protocol.SIMPLE
+                        : left.contains(Protocol.LL128) ? Protocol.LL128 : Protocol.LL;
     }
 
     /** For comparing with the other ranks'. */

@@ -46,7 +46,7 @@ final class Registrations implements AutoCloseable {
     /** @param quiet returns when no operation that was launched before touches the memory any more */
     Registration add(MemorySegment memory, Runnable quiet) {
         if (connections == null) {
-            return () -> { };
+            return () -> {};
         }
         Registered registered = new Registered(memory.address(), memory.byteSize(), connections.register(memory));
         all.add(registered);
@@ -93,7 +93,8 @@ final class Registrations implements AutoCloseable {
         }
         MemoryRegion received = from == NOBODY ? null : anything.with(from);
         MemoryRegion sent = to == NOBODY ? null : anything.with(to);
-        return from != NOBODY && received == null || to != NOBODY && sent == null ? UserRegions.NONE : new UserRegions(received, sent);
+        return from != NOBODY && received == null || to != NOBODY && sent == null ? UserRegions.NONE
+                : new UserRegions(received, sent);
     }
 
     private UserRegions of(Registered registered, long bytes, Protocol protocol, int from, int to) {
@@ -104,8 +105,8 @@ final class Registrations implements AutoCloseable {
             return UserRegions.NONE;
         }
         if (from != NOBODY && received == null || to != NOBODY && sent == null) {
-            LOG.debug("rank {}: {} registered bytes go through slots: no network lies between it and rank {}", rank, bytes,
-                    from != NOBODY && received == null ? from : to);
+            LOG.debug("rank {}: {} registered bytes go through slots: no network lies between it and rank {}", rank,
+                    bytes, from != NOBODY && received == null ? from : to);
             return UserRegions.NONE;
         }
         return new UserRegions(received, sent);

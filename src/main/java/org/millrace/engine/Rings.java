@@ -48,10 +48,10 @@ final class Rings {
         if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
             shape = shape.inUserMemory(shape.chunkBytes(layout));
         }
-        Share share = Share.of(work.firstElement(channel), work.elements(channel), FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
+        Share share = Share.of(work.firstElement(channel), work.elements(channel),
+                FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
         Algorithm algorithm = algorithm(kind, work, share);
-        return new Passage(algorithm, shape,
-                algorithm.chunksReceived() > 0 ? previous.get(channel) : Hops.none(),
+        return new Passage(algorithm, shape, algorithm.chunksReceived() > 0 ? previous.get(channel) : Hops.none(),
                 algorithm.chunksSent() > 0 ? next.get(channel) : Hops.none());
     }
 
@@ -62,7 +62,8 @@ final class Rings {
      * @param bytes    of each rank
      * @param hopBytes what one hop carries
      */
-    UserRegions regions(FunctionNumber.Kind kind, Protocol protocol, MemorySegment output, long bytes, long hopBytes, int root, Registrations registrations) {
+    UserRegions regions(FunctionNumber.Kind kind, Protocol protocol, MemorySegment output, long bytes, long hopBytes,
+            int root, Registrations registrations) {
         int before = (rank + ranks - 1) % ranks;
         int behind = (rank + 1) % ranks;
         return switch (kind) {
@@ -71,7 +72,8 @@ final class Rings {
             case BROADCAST -> {
                 int from = rank == root ? Registrations.NOBODY : before;
                 int to = behind == root ? Registrations.NOBODY : behind;
-                yield registrations.of(output, bytes, protocol, from, to).or(() -> registrations.ofAny(hopBytes, protocol, from, to));
+                yield registrations.of(output, bytes, protocol, from, to)
+                        .or(() -> registrations.ofAny(hopBytes, protocol, from, to));
             }
             case RING_ALL_REDUCE -> registrations.ofAny(hopBytes, protocol, before, behind);
             default -> UserRegions.NONE;
@@ -82,11 +84,14 @@ final class Rings {
         int root = work.root();
         return switch (kind) {
             case RING_ALL_REDUCE -> new RingAllReduce(share, rank, ranks);
-            case ALL_GATHER -> new RingAllGather(share, rank, ranks, work.count(), work.sendBuffer() == work.receiveBuffer() + rank * work.count());
+            case ALL_GATHER -> new RingAllGather(share, rank, ranks, work.count(),
+                    work.sendBuffer() == work.receiveBuffer() + rank * work.count());
             case REDUCE_SCATTER -> new RingReduceScatter(share, rank, ranks, work.count());
-            case BROADCAST -> Chain.spread(share, rank == root, rank != root || work.sendBuffer() != work.receiveBuffer(), (rank + 1) % ranks != root);
+            case BROADCAST -> Chain.spread(share, rank == root,
+                    rank != root || work.sendBuffer() != work.receiveBuffer(), (rank + 1) % ranks != root);
             case REDUCE -> Chain.combine(share, rank != (root + 1) % ranks, rank == root, rank != root);
-            case LOCAL, TREE_ALL_REDUCE, NETWORK_ALL_REDUCE, TRANSFER -> throw new IllegalStateException(kind + " does not go around a ring");
+            case LOCAL, TREE_ALL_REDUCE, NETWORK_ALL_REDUCE, TRANSFER ->
+                throw new IllegalStateException(kind + " does not go around a ring");
         };
     }
 }

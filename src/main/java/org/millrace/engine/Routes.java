@@ -12,7 +12,10 @@ import org.millrace.abi.Protocol;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.transport.Connections;
 
-/** Remembers what the last operation was, and says how it travels by what its links were told. Told by the thread that announces, asked by any. */
+/**
+ * Remembers what the last operation was, and says how it travels by what its links were told. Told by the thread that
+ * announces, asked by any.
+ */
 final class Routes {
 
     private enum Way {
@@ -54,7 +57,8 @@ final class Routes {
     /** Empty if nothing travelled yet. */
     synchronized Optional<Route> last() {
         if (way == Way.COLLNET) {
-            return Optional.of(new Route("collnet", text(Protocol.SIMPLE), "NORMAL", List.of("COLLNET"), refusals(List.of(), Protocol.SIMPLE)));
+            return Optional.of(new Route("collnet", text(Protocol.SIMPLE), "NORMAL", List.of("COLLNET"),
+                    refusals(List.of(), Protocol.SIMPLE)));
         }
         if (way == null) {
             return Optional.empty();
@@ -79,7 +83,8 @@ final class Routes {
 
     private List<Link<?>> used(List<Link<?>> all) {
         List<Link<?>> used = new ArrayList<>(all);
-        used.removeIf(link -> link.last() == null || link.last().steps() == 0 || operation != null && link.last().opCount() != operation.number());
+        used.removeIf(link -> link.last() == null || link.last().steps() == 0
+                || operation != null && link.last().opCount() != operation.number());
         return used;
     }
 
@@ -121,7 +126,8 @@ final class Routes {
             refusals.add("tree: all_reduce only");
             refusals.add("COLLNET: all_reduce only");
         } else if (way != Way.COLLNET) {
-            refusals.add("COLLNET: NCCL_COLLNET_ENABLE, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it");
+            refusals.add(
+                    "COLLNET: NCCL_COLLNET_ENABLE, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it");
         }
         return refusals;
     }

@@ -9,8 +9,7 @@ final class Shares {
     private static final long SMALLEST_CHUNK_BYTES = 16 * 1024;
     private static final long ALIGNMENT_BYTES = 64;
 
-    private Shares() {
-    }
+    private Shares() {}
 
     /** How many channels are worth it, 1 or more. */
     static int channels(long bytes, int parts, int channels) {
@@ -18,7 +17,8 @@ final class Shares {
     }
 
     /**
-     * Spreads a collective: contiguous shares of nearly equal size, each beginning at a multiple of 64 bytes. None is empty, unless there is nothing at all.
+     * Spreads a collective: contiguous shares of nearly equal size, each beginning at a multiple of 64 bytes. None is
+     * empty, unless there is nothing at all.
      *
      * @param work         which will say the channels, from 0 on, and the elements of each
      * @param count        elements

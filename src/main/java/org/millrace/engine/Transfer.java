@@ -6,11 +6,11 @@ import org.millrace.DataType;
 /**
  * A send or a receive, as the program asked for it.
  *
- * @param sends  whether it is a send
- * @param buffer the elements, or room for them
- * @param count  how many
- * @param type   what they are
- * @param peer   to whom, or from whom
+ * @param sends   whether it is a send
+ * @param buffer  the elements, or room for them
+ * @param count   how many
+ * @param type    what they are
+ * @param peer    to whom, or from whom
  * @param regions the memory, if it is used in place
  */
 record Transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions) {
@@ -21,6 +21,7 @@ record Transfer(boolean sends, MemorySegment buffer, long count, DataType type, 
 
     @Override
     public String toString() {
-        return (sends ? "send of " : "receive of ") + count + ' ' + type.label() + (sends ? " to rank " : " from rank ") + peer;
+        return (sends ? "send of " : "receive of ") + count + ' ' + type.label() + (sends ? " to rank " : " from rank ")
+                + peer;
     }
 }

@@ -21,8 +21,10 @@ record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boole
     static TransferOptions of(Configuration configuration) {
         boolean shares = configuration.get(Settings.NET_SHARED_BUFFERS);
         long slotBytes = configuration.get(Settings.BUFFER_SIZE) / ConnectionLayout.SLOTS;
-        long chunkBytes = configuration.get(Settings.P2P_NET_CHUNK_SIZE).orElse(shares ? SHARED_CHUNK_BYTES : slotBytes);
-        return new TransferOptions(shares, Math.min(chunkBytes, slotBytes), configuration.get(Settings.P2P_LL_THRESHOLD).orElse(-1L),
+        long chunkBytes =
+                configuration.get(Settings.P2P_NET_CHUNK_SIZE).orElse(shares ? SHARED_CHUNK_BYTES : slotBytes);
+        return new TransferOptions(shares, Math.min(chunkBytes, slotBytes),
+                configuration.get(Settings.P2P_LL_THRESHOLD).orElse(-1L),
                 configuration.get(Settings.GROUPED_CONNECTIONS));
     }
 
@@ -38,6 +40,7 @@ record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boole
 
     /** For comparing with the other ranks'. */
     String text() {
-        return (sharesSlots ? "slots shared, " : "") + (groups ? "connections grouped, " : "") + "chunks of " + chunkBytes + " bytes, LL up to " + llBytes;
+        return (sharesSlots ? "slots shared, " : "") + (groups ? "connections grouped, " : "") + "chunks of "
+                + chunkBytes + " bytes, LL up to " + llBytes;
     }
 }

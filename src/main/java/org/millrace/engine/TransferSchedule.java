@@ -6,8 +6,9 @@ import java.util.Queue;
 import java.util.stream.Stream;
 
 /**
- * The transfers of a group in the order in which all ranks run them: in round {@code r} of an epoch each rank sends to the rank that is {@code r} further on,
- * and receives from the one that is {@code r} before it. So whatever ranks cut into kernels at different places, none waits for what another has not come to.
+ * The transfers of a group in the order in which all ranks run them: in round {@code r} of an epoch each rank sends to
+ * the rank that is {@code r} further on, and receives from the one that is {@code r} before it. So whatever ranks cut
+ * into kernels at different places, none waits for what another has not come to.
  */
 final class TransferSchedule {
 
@@ -57,6 +58,6 @@ final class TransferSchedule {
     }
 
     void clear() {
-        drain((_, _, _) -> { });
+        drain((_, _, _) -> {});
     }
 }

@@ -18,8 +18,8 @@ import org.millrace.proxy.OperationSignature;
 import org.millrace.transport.Connections;
 
 /**
- * Sends and receives, over connections of their own that are made when they are first needed; what one waits for holds up no other. A transfer's bytes are
- * spread over channels in parts, part by part from channel 0 on.
+ * Sends and receives, over connections of their own that are made when they are first needed; what one waits for holds
+ * up no other. A transfer's bytes are spread over channels in parts, part by part from channel 0 on.
  */
 final class Transfers {
 
@@ -46,16 +46,17 @@ final class Transfers {
     Transfer transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer) {
         long bytes = count * type.bytes();
         UserRegions regions = peer == rank ? UserRegions.NONE
-                : registrations.of(buffer, bytes, options.protocol(bytes), sends ? Registrations.NOBODY : peer, sends ? peer : Registrations.NOBODY);
+                : registrations.of(buffer, bytes, options.protocol(bytes), sends ? Registrations.NOBODY : peer,
+                        sends ? peer : Registrations.NOBODY);
         return new Transfer(sends, buffer, count, type, peer, regions);
     }
 
     /** An item of either or both; null for none. */
     PointToPointWork work(Transfer send, Transfer receive) {
-        PointToPointWork work = PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
+        PointToPointWork work =
+                PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
         work.channels(powerOfTwo(channels));
-        work.flags(PointToPointWork.PROFILED
-                | (inPlace(send) ? PointToPointWork.SEND_REGISTERED : 0)
+        work.flags(PointToPointWork.PROFILED | (inPlace(send) ? PointToPointWork.SEND_REGISTERED : 0)
                 | (inPlace(receive) ? PointToPointWork.RECEIVE_REGISTERED : 0));
         work.sendRank(send == null ? NOBODY : send.peer());
         work.receiveRank(receive == null ? NOBODY : receive.peer());
@@ -92,17 +93,16 @@ final class Transfers {
             Passage passage = transfer.sends() ? send(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer))
                     : receive(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer));
             Link<?> link = transfer.sends() ? passage.to().links().getFirst() : passage.from().links().getFirst();
-            passage.announce(
-                    new Identity(link.nextTransfer(), OperationSignature.pack(OperationSignature.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0),
-                            transfer.count()),
-                    transfer.regions());
+            passage.announce(new Identity(link.nextTransfer(),
+                    OperationSignature.pack(OperationSignature.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0),
+                    transfer.count()), transfer.regions());
         }
     }
 
     private Passage send(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
-        return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape,
-                Hops.none(), links.send(peer, part, Connections.POINT_TO_POINT).alone());
+        return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape, Hops.none(),
+                links.send(peer, part, Connections.POINT_TO_POINT).alone());
     }
 
     private Passage receive(int peer, long bytes, int part, int parts, boolean inPlace) {
@@ -112,12 +112,14 @@ final class Transfers {
     }
 
     private ChunkShape shape(long bytes, boolean inPlace) {
-        return inPlace ? ChunkShape.ONE_STEP.inUserMemory(options.chunkBytes()) : ChunkShape.ONE_STEP.in(options.protocol(bytes));
+        return inPlace ? ChunkShape.ONE_STEP.inUserMemory(options.chunkBytes())
+                : ChunkShape.ONE_STEP.in(options.protocol(bytes));
     }
 
     private Share share(long bytes, int part, int parts, ChunkShape shape) {
         long begin = PointToPointWork.partBegin(parts, part, bytes);
-        return Share.of(begin, PointToPointWork.partBegin(parts, part + 1, bytes) - begin, 1, options.chunkBytes(shape.protocol(), shape.chunkBytes(layout)));
+        return Share.of(begin, PointToPointWork.partBegin(parts, part + 1, bytes) - begin, 1,
+                options.chunkBytes(shape.protocol(), shape.chunkBytes(layout)));
     }
 
     /** The block that runs a channel's part of an item, on the device. */
@@ -131,12 +133,12 @@ final class Transfers {
             return new LocalBlock(BlockMemory.copied(from, to), work.sendBytes());
         }
         HostBlock send = sends
-                ? send(work.sendRank(), work.sendBytes(), part, work.sendChannels(), (work.flags() & PointToPointWork.SEND_REGISTERED) != 0)
-                        .block(BlockMemory.copied(from, from))
+                ? send(work.sendRank(), work.sendBytes(), part, work.sendChannels(),
+                        (work.flags() & PointToPointWork.SEND_REGISTERED) != 0).block(BlockMemory.copied(from, from))
                 : null;
         HostBlock receive = receives
-                ? receive(work.receiveRank(), work.receiveBytes(), part, work.receiveChannels(), (work.flags() & PointToPointWork.RECEIVE_REGISTERED) != 0)
-                        .block(BlockMemory.copied(to, to))
+                ? receive(work.receiveRank(), work.receiveBytes(), part, work.receiveChannels(),
+                        (work.flags() & PointToPointWork.RECEIVE_REGISTERED) != 0).block(BlockMemory.copied(to, to))
                 : null;
         return send == null ? receive : receive == null ? send : new BlockPair(send, receive);
     }

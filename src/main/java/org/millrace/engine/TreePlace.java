@@ -4,9 +4,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * A rank's place in one of two binary trees over the same ranks. Whoever has children in one is a leaf in the other, but for one rank, so that a pair of
- * trees loads every rank's connections alike (Sanders, Speck and Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009); NCCL
- * builds its trees the same way.
+ * A rank's place in one of two binary trees over the same ranks. Whoever has children in one is a leaf in the other,
+ * but for one rank, so that a pair of trees loads every rank's connections alike (Sanders, Speck and Träff: Two-tree
+ * algorithms for full bandwidth broadcast, reduction and scan, 2009); NCCL builds its trees the same way.
  *
  * <pre>
  *   8 ranks, tree 0    0───────────4                a number's parent: its lowest set bit cleared, the next one set,
@@ -22,8 +22,11 @@ record TreePlace(int parent, List<Integer> children) {
     static TreePlace of(int tree, int rank, int ranks) {
         int number = toNumber(tree, rank, ranks);
         int parent = parentOf(number, ranks);
-        List<Integer> children = IntStream.range(1, ranks).filter(each -> parentOf(each, ranks) == number)
-                .map(each -> toRank(tree, each, ranks)).boxed().toList();
+        List<Integer> children = IntStream.range(1, ranks)
+                .filter(each -> parentOf(each, ranks) == number)
+                .map(each -> toRank(tree, each, ranks))
+                .boxed()
+                .toList();
         return new TreePlace(parent < 0 ? -1 : toRank(tree, parent, ranks), children);
     }
 

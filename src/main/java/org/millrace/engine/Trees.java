@@ -11,22 +11,27 @@ import org.millrace.device.host.Share;
 import org.millrace.transport.Connections;
 
 /**
- * All-reduce over a pair of binary trees: sums go up, and what the root has comes down, a chunk as soon as it is there. The depth, not the number of ranks,
- * says how long a small operation takes. Channels take the two trees in turn. Connections are made when they are first needed.
+ * All-reduce over a pair of binary trees: sums go up, and what the root has comes down, a chunk as soon as it is there.
+ * The depth, not the number of ranks, says how long a small operation takes. Channels take the two trees in turn.
+ * Connections are made when they are first needed.
  */
 final class Trees {
 
     private static final int TREES = 2;
 
     /** A channel's hops; none up or down at the root. */
-    private record Branches(Hops<ReceivePort> fromChildren, Hops<SendPort> toChildren, Hops<SendPort> up, Hops<ReceivePort> down) {
+    private record Branches(Hops<ReceivePort> fromChildren, Hops<SendPort> toChildren, Hops<SendPort> up,
+            Hops<ReceivePort> down) {
     }
 
     private final Links links;
     private final int channels;
     private final ConnectionLayout layout;
     private final TreePlace[] places = new TreePlace[TREES];
-    /** By channel. Written by who issues; the device's thread reads what was written before it got the kernel, by a queue. */
+    /**
+     * By channel. Written by who issues; the device's thread reads what was written before it got the kernel, by a
+     * queue.
+     */
     private final Branches[] branches;
 
     Trees(int rank, int ranks, Links links, EngineOptions options) {
@@ -46,14 +51,16 @@ final class Trees {
     /** The root's only passage, or the way up and the way down of any other rank. */
     List<Passage> passages(int function, CollectiveWork work, int channel) {
         ChunkShape shape = ChunkShape.ONE_STEP.in(FunctionNumber.protocol(function));
-        Share share = Share.of(work.firstElement(channel), work.elements(channel), FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
+        Share share = Share.of(work.firstElement(channel), work.elements(channel),
+                FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
         TreePlace place = places[channel % TREES];
         if (branches[channel] == null) {
             branches[channel] = branches(place, channel);
         }
         Branches ways = branches[channel];
         if (place.isRoot()) {
-            return List.of(new Passage(Chain.combine(share, true, true, true), shape, ways.fromChildren, ways.toChildren));
+            return List
+                    .of(new Passage(Chain.combine(share, true, true, true), shape, ways.fromChildren, ways.toChildren));
         }
         boolean hasChildren = !place.children().isEmpty();
         return List.of(new Passage(Chain.combine(share, hasChildren, false, true), shape, ways.fromChildren, ways.up),
@@ -61,9 +68,12 @@ final class Trees {
     }
 
     private Branches branches(TreePlace place, int channel) {
-        return new Branches(
-                Hops.of(place.children().stream().map(child -> links.receive(child, channel, Connections.COLLECTIVE)).toList()),
-                Hops.of(place.children().stream().map(child -> links.send(child, channel, Connections.COLLECTIVE)).toList()),
+        return new Branches(Hops.of(
+                place.children().stream().map(child -> links.receive(child, channel, Connections.COLLECTIVE)).toList()),
+                Hops.of(place.children()
+                        .stream()
+                        .map(child -> links.send(child, channel, Connections.COLLECTIVE))
+                        .toList()),
                 place.isRoot() ? Hops.none() : links.send(place.parent(), channel, Connections.COLLECTIVE).alone(),
                 place.isRoot() ? Hops.none() : links.receive(place.parent(), channel, Connections.COLLECTIVE).alone());
     }

@@ -39,7 +39,9 @@ final class Arrivals {
             work = receiver.progress();
             work += accept();
         } finally {
-            work += landings.arrive(receiver.framesCompleted()) + landings.settle(); // a goodbye may be thrown in the very pass that accepted the last frames
+            work += landings.arrive(receiver.framesCompleted()) + landings.settle(); // a goodbye may be thrown in the
+                                                                                     // very pass that accepted the last
+                                                                                     // frames
         }
         return work;
     }
@@ -90,8 +92,7 @@ final class Arrivals {
         if (GinHeader.isStaged(header)) {
             boolean brings = GinHeader.kind(header) == GinHeader.PUT || GinHeader.kind(header) == GinHeader.GET_DATA;
             if (staging == null || !brings || header.payloadBytes() != 0 || GinHeader.inlineBytes(header) != 0) {
-                throw refused(header, staging == null
-                        ? "no memory is shared to stage bytes in"
+                throw refused(header, staging == null ? "no memory is shared to stage bytes in"
                         : "only bytes of a put or get that bring no payload are staged");
             }
             String problem = staging.problem(header, communicator.options().chunkBytes());
@@ -116,14 +117,17 @@ final class Arrivals {
 
     private void greet(FrameHeader header) {
         long chunk = communicator.options().chunkBytes();
-        if (GinHeader.kind(header) != GinHeader.HELLO || header.payloadBytes() != 0 || header.word(1) != GinHeader.PROTOCOL) {
+        if (GinHeader.kind(header) != GinHeader.HELLO || header.payloadBytes() != 0
+                || header.word(1) != GinHeader.PROTOCOL) {
             throw refused(header, "a rank of this version says hello first; all ranks must run the same version");
         }
         if (header.word(2) != peer || header.word(3) != communicator.ranks()) {
-            throw refused(header, "it says it is rank " + header.word(2) + " of " + header.word(3) + ", and not of " + communicator.ranks());
+            throw refused(header, "it says it is rank " + header.word(2) + " of " + header.word(3) + ", and not of "
+                    + communicator.ranks());
         }
         if (header.word(4) != chunk) {
-            throw refused(header, "its chunks have " + header.word(4) + " bytes and ours " + chunk + ": give all ranks the same");
+            throw refused(header,
+                    "its chunks have " + header.word(4) + " bytes and ours " + chunk + ": give all ranks the same");
         }
         greeted = true;
     }
@@ -138,8 +142,10 @@ final class Arrivals {
         }
         int inline = GinHeader.inlineBytes(header);
         long bytes = inline > 0 ? inline : bytes(header);
-        if (inline > Long.BYTES || inline > 0 && header.payloadBytes() > 0 || bytes > communicator.options().chunkBytes()) {
-            throw refused(header, "a frame carries a value of 1 to 8 bytes, or a payload of at most " + communicator.options().chunkBytes());
+        if (inline > Long.BYTES || inline > 0 && header.payloadBytes() > 0
+                || bytes > communicator.options().chunkBytes()) {
+            throw refused(header, "a frame carries a value of 1 to 8 bytes, or a payload of at most "
+                    + communicator.options().chunkBytes());
         }
         if (bytes > 0) {
             Window window = window(header, bytes);
@@ -189,9 +195,12 @@ final class Arrivals {
     private boolean getData(FrameHeader header, Landing landing) {
         Gets.Get get = gets.oldest();
         long bytes = bytes(header);
-        if (get == null || GinHeader.last(header) != gets.oldestNumber() || bytes < 1 || bytes > get.missing || bytes > communicator.options().chunkBytes()) {
-            throw refused(header, get == null ? "nothing was asked for" : "get " + gets.oldestNumber() + " lacks " + get.missing
-                    + " bytes, and this is of get " + GinHeader.last(header));
+        if (get == null || GinHeader.last(header) != gets.oldestNumber() || bytes < 1 || bytes > get.missing
+                || bytes > communicator.options().chunkBytes()) {
+            throw refused(header,
+                    get == null ? "nothing was asked for"
+                            : "get " + gets.oldestNumber() + " lacks " + get.missing + " bytes, and this is of get "
+                                    + GinHeader.last(header));
         }
         if (!land(header, landing, get.target, get.offset, bytes)) {
             return false;
@@ -244,13 +253,14 @@ final class Arrivals {
         if (waitingSince == 0) {
             waitingSince = now;
         } else if (now - waitingSince > communicator.options().patience().toNanos()) {
-            throw refused(header, what + ", and was not within " + communicator.options().patience().toMillis() + " ms");
+            throw refused(header,
+                    what + ", and was not within " + communicator.options().patience().toMillis() + " ms");
         }
     }
 
     private GinException refused(FrameHeader header, String why) {
-        return new GinException("rank " + communicator.rank() + " refuses what rank " + peer + " sends over " + receiver + ": " + GinHeader.describe(header)
-                + ": " + why);
+        return new GinException("rank " + communicator.rank() + " refuses what rank " + peer + " sends over " + receiver
+                + ": " + GinHeader.describe(header) + ": " + why);
     }
 
     /** How many of the peer's frames have been carried out, all they asked for included. */

@@ -10,7 +10,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.millrace.agent.Agent;
 
-/** Carries out the descriptors of communicators, many a pass and without allocating. What other threads want of it waits in a queue. */
+/**
+ * Carries out the descriptors of communicators, many a pass and without allocating. What other threads want of it waits
+ * in a queue.
+ */
 public final class GinAgent implements Agent {
 
     /** How long an agent's pass may take at the most before those who wait for it give up. */
@@ -35,7 +38,9 @@ public final class GinAgent implements Agent {
         this.name = name;
     }
 
-    /** Something that a thread waits for: a condition that only this agent's thread may look at, and what is done then. */
+    /**
+     * Something that a thread waits for: a condition that only this agent's thread may look at, and what is done then.
+     */
     private static final class Request {
         private final GinCommunicator communicator;
         private final BooleanSupplier condition;
@@ -76,14 +81,18 @@ public final class GinAgent implements Agent {
             pending.add(request);
             work++;
         }
-        work += visit(communicators); // the array is replaced, not changed: a communicator that fails leaves the field, not this pass
+        work += visit(communicators); // the array is replaced, not changed: a communicator that fails leaves the field,
+                                      // not this pass
         if (!pending.isEmpty()) {
             pending.removeIf(Request::tryToAnswer);
         }
         return work;
     }
 
-    /** NCCL makes several communicators where a program uses one: those that rest are visited seldom while another is busy, so that they do not hold it up. */
+    /**
+     * NCCL makes several communicators where a program uses one: those that rest are visited seldom while another is
+     * busy, so that they do not hold it up.
+     */
     private int visit(GinCommunicator[] all) {
         int work = 0;
         int active = 0;
@@ -140,8 +149,8 @@ public final class GinAgent implements Agent {
     }
 
     /**
-     * Serves a communicator no longer and ends its connections, after what is under way is through. When this returns, nothing touches its windows and
-     * contexts.
+     * Serves a communicator no longer and ends its connections, after what is under way is through. When this returns,
+     * nothing touches its windows and contexts.
      *
      * @param communicator that was added; one that has failed is no longer served, and only this call knows so for sure
      * @param patience     how long to wait for what is under way
@@ -149,24 +158,29 @@ public final class GinAgent implements Agent {
      * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {
-        Request removal = new Request(communicator, () -> communicator.failure() == null && (communicator.isDisconnected() || communicator.isDrained()), () -> {
-            drop(communicator);
-            communicator.servedBy(null);
-        }, patience);
+        Request removal = new Request(communicator,
+                () -> communicator.failure() == null && (communicator.isDisconnected() || communicator.isDrained()),
+                () -> {
+                    drop(communicator);
+                    communicator.servedBy(null);
+                }, patience);
         if (!ask(removal)) {
-            throw new GinException("rank " + communicator.rank() + ": agent " + name + " did not answer within " + patience.plus(ANSWER).toMillis()
-                    + " ms; the communicator's memory is left alone");
+            throw new GinException("rank " + communicator.rank() + ": agent " + name + " did not answer within "
+                    + patience.plus(ANSWER).toMillis() + " ms; the communicator's memory is left alone");
         }
         if (!communicator.isDisconnected()) {
-            throw new GinException("rank " + communicator.rank() + ": a connection could not be closed; the communicator's memory is left alone: "
+            throw new GinException("rank " + communicator.rank()
+                    + ": a connection could not be closed; the communicator's memory is left alone: "
                     + communicator.unclosed(), communicator.unclosed());
         }
         return removal.met;
     }
 
-    /** Waits until something holds on the agent's thread; false if it did not within the patience, or after a failure. */
+    /**
+     * Waits until something holds on the agent's thread; false if it did not within the patience, or after a failure.
+     */
     boolean await(GinCommunicator communicator, BooleanSupplier condition, Duration patience) {
-        Request request = new Request(communicator, condition, () -> { }, patience);
+        Request request = new Request(communicator, condition, () -> {}, patience);
         return ask(request) && request.met;
     }
 
@@ -176,7 +190,8 @@ public final class GinAgent implements Agent {
         try {
             while (true) {
                 try {
-                    return request.answered.await(request.deadline - System.nanoTime() + ANSWER.toNanos(), TimeUnit.NANOSECONDS);
+                    return request.answered.await(request.deadline - System.nanoTime() + ANSWER.toNanos(),
+                            TimeUnit.NANOSECONDS);
                 } catch (InterruptedException e) {
                     interrupted = true; // whoever waits is about to free memory: the interrupt is kept for later
                 }

@@ -10,11 +10,12 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 
 /**
- * One rank's part of a GIN communicator: windows, contexts, and a lane to each peer. A {@link GinAgent} carries its descriptors out from {@link GinAgent#add}
- * on.
+ * One rank's part of a GIN communicator: windows, contexts, and a lane to each peer. A {@link GinAgent} carries its
+ * descriptors out from {@link GinAgent#add} on.
  *
- * <p>Windows and contexts are made by all ranks in the same order; a peer that is ahead is waited for. The first failure poisons the communicator, and it
- * alone. Methods are safe from any thread.
+ * <p>
+ * Windows and contexts are made by all ranks in the same order; a peer that is ahead is waited for. The first failure
+ * poisons the communicator, and it alone. Methods are safe from any thread.
  */
 public final class GinCommunicator {
 
@@ -50,7 +51,8 @@ public final class GinCommunicator {
      * @param options   the same on every rank
      * @param listener  learns of a failure
      */
-    public GinCommunicator(int rank, FrameSender[] senders, FrameReceiver[] receivers, GinOptions options, GinFailureListener listener) {
+    public GinCommunicator(int rank, FrameSender[] senders, FrameReceiver[] receivers, GinOptions options,
+            GinFailureListener listener) {
         this.rank = rank;
         this.options = options;
         this.listener = listener;
@@ -58,7 +60,8 @@ public final class GinCommunicator {
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
         this.lanes = new Lane[senders.length];
         for (int peer = 0; peer < lanes.length; peer++) {
-            lanes[peer] = peer == rank ? new SelfLane(this, rank) : new PeerLane(this, peer, senders[peer], receivers[peer]);
+            lanes[peer] =
+                    peer == rank ? new SelfLane(this, rank) : new PeerLane(this, peer, senders[peer], receivers[peer]);
         }
     }
 
@@ -101,16 +104,18 @@ public final class GinCommunicator {
     }
 
     /**
-     * Closes a window, and its memory. Waits until nothing is under way in it; a descriptor that names it afterwards is an error.
+     * Closes a window, and its memory. Waits until nothing is under way in it; a descriptor that names it afterwards is
+     * an error.
      *
      * @param window to close; one that is closed is left alone
-     * @throws GinException if something is still under way in it after the communicator's patience: its memory must not be freed
+     * @throws GinException if something is still under way in it after the communicator's patience: its memory must not
+     *                      be freed
      */
     public void deregister(Window window) {
         if (windows.remove(window)) {
             if (!atAgent(() -> window.isIdle() || disconnected)) {
-                throw new GinException("rank " + rank + ": " + window + " is still used after " + options.patience().toMillis()
-                        + " ms; its memory is left alone");
+                throw new GinException("rank " + rank + ": " + window + " is still used after "
+                        + options.patience().toMillis() + " ms; its memory is left alone");
             }
             window.memory().close();
         }
@@ -126,15 +131,15 @@ public final class GinCommunicator {
         GinContext[] copy = Arrays.copyOf(contexts, Math.max(contexts.length, context.number() + 1));
         if (copy[context.number()] != null || context.peers() != ranks()) {
             throw new IllegalArgumentException("context " + context.number() + " of " + context.peers()
-                    + " peers: the number is in use, or the communicator of "
-                    + ranks() + " ranks is another");
+                    + " peers: the number is in use, or the communicator of " + ranks() + " ranks is another");
         }
         copy[context.number()] = context;
         contexts = copy;
     }
 
     /**
-     * Serves a context no longer. Waits, for the communicator's patience, until its queues are empty; then nothing touches its memory any more.
+     * Serves a context no longer. Waits, for the communicator's patience, until its queues are empty; then nothing
+     * touches its memory any more.
      *
      * @param context that was added
      * @return whether its queues were empty
@@ -153,13 +158,15 @@ public final class GinCommunicator {
             context.close();
             return true;
         })) {
-            throw new GinException("rank " + rank + ": the agent does not let go of context " + context.number() + "; its memory is left alone");
+            throw new GinException("rank " + rank + ": the agent does not let go of context " + context.number()
+                    + "; its memory is left alone");
         }
         return drained;
     }
 
     /**
-     * Bytes that a peer sends may be staged in memory shared with it, from now on. To be called before the peer calls {@link #stageOut}.
+     * Bytes that a peer sends may be staged in memory shared with it, from now on. To be called before the peer calls
+     * {@link #stageOut}.
      *
      * @param peer another rank
      * @param ring its memory; not to be unmapped before the agent has let go of the communicator
@@ -180,7 +187,8 @@ public final class GinCommunicator {
 
     private void stage(StagingRing ring, Runnable change) {
         if (ring.capacity() < 2 * options.chunkBytes()) {
-            throw new IllegalArgumentException("a staging ring of " + ring.capacity() + " bytes: it must have room for two chunks of " + options.chunkBytes());
+            throw new IllegalArgumentException("a staging ring of " + ring.capacity()
+                    + " bytes: it must have room for two chunks of " + options.chunkBytes());
         }
         throwIfFailed();
         if (!atAgent(() -> {
@@ -192,7 +200,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Says in memory that peers map, from now on, how many of their frames were carried out here. To be called before they know of the memory.
+     * Says in memory that peers map, from now on, how many of their frames were carried out here. To be called before
+     * they know of the memory.
      *
      * @param memory not to be unmapped before the agent has let go of the communicator
      */
@@ -223,7 +232,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Whether the communicator has failed, for those who must not call Java: a native {@code int} that is 0, or 1 after a failure.
+     * Whether the communicator has failed, for those who must not call Java: a native {@code int} that is 0, or 1 after
+     * a failure.
      *
      * @return 4 bytes that live as long as this object
      */
@@ -248,7 +258,9 @@ public final class GinCommunicator {
     public void throwIfFailed() {
         Throwable thrown = failure.get();
         if (thrown != null) {
-            throw new GinException("rank " + rank + ": the communicator has failed and can only be closed: " + thrown.getMessage(), thrown);
+            throw new GinException(
+                    "rank " + rank + ": the communicator has failed and can only be closed: " + thrown.getMessage(),
+                    thrown);
         }
     }
 
@@ -301,7 +313,8 @@ public final class GinCommunicator {
         } else if ((passesWithoutWork & PASSES_BETWEEN_CLOCKS - 1) == 0 && stall.isLong()) {
             String oldest = describeOldest();
             if (oldest != null) {
-                listener.stalled("rank " + rank + ": nothing has moved for " + options.patience().toMillis() + " ms, and this is under way: " + oldest);
+                listener.stalled("rank " + rank + ": nothing has moved for " + options.patience().toMillis()
+                        + " ms, and this is under way: " + oldest);
             }
         }
         return work;
@@ -351,7 +364,10 @@ public final class GinCommunicator {
         return true;
     }
 
-    /** Ends all connections; on the agent's thread, after the last pass. If one cannot be closed the network may go on using windows. */
+    /**
+     * Ends all connections; on the agent's thread, after the last pass. If one cannot be closed the network may go on
+     * using windows.
+     */
     void disconnect() {
         boolean failed = failure.get() != null;
         Throwable first = null;

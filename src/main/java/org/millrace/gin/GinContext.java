@@ -7,8 +7,9 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 
 /**
- * A context as the agent sees it: a queue for each peer, counters and signals. Its memory is made by whoever hands the context to a kernel; all of it must be
- * reachable by the CPU and belong to a scope that is not closed before the context is.
+ * A context as the agent sees it: a queue for each peer, counters and signals. Its memory is made by whoever hands the
+ * context to a kernel; all of it must be reachable by the CPU and belong to a scope that is not closed before the
+ * context is.
  */
 public final class GinContext {
 
@@ -33,7 +34,8 @@ public final class GinContext {
      * @param signals  8 bytes for each signal, by the number that descriptors give
      * @param peers    number of ranks
      */
-    public GinContext(int number, GinQueueMemory queues, MemorySegment cis, MemorySegment counters, MemorySegment signals, int peers) {
+    public GinContext(int number, GinQueueMemory queues, MemorySegment cis, MemorySegment counters,
+            MemorySegment signals, int peers) {
         this.number = number;
         this.counters = GinCells.of(counters);
         this.signals = GinCells.of(signals);
@@ -73,7 +75,8 @@ public final class GinContext {
     }
 
     /**
-     * Lets this rank's agent count up signals of the same context at a peer by itself. To be called before the context is served.
+     * Lets this rank's agent count up signals of the same context at a peer by itself. To be called before the context
+     * is served.
      *
      * @param peer    another rank
      * @param signals that this process maps; not to be unmapped before the agent has let go of the context
@@ -85,7 +88,8 @@ public final class GinContext {
     /**
      * Has the indices of its queues stored elsewhere too. To be called before the context is served.
      *
-     * @param elsewhere where kernels look; not to be freed before the agent has let go of the context and what it began is over
+     * @param elsewhere where kernels look; not to be freed before the agent has let go of the context and what it began
+     *                  is over
      */
     public void store(IndexStore elsewhere) {
         store = elsewhere;
@@ -112,7 +116,8 @@ public final class GinContext {
     /** Indices that kernels wait for, for messages; null if they have them all. */
     String describeStore() {
         return store == null || closed || !moved && store.isSettled() ? null
-                : "context " + number + ", the indices of its queues, which the GPU has not stored: kernels see no room and no end of a flush";
+                : "context " + number
+                        + ", the indices of its queues, which the GPU has not stored: kernels see no room and no end of a flush";
     }
 
     /** The signals at a peer, or null if only frames get there. */

@@ -83,7 +83,10 @@ final class GinDescriptor {
             text.append(" to window ").append(targetHandle).append(" at ").append(targetOffset);
         }
         if (sourceHandle != 0) {
-            text.append(has(GinOp.VA_SIGNAL) ? ", signal in window " : " from window ").append(sourceHandle).append(" at ").append(sourceOffset);
+            text.append(has(GinOp.VA_SIGNAL) ? ", signal in window " : " from window ")
+                    .append(sourceHandle)
+                    .append(" at ")
+                    .append(sourceOffset);
         }
         if (signals() && !has(GinOp.VA_SIGNAL)) {
             text.append(", signal ").append(signal);

@@ -11,7 +11,8 @@ public interface GinFailureListener {
     void failed(Throwable failure);
 
     /**
-     * Called, on the agent's thread, when something has been under way for long without any progress; again after as long.
+     * Called, on the agent's thread, when something has been under way for long without any progress; again after as
+     * long.
      *
      * @param what the oldest of it, for messages
      */

@@ -34,8 +34,7 @@ final class GinHeader {
     private static final int OFFSET_SHIFT = 32;
     private static final long BYTES_MASK = 0xFFFF_FFFFL;
 
-    private GinHeader() {
-    }
+    private GinHeader() {}
 
     static void hello(FrameHeader header, int rank, int ranks, long chunkBytes) {
         set(header, HELLO, 0, PROTOCOL, rank, 0);
@@ -137,7 +136,8 @@ final class GinHeader {
             case GET_DATA -> "answer to a get";
             default -> "frame of kind " + kind(header);
         };
-        return kind + " of " + (isStaged(header) ? stagedBytes(header) + " staged" : header.payloadBytes()) + " bytes, context " + context(header)
-                + ", window " + window(header) + " at " + offset(header) + (isSignalled(header) ? ", signal " + signal(header) : "");
+        return kind + " of " + (isStaged(header) ? stagedBytes(header) + " staged" : header.payloadBytes())
+                + " bytes, context " + context(header) + ", window " + window(header) + " at " + offset(header)
+                + (isSignalled(header) ? ", signal " + signal(header) : "");
     }
 }

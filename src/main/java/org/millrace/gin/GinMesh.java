@@ -34,8 +34,8 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implemen
      * @return the connections
      * @throws GinException if they were not made in time; the message names the ranks that are missing
      */
-    public static GinMesh connect(
-            Network network, Listener here, byte[][] addresses, int rank, long key, Duration deadline, Supplier<? extends Throwable> abort) {
+    public static GinMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,
+            Duration deadline, Supplier<? extends Throwable> abort) {
         int ranks = addresses.length;
         GinMesh mesh = new GinMesh(new FrameSender[ranks], new FrameReceiver[ranks]);
         @SuppressWarnings({"unchecked", "rawtypes"})
@@ -90,7 +90,8 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implemen
     }
 
     private static GinException cannot(int rank, int peer, MillraceException failed) {
-        return new GinException("rank " + rank + " cannot connect to rank " + peer + ": " + failed.getMessage(), failed);
+        return new GinException("rank " + rank + " cannot connect to rank " + peer + ": " + failed.getMessage(),
+                failed);
     }
 
     private boolean poll(int rank, Pending<FrameSender>[] connecting, Pending<FrameReceiver>[] accepting) {
@@ -120,7 +121,8 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implemen
                     missing.append(missing.isEmpty() ? "" : ", ").append(peer);
                 }
             }
-            throw new GinException("rank " + rank + ": no GIN connection with rank " + missing + " within " + deadline.toMillis() + " ms");
+            throw new GinException("rank " + rank + ": no GIN connection with rank " + missing + " within "
+                    + deadline.toMillis() + " ms");
         }
     }
 

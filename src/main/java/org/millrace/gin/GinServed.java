@@ -1,8 +1,8 @@
 package org.millrace.gin;
 
 /**
- * How many descriptors were taken out of a context's queues, and carried out, by what they asked for. Their number is the sum of all but {@code signalled}
- * and {@code reached}.
+ * How many descriptors were taken out of a context's queues, and carried out, by what they asked for. Their number is
+ * the sum of all but {@code signalled} and {@code reached}.
  *
  * @param puts      of bytes of a window
  * @param values    put out of the descriptor itself
@@ -24,8 +24,8 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
      * @return the sum
      */
     public GinServed plus(GinServed other) {
-        return new GinServed(puts + other.puts, values + other.values, signals + other.signals, gets + other.gets, flushes + other.flushes,
-                signalled + other.signalled, reached + other.reached);
+        return new GinServed(puts + other.puts, values + other.values, signals + other.signals, gets + other.gets,
+                flushes + other.flushes, signalled + other.signalled, reached + other.reached);
     }
 
     /**
@@ -40,7 +40,8 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
     /** One line for people and for scripts: the first number is that of the descriptors. */
     @Override
     public String toString() {
-        return "descriptors served by Java: " + descriptors() + " (" + puts + " puts, " + values + " values, " + signals + " signals alone, " + gets
-                + " gets, " + flushes + " flushes; " + signalled + " puts and values brought a signal, " + reached + " signals without a frame)";
+        return "descriptors served by Java: " + descriptors() + " (" + puts + " puts, " + values + " values, " + signals
+                + " signals alone, " + gets + " gets, " + flushes + " flushes; " + signalled
+                + " puts and values brought a signal, " + reached + " signals without a frame)";
     }
 }

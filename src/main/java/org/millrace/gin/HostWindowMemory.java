@@ -25,7 +25,8 @@ public final class HostWindowMemory implements WindowMemory {
      */
     @SuppressWarnings("restricted")
     public static HostWindowMemory register(Network network, MemorySegment memory) {
-        // Of the global scope, so that a copy checks no arena: the window is closed, which the agent acknowledges, before the memory is freed.
+        // Of the global scope, so that a copy checks no arena: the window is closed, which the agent acknowledges,
+        // before the memory is freed.
         MemorySegment global = MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
         return new HostWindowMemory(network.register(global), global);
     }
@@ -70,7 +71,8 @@ public final class HostWindowMemory implements WindowMemory {
     @Override
     public boolean beginCopy(Transfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes) {
         if (!(source instanceof HostWindowMemory host)) {
-            throw new GinException("a put from " + source + " to host memory: the windows of one communicator are all of host memory, or all of a device's");
+            throw new GinException("a put from " + source
+                    + " to host memory: the windows of one communicator are all of host memory, or all of a device's");
         }
         MemorySegment.copy(host.segment, sourceOffset, segment, offset, bytes);
         return true;

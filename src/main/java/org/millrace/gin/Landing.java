@@ -1,6 +1,9 @@
 package org.millrace.gin;
 
-/** Bytes that are being written to a window here, and what follows when they are: a signal, the end of a descriptor of this rank's. Reused. */
+/**
+ * Bytes that are being written to a window here, and what follows when they are: a signal, the end of a descriptor of
+ * this rank's. Reused.
+ */
 final class Landing {
 
     final Transfer transfer = new Transfer();
@@ -60,7 +63,10 @@ final class Landing {
         index = descriptor;
     }
 
-    /** Goes on with what can be done; true when nothing is left. Called for the oldest landing only, which keeps every signal behind what came before it. */
+    /**
+     * Goes on with what can be done; true when nothing is left. Called for the oldest landing only, which keeps every
+     * signal behind what came before it.
+     */
     boolean settle() {
         if (open) {
             if (!transfer.memory().written(transfer)) {
@@ -91,7 +97,10 @@ final class Landing {
         return true;
     }
 
-    /** The connection is closed. The staging ring's room is not given back: the peer would write where a copy may still read. */
+    /**
+     * The connection is closed. The staging ring's room is not given back: the peer would write where a copy may still
+     * read.
+     */
     void abandon() {
         if (open) {
             Window.abandon(transfer);

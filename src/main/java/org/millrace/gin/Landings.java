@@ -1,6 +1,9 @@
 package org.millrace.gin;
 
-/** What is landing from one peer, oldest first: frames are added, their payloads arrive in that order, and they are settled in that order. */
+/**
+ * What is landing from one peer, oldest first: frames are added, their payloads arrive in that order, and they are
+ * settled in that order.
+ */
 final class Landings {
 
     private final Landing[] ring;

@@ -1,6 +1,9 @@
 package org.millrace.gin;
 
-/** Where the descriptors of all contexts for one peer go: over a connection, or to this rank itself. Called by the agent's thread alone. */
+/**
+ * Where the descriptors of all contexts for one peer go: over a connection, or to this rank itself. Called by the
+ * agent's thread alone.
+ */
 abstract class Lane {
 
     /** Descriptors that are taken from one queue before the others have their turn. */
@@ -79,8 +82,8 @@ abstract class Lane {
     }
 
     final GinException refused(PeerQueue queue, String why) {
-        return new GinException(this + ", context " + queue.context().number() + ", descriptor " + Integer.toUnsignedString(queue.index())
-                + " (" + queue.current() + "): " + why);
+        return new GinException(this + ", context " + queue.context().number() + ", descriptor "
+                + Integer.toUnsignedString(queue.index()) + " (" + queue.current() + "): " + why);
     }
 
     /** The oldest descriptor for this peer that is not complete, or null. */

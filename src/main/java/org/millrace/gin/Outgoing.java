@@ -26,7 +26,10 @@ final class Outgoing {
         queue = null;
     }
 
-    /** Begins to make bytes readable for the peer: in the staging ring, or as the payload if there is none. False if there is no room now. */
+    /**
+     * Begins to make bytes readable for the peer: in the staging ring, or as the payload if there is none. False if
+     * there is no room now.
+     */
     boolean begin(StagingOut staging, Window source, long offset, long bytes) {
         if (staging != null) {
             return staging.begin(this, source, offset, bytes);

@@ -4,8 +4,9 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameSender;
 
 /**
- * The frames to one peer that are under way, oldest first. They are offered to the network in that order, however long each takes to be staged. A frame with
- * nothing to bring, or with a signal that this rank can count up at the peer, is not sent when its turn comes.
+ * The frames to one peer that are under way, oldest first. They are offered to the network in that order, however long
+ * each takes to be staged. A frame with nothing to bring, or with a signal that this rank can count up at the peer, is
+ * not sent when its turn comes.
  */
 final class OutgoingFrames {
 
@@ -37,7 +38,10 @@ final class OutgoingFrames {
         return added == sent;
     }
 
-    /** Whether a peer that left misses one of them: all but the first, which is the greeting that it may have left before. */
+    /**
+     * Whether a peer that left misses one of them: all but the first, which is the greeting that it may have left
+     * before.
+     */
     boolean owesPeer() {
         return added > Math.max(sent, 1);
     }
@@ -113,7 +117,8 @@ final class OutgoingFrames {
             return true;
         }
         Transfer payload = frame.hasPayload() ? frame.transfer : null;
-        if (!sender.offer(frame.header, payload == null ? null : payload.region(), payload == null ? 0 : payload.regionOffset())) {
+        if (!sender.offer(frame.header, payload == null ? null : payload.region(),
+                payload == null ? 0 : payload.regionOffset())) {
             return false;
         }
         frames++;

@@ -6,7 +6,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.PeerClosedException;
 
-/** The connection to one peer, both ways. A descriptor is complete when its source was read: when its last frame was sent, or its get was answered. */
+/**
+ * The connection to one peer, both ways. A descriptor is complete when its source was read: when its last frame was
+ * sent, or its get was answered.
+ */
 final class PeerLane extends Lane {
 
     /** A copy from device to device needs no staging: it is as many chunks long as are worth their call. */
@@ -53,7 +56,8 @@ final class PeerLane extends Lane {
             }
             return work;
         } catch (ConnectionException lost) {
-            throw new GinException("rank " + communicator.rank() + " lost rank " + peer + ": " + lost.getMessage() + underWay(), lost);
+            throw new GinException(
+                    "rank " + communicator.rank() + " lost rank " + peer + ": " + lost.getMessage() + underWay(), lost);
         }
     }
 
@@ -98,7 +102,8 @@ final class PeerLane extends Lane {
             return; // it had them perhaps, and said so on its way out
         }
         if (frames.owesPeer() || receivingOver && !gets.isEmpty() || isWanted()) {
-            throw new GinException("rank " + communicator.rank() + ": rank " + peer + " has closed its end" + underWay());
+            throw new GinException(
+                    "rank " + communicator.rank() + ": rank " + peer + " has closed its end" + underWay());
         }
     }
 
@@ -109,7 +114,8 @@ final class PeerLane extends Lane {
 
     private int answer() {
         int work = 0;
-        while (!answers.isEmpty() && !frames.isFull() && answers.begin(frames.next(), communicator.options().chunkBytes(), staging)) {
+        while (!answers.isEmpty() && !frames.isFull()
+                && answers.begin(frames.next(), communicator.options().chunkBytes(), staging)) {
             frames.add();
             work++;
         }
@@ -162,21 +168,24 @@ final class PeerLane extends Lane {
         GinDescriptor descriptor = queue.current();
         Window target = localWindow(queue, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
         Outgoing frame = frames.next();
-        GinHeader.set(frame.header, GinHeader.GET, queue.context().number(), descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
+        GinHeader.set(frame.header, GinHeader.GET, queue.context().number(), descriptor.sourceHandle,
+                descriptor.sourceOffset, descriptor.size);
         frames.add();
         gets.add(queue, queue.finish(), target, descriptor.targetOffset, descriptor.size);
         return true;
     }
 
-    /** Copies bytes that the peer does not have to be asked for. The frame is none: it only waits for them, in its turn. */
+    /**
+     * Copies bytes that the peer does not have to be asked for. The frame is none: it only waits for them, in its turn.
+     */
     private boolean fetch(PeerQueue queue, Window source) {
         GinDescriptor descriptor = queue.current();
         requireThere(queue, source, descriptor.sourceOffset);
         Window target = localWindow(queue, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
         long bytes = Math.min(descriptor.size - queue.moved(), mostDirectly());
         Outgoing frame = frames.next();
-        frame.open = source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + queue.moved(),
-                target, descriptor.targetOffset + queue.moved(), bytes);
+        frame.open = source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + queue.moved(), target,
+                descriptor.targetOffset + queue.moved(), bytes);
         if (!frame.open) {
             return false;
         }
@@ -194,7 +203,8 @@ final class PeerLane extends Lane {
     private boolean put(PeerQueue queue) {
         GinDescriptor descriptor = queue.current();
         int context = queue.context().number();
-        Window direct = descriptor.has(GinOp.PUT) && !descriptor.has(GinOp.INLINE) ? inReach(descriptor.targetHandle) : null;
+        Window direct =
+                descriptor.has(GinOp.PUT) && !descriptor.has(GinOp.INLINE) ? inReach(descriptor.targetHandle) : null;
         if (direct != null && descriptor.size > 0) {
             if (isOutrun(queue)) {
                 direct = null; // frames keep their order
@@ -206,16 +216,19 @@ final class PeerLane extends Lane {
         boolean writes = direct == null && (bytes > 0 || descriptor.has(GinOp.VA_SIGNAL));
         Outgoing frame = frames.next();
         if (descriptor.has(GinOp.VA_SIGNAL)) {
-            GinHeader.set(frame.header, GinHeader.VA_SIGNAL, context, descriptor.sourceHandle, descriptor.sourceOffset, 0);
+            GinHeader.set(frame.header, GinHeader.VA_SIGNAL, context, descriptor.sourceHandle, descriptor.sourceOffset,
+                    0);
         } else {
-            GinHeader.set(frame.header, GinHeader.PUT, context, descriptor.targetHandle, descriptor.targetOffset + queue.moved(), 0);
+            GinHeader.set(frame.header, GinHeader.PUT, context, descriptor.targetHandle,
+                    descriptor.targetOffset + queue.moved(), 0);
             if (descriptor.has(GinOp.INLINE)) {
                 GinHeader.inline(frame.header, descriptor.size, descriptor.inlineValue);
             } else if (bytes > 0 && !(direct == null ? read(queue, frame, bytes) : copy(queue, frame, direct, bytes))) {
                 return false;
             }
         }
-        if (direct != null || descriptor.size == 0 && descriptor.has(GinOp.PUT)) { // its bytes get there without the frame
+        if (direct != null || descriptor.size == 0 && descriptor.has(GinOp.PUT)) { // its bytes get there without the
+                                                                                   // frame
             frame.bringsSignalAtMost(queue.context(), peer);
         }
         if (queue.moved() + bytes < descriptor.size) {
@@ -262,7 +275,8 @@ final class PeerLane extends Lane {
         long there = window.memory().reach(peer);
         long size = queue.current().size;
         if (offset < 0 || offset > there - size) {
-            throw refused(queue, size + " bytes at " + offset + " are not within " + window + ", which has " + there + " bytes at rank " + peer);
+            throw refused(queue, size + " bytes at " + offset + " are not within " + window + ", which has " + there
+                    + " bytes at rank " + peer);
         }
     }
 
@@ -271,19 +285,21 @@ final class PeerLane extends Lane {
         GinDescriptor descriptor = queue.current();
         requireThere(queue, target, descriptor.targetOffset);
         Window source = localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
-        frame.open = target.beginPeerCopy(frame.transfer, peer, descriptor.targetOffset + queue.moved(),
-                source, descriptor.sourceOffset + queue.moved(), bytes);
+        frame.open = target.beginPeerCopy(frame.transfer, peer, descriptor.targetOffset + queue.moved(), source,
+                descriptor.sourceOffset + queue.moved(), bytes);
         return frame.open;
     }
 
     @Override
     String describeArrivals() {
-        return arrivals.isSettled() ? null : "bytes or signals that rank " + peer + " has sent, which have not got to this rank's memory";
+        return arrivals.isSettled() ? null
+                : "bytes or signals that rank " + peer + " has sent, which have not got to this rank's memory";
     }
 
     @Override
     boolean isDrained() {
-        return arrivals.isSettled() && (sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && !isWanted());
+        return arrivals.isSettled()
+                && (sendingOver || frames.isEmpty() && gets.isEmpty() && answers.isEmpty() && !isWanted());
     }
 
     @Override

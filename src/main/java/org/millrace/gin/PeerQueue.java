@@ -14,7 +14,8 @@ import org.millrace.abi.GinQueueMemory;
  *    +------------------------+----------------------------+----------
  * </pre>
  *
- * Descriptors are taken one after another, and may complete in another order (a get waits for an answer); {@code cis} moves in order.
+ * Descriptors are taken one after another, and may complete in another order (a get waits for an answer); {@code cis}
+ * moves in order.
  */
 final class PeerQueue {
 
@@ -33,7 +34,10 @@ final class PeerQueue {
     private int completed;
     /** What an {@link IndexStore} was told. */
     private int stored;
-    /** Up to which of its lane's frames some of this queue write at the peer, and how many went to the network till then; 0 for none, or not known. */
+    /**
+     * Up to which of its lane's frames some of this queue write at the peer, and how many went to the network till
+     * then; 0 for none, or not known.
+     */
     private long wrote;
     private long wroteFrames;
 
@@ -126,7 +130,10 @@ final class PeerQueue {
         return seen++;
     }
 
-    /** Nothing of a descriptor here is needed any more: its counter grows, and the places of all that are complete in order are free. */
+    /**
+     * Nothing of a descriptor here is needed any more: its counter grows, and the places of all that are complete in
+     * order are free.
+     */
     void complete(int index) {
         int slot = index & mask;
         done[slot] = true;
@@ -141,7 +148,8 @@ final class PeerQueue {
             completed++;
         }
         if (completed != first) {
-            cis.release(peer, completed); // pairs with the device's acquire: the places are zero, and the sources were read
+            cis.release(peer, completed); // pairs with the device's acquire: the places are zero, and the sources were
+                                          // read
             context.moved();
         }
     }
@@ -163,7 +171,8 @@ final class PeerQueue {
 
     /** Whether a descriptor is there that somebody should carry out. */
     boolean isWaiting() {
-        return hasCurrent || !context.isClosed() && seen - completed != done.length && memory.isBegun(memory.at(peer, seen));
+        return hasCurrent
+                || !context.isClosed() && seen - completed != done.length && memory.isBegun(memory.at(peer, seen));
     }
 
     /** The oldest that is not complete, for messages; null if there is none. */
@@ -171,7 +180,7 @@ final class PeerQueue {
         if (seen == completed && !isWaiting()) {
             return null;
         }
-        return "context " + context.number() + ", descriptor " + Integer.toUnsignedString(completed) + (hasCurrent && completed == seen ? " (" + current
-                + ")" : "");
+        return "context " + context.number() + ", descriptor " + Integer.toUnsignedString(completed)
+                + (hasCurrent && completed == seen ? " (" + current + ")" : "");
     }
 }

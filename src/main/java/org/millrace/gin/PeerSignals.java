@@ -3,8 +3,9 @@ package org.millrace.gin;
 import org.millrace.abi.GinCells;
 
 /**
- * The signals of one context at a peer of the same host, in memory that both processes map. This rank's agent counts them up by itself, which saves the way
- * through the peer's thread, as long as nothing that it has sent to that peer in frames is still under way there.
+ * The signals of one context at a peer of the same host, in memory that both processes map. This rank's agent counts
+ * them up by itself, which saves the way through the peer's thread, as long as nothing that it has sent to that peer in
+ * frames is still under way there.
  */
 public final class PeerSignals {
 
@@ -34,7 +35,8 @@ public final class PeerSignals {
      * @return false if a frame must bring the signal
      */
     boolean add(long frames, int signal, long value) {
-        // An acquire: pairs with the peer's release behind what the frames brought. Whoever sees the signal sees that too.
+        // An acquire: pairs with the peer's release behind what the frames brought. Whoever sees the signal sees that
+        // too.
         if (signal >= signals.count() || settled.acquire(cell) != frames) {
             return false;
         }

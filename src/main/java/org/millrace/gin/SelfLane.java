@@ -29,7 +29,8 @@ final class SelfLane extends Lane {
         Landing landing = landings.next();
         long bytes = nextChunk(queue);
         if (descriptor.has(GinOp.VA_SIGNAL)) {
-            landing.vaSignal(localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, Long.BYTES), descriptor.sourceOffset, descriptor.signalValue);
+            landing.vaSignal(localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, Long.BYTES),
+                    descriptor.sourceOffset, descriptor.signalValue);
         } else if (!descriptor.has(GinOp.FLUSH) && descriptor.size > 0 && !write(queue, landing, bytes)) {
             return false;
         }
@@ -57,7 +58,8 @@ final class SelfLane extends Lane {
             }
         } else {
             Window source = localWindow(queue, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
-            landing.open = target.beginCopy(landing.transfer, offset, source, descriptor.sourceOffset + queue.moved(), bytes);
+            landing.open =
+                    target.beginCopy(landing.transfer, offset, source, descriptor.sourceOffset + queue.moved(), bytes);
         }
         return landing.open;
     }

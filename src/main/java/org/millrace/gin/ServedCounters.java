@@ -4,7 +4,10 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.millrace.abi.GinOp;
 
-/** Counts what a context's agent serves. The agent's thread alone writes, without a read-modify-write; any thread may read, each number by itself. */
+/**
+ * Counts what a context's agent serves. The agent's thread alone writes, without a read-modify-write; any thread may
+ * read, each number by itself.
+ */
 final class ServedCounters {
 
     private static final VarHandle COUNT = MethodHandles.arrayElementVarHandle(long[].class);
@@ -53,6 +56,7 @@ final class ServedCounters {
     }
 
     GinServed read() {
-        return new GinServed(read(PUTS), read(VALUES), read(SIGNALS), read(GETS), read(FLUSHES), read(SIGNALLED), read(REACHED));
+        return new GinServed(read(PUTS), read(VALUES), read(SIGNALS), read(GETS), read(FLUSHES), read(SIGNALLED),
+                read(REACHED));
     }
 }

@@ -14,9 +14,11 @@ import org.millrace.abi.GinCells;
  *   +----------+- - - - - +-------------------+-------------------+- - -
  * </pre>
  *
- * <p>{@code settled} is how many frames of a rank were carried out here, all they asked for included; this rank's agent writes it. A peer that has sent just as
- * many may add to a signal: that cannot overtake anything. Signals are changed by atomic adds of every process, and set back by this rank's kernels. Each part
- * lies in cache lines of its own, two at a time, as prefetchers take them.
+ * <p>
+ * {@code settled} is how many frames of a rank were carried out here, all they asked for included; this rank's agent
+ * writes it. A peer that has sent just as many may add to a signal: that cannot overtake anything. Signals are changed
+ * by atomic adds of every process, and set back by this rank's kernels. Each part lies in cache lines of its own, two
+ * at a time, as prefetchers take them.
  */
 public final class SignalMemory {
 
@@ -89,7 +91,10 @@ public final class SignalMemory {
         return new PeerSignals(GinCells.of(signals(context)), settled, rank * CELL);
     }
 
-    /** Tells a rank how many of its frames were carried out here. A release: pairs with the acquire in {@link PeerSignals#add}. */
+    /**
+     * Tells a rank how many of its frames were carried out here. A release: pairs with the acquire in
+     * {@link PeerSignals#add}.
+     */
     void settled(int rank, long frames) {
         settled.release(rank * CELL, frames);
     }

@@ -1,13 +1,16 @@
 package org.millrace.gin;
 
 /**
- * Which of a device's staging buffers are free, and for what. A frame on its way out keeps its buffer until the peer has found one for what arrives: if what
- * leaves could take them all, two ranks would wait for each other for ever. What arrives keeps its buffer until what came before was written and added: an add
- * that waited for it would wait for ever too. So each of the three has buffers that the others cannot take; the rest belongs to whoever comes first. On the
- * agent's thread.
+ * Which of a device's staging buffers are free, and for what. A frame on its way out keeps its buffer until the peer
+ * has found one for what arrives: if what leaves could take them all, two ranks would wait for each other for ever.
+ * What arrives keeps its buffer until what came before was written and added: an add that waited for it would wait for
+ * ever too. So each of the three has buffers that the others cannot take; the rest belongs to whoever comes first. On
+ * the agent's thread.
  *
- * <p>A communicator that ends with transfers open leaves its buffers abandoned: its connections are closed, so that no network reads or writes them, but copies
- * that were begun cannot be called off. They are lent again when those are over, which is asked when a buffer is missing and not before.
+ * <p>
+ * A communicator that ends with transfers open leaves its buffers abandoned: its connections are closed, so that no
+ * network reads or writes them, but copies that were begun cannot be called off. They are lent again when those are
+ * over, which is asked when a buffer is missing and not before.
  */
 public final class StagingBuffers {
 
@@ -101,7 +104,8 @@ public final class StagingBuffers {
     }
 
     private int take(int forWhat) {
-        int others = forWhat == TO_ADD ? 0 : MOST_TO_ADD - taken[TO_ADD]; // what no other use may have is free for the adds
+        int others = forWhat == TO_ADD ? 0 : MOST_TO_ADD - taken[TO_ADD]; // what no other use may have is free for the
+                                                                          // adds
         if (taken[forWhat] == most[forWhat] || freeCount == others) {
             return takeBack() ? take(forWhat) : -1;
         }

@@ -13,14 +13,18 @@ final class StagingIn {
         this.expected = ring.released().acquire(0);
     }
 
-    /** What is wrong with where a frame says that its bytes are staged, or null: the place follows from what came before. */
+    /**
+     * What is wrong with where a frame says that its bytes are staged, or null: the place follows from what came
+     * before.
+     */
     String problem(FrameHeader header, long chunkBytes) {
         long bytes = GinHeader.stagedBytes(header);
         if (bytes < 1 || bytes > chunkBytes) {
             return bytes + " bytes are staged, and 1 to " + chunkBytes + " may be";
         }
         long offset = ring.offset(ring.start(expected, bytes));
-        return GinHeader.stagedOffset(header) == offset ? null : "its bytes are staged at " + GinHeader.stagedOffset(header) + ", and not at " + offset;
+        return GinHeader.stagedOffset(header) == offset ? null
+                : "its bytes are staged at " + GinHeader.stagedOffset(header) + ", and not at " + offset;
     }
 
     /** Begins to write a frame's bytes, whose place was checked, to a window; false if too much is under way. */
@@ -35,7 +39,10 @@ final class StagingIn {
         return true;
     }
 
-    /** Gives the room up to a position back. A release, behind the copies: pairs with the acquire of the sender, who writes there next. */
+    /**
+     * Gives the room up to a position back. A release, behind the copies: pairs with the acquire of the sender, who
+     * writes there next.
+     */
     void release(long position) {
         ring.released().release(0, position);
     }

@@ -4,8 +4,9 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.GinCells;
 
 /**
- * Memory of one host through which one rank's bytes reach another's window without a CPU copying them: the sender's device copies into it, a frame without
- * payload says where, the receiver's device copies out of it. Both processes map it; each may know it under another address, and its device under yet another.
+ * Memory of one host through which one rank's bytes reach another's window without a CPU copying them: the sender's
+ * device copies into it, a frame without payload says where, the receiver's device copies out of it. Both processes map
+ * it; each may know it under another address, and its device under yet another.
  *
  * <pre>
  *   0          64            4096                               4096 + capacity
@@ -14,9 +15,11 @@ import org.millrace.abi.GinCells;
  *   +----------+-------------+----------------------------------+
  * </pre>
  *
- * <p>Pieces lie one behind the other, each at a multiple of 64 bytes and in one run: one that does not fit before the end lies at the start. Positions count
- * all bytes that ever went through, what was skipped included; both ends compute them by the same rule. {@code released} is the position up to which the
- * receiver has read; only it writes that. The receiver settles what arrives in its order, so one word says it all.
+ * <p>
+ * Pieces lie one behind the other, each at a multiple of 64 bytes and in one run: one that does not fit before the end
+ * lies at the start. Positions count all bytes that ever went through, what was skipped included; both ends compute
+ * them by the same rule. {@code released} is the position up to which the receiver has read; only it writes that. The
+ * receiver settles what arrives in its order, so one word says it all.
  */
 public final class StagingRing {
 
@@ -24,7 +27,10 @@ public final class StagingRing {
     private static final long ALIGNMENT = 64;
     /** Shorter pieces cost more for their beginning than their copies gain by overlapping. */
     private static final long MIN_PIECE_BYTES = 256 << 10;
-    /** A put is cut in so many at least, where they are not too short: what overlaps is all but the first copy out and the last copy in. */
+    /**
+     * A put is cut in so many at least, where they are not too short: what overlaps is all but the first copy out and
+     * the last copy in.
+     */
     private static final long PIECES = 4;
 
     private final MemorySegment memory;
@@ -35,7 +41,8 @@ public final class StagingRing {
     /**
      * One end of a ring.
      *
-     * @param memory of {@link #bytes}, of the global scope; its first word tells both ends where they begin, zeros are as good as any
+     * @param memory of {@link #bytes}, of the global scope; its first word tells both ends where they begin, zeros are
+     *               as good as any
      * @param device where this process's device sees it; the address of the memory itself if the device is the host
      * @throws IllegalArgumentException if the memory has another size than a ring has
      */
@@ -44,7 +51,8 @@ public final class StagingRing {
         this.device = device;
         this.capacity = memory.byteSize() - HEADER_BYTES;
         if (capacity < ALIGNMENT || Long.bitCount(capacity) != 1) {
-            throw new IllegalArgumentException("a staging ring in " + memory.byteSize() + " bytes: choose " + HEADER_BYTES + " and a power of two");
+            throw new IllegalArgumentException("a staging ring in " + memory.byteSize() + " bytes: choose "
+                    + HEADER_BYTES + " and a power of two");
         }
         this.released = GinCells.of(memory.asSlice(0, Long.BYTES));
     }
@@ -101,7 +109,10 @@ public final class StagingRing {
         return HEADER_BYTES + (position & capacity - 1);
     }
 
-    /** How much of a put of some size goes at once: long pieces of long ones, so that few are begun; shorter pieces of short ones, so that they overlap. */
+    /**
+     * How much of a put of some size goes at once: long pieces of long ones, so that few are begun; shorter pieces of
+     * short ones, so that they overlap.
+     */
     static long piece(long size, long chunkBytes) {
         return Math.min(chunkBytes, Math.max(MIN_PIECE_BYTES, size / PIECES + ALIGNMENT - 1 & -ALIGNMENT));
     }

@@ -3,8 +3,8 @@ package org.millrace.gin;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Bytes on their way between a window's memory and a frame. Made once and used again and again; a {@link WindowMemory} says where its payload lies, and may
- * keep what it needs to know of it here.
+ * Bytes on their way between a window's memory and a frame. Made once and used again and again; a {@link WindowMemory}
+ * says where its payload lies, and may keep what it needs to know of it here.
  */
 public final class Transfer {
 
@@ -17,8 +17,7 @@ public final class Transfer {
     private long ticket;
 
     /** A transfer of nothing. */
-    public Transfer() {
-    }
+    public Transfer() {}
 
     void window(Window used) {
         window = used;

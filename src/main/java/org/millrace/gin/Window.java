@@ -1,6 +1,9 @@
 package org.millrace.gin;
 
-/** Memory that all ranks of a communicator registered, each its own: the n-th window of one rank is the n-th of every other. */
+/**
+ * Memory that all ranks of a communicator registered, each its own: the n-th window of one rank is the n-th of every
+ * other.
+ */
 public final class Window {
 
     private final long handle;

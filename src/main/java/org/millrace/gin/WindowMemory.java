@@ -1,8 +1,8 @@
 package org.millrace.gin;
 
 /**
- * The memory of a window, as the agent moves bytes out of it and into it. All calls but {@link #close} come from the agent's thread, none may wait: what takes
- * time is begun and asked after.
+ * The memory of a window, as the agent moves bytes out of it and into it. All calls but {@link #close} come from the
+ * agent's thread, none may wait: what takes time is begun and asked after.
  *
  * <pre>
  *   out:  openRead   →  readable?  →  the payload is sent from region()      →  release
@@ -14,11 +14,13 @@ package org.millrace.gin;
  *   staged in:  beginCopyIn   →  written?   →  release
  * </pre>
  *
- * <p>A transfer of a communicator that ends before it is abandoned instead of released, at any point.
+ * <p>
+ * A transfer of a communicator that ends before it is abandoned instead of released, at any point.
  *
- * <p>Transfers may become readable and written in another order than they were begun; the agent keeps signals behind the puts they belong to. A memory that
- * the network reaches itself gives its own region out; one that it does not (a GPU's) gives out staging buffers of its own, of at least {@link
- * GinOptions#chunkBytes}, and copies.
+ * <p>
+ * Transfers may become readable and written in another order than they were begun; the agent keeps signals behind the
+ * puts they belong to. A memory that the network reaches itself gives its own region out; one that it does not (a
+ * GPU's) gives out staging buffers of its own, of at least {@link GinOptions#chunkBytes}, and copies.
  */
 public interface WindowMemory extends AutoCloseable {
 
@@ -48,8 +50,9 @@ public interface WindowMemory extends AutoCloseable {
     boolean readable(Transfer transfer);
 
     /**
-     * Whether a source may be written again as soon as it is readable for the network: it was copied. Otherwise the network reads the window itself until the
-     * frame is sent. A put is complete, for its counter and for a flush, when its source is free.
+     * Whether a source may be written again as soon as it is readable for the network: it was copied. Otherwise the
+     * network reads the window itself until the frame is sent. A put is complete, for its counter and for a flush, when
+     * its source is free.
      *
      * @return the same for all transfers
      */
@@ -81,7 +84,8 @@ public interface WindowMemory extends AutoCloseable {
     boolean written(Transfer transfer);
 
     /**
-     * Begins a copy from another window of the same communicator. The ranges were checked; the window's memories are of one kind.
+     * Begins a copy from another window of the same communicator. The ranges were checked; the window's memories are of
+     * one kind.
      *
      * @param transfer     for what the memory must remember
      * @param offset       in this window
@@ -103,7 +107,8 @@ public interface WindowMemory extends AutoCloseable {
     boolean beginAdd(Transfer transfer, long offset, long value);
 
     /**
-     * How much of the same window of a peer this rank's device reads and writes by itself, without staging and without the network.
+     * How much of the same window of a peer this rank's device reads and writes by itself, without staging and without
+     * the network.
      *
      * @param peer a rank
      * @return the size of the peer's memory in bytes; 0 if it is out of reach, as most is
@@ -113,7 +118,8 @@ public interface WindowMemory extends AutoCloseable {
     }
 
     /**
-     * Begins a copy to the same window of a peer that is in {@link #reach}. It is {@link #readable} once the peer's kernels would see the bytes.
+     * Begins a copy to the same window of a peer that is in {@link #reach}. It is {@link #readable} once the peer's
+     * kernels would see the bytes.
      *
      * @param transfer     for what the memory must remember
      * @param peer         whose memory
@@ -123,12 +129,14 @@ public interface WindowMemory extends AutoCloseable {
      * @param bytes        1 or more
      * @return false if too much is under way: the agent asks again
      */
-    default boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset, long bytes) {
+    default boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
+            long bytes) {
         throw new UnsupportedOperationException("rank " + peer + " is not within reach");
     }
 
     /**
-     * Begins a copy from the same window of a peer that is in {@link #reach}. It is {@link #readable} once this rank's kernels would see the bytes.
+     * Begins a copy from the same window of a peer that is in {@link #reach}. It is {@link #readable} once this rank's
+     * kernels would see the bytes.
      *
      * @param transfer     for what the memory must remember
      * @param peer         whose memory
@@ -138,12 +146,14 @@ public interface WindowMemory extends AutoCloseable {
      * @param bytes        1 or more
      * @return false if too much is under way: the agent asks again
      */
-    default boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset, long bytes) {
+    default boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
+            long bytes) {
         throw new UnsupportedOperationException("rank " + peer + " is not within reach");
     }
 
     /**
-     * Begins a copy to memory that is shared with a peer. It is {@link #readable} once the peer's device would see the bytes; the source is free then.
+     * Begins a copy to memory that is shared with a peer. It is {@link #readable} once the peer's device would see the
+     * bytes; the source is free then.
      *
      * @param transfer   for what the memory must remember
      * @param offset     in the window; checked
@@ -174,14 +184,17 @@ public interface WindowMemory extends AutoCloseable {
     void release(Transfer transfer);
 
     /**
-     * Instead of {@link #release}, wherever the transfer stands: nobody waits for it any more, and the network lets its place alone. Copies of it may still be
-     * under way; only when they are over may its place be given to another.
+     * Instead of {@link #release}, wherever the transfer stands: nobody waits for it any more, and the network lets its
+     * place alone. Copies of it may still be under way; only when they are over may its place be given to another.
      *
      * @param transfer that was opened or begun
      */
     void abandon(Transfer transfer);
 
-    /** Waits for what is under way, and gives back what was taken. Called once, by whoever closes the window, when no transfer is open any more. */
+    /**
+     * Waits for what is under way, and gives back what was taken. Called once, by whoever closes the window, when no
+     * transfer is open any more.
+     */
     @Override
     void close();
 }

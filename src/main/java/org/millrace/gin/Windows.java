@@ -2,7 +2,10 @@ package org.millrace.gin;
 
 import java.util.Arrays;
 
-/** A communicator's windows by handle: 1 for the first that was registered, 2 for the next. A handle is never used again. */
+/**
+ * A communicator's windows by handle: 1 for the first that was registered, 2 for the next. A handle is never used
+ * again.
+ */
 final class Windows {
 
     /** Replaced as a whole, so that the agent reads it without a lock. */
@@ -41,6 +44,7 @@ final class Windows {
     /** What there is, for messages. */
     String describe(long handle) {
         int count = all.length;
-        return "window " + handle + (handle >= 1 && handle <= count ? " was closed" : " is not registered (there are " + count + ")");
+        return "window " + handle
+                + (handle >= 1 && handle <= count ? " was closed" : " is not registered (there are " + count + ")");
     }
 }

@@ -9,19 +9,18 @@ import java.util.concurrent.TimeoutException;
 import org.millrace.MillraceException;
 
 /**
- * Waits, with a deadline, for a call of libnccl that waits for other ranks without one. NCCL has communicators whose calls do not wait, but starts a thread for
- * each of their operations.
+ * Waits, with a deadline, for a call of libnccl that waits for other ranks without one. NCCL has communicators whose
+ * calls do not wait, but starts a thread for each of their operations.
  */
 final class Bounded {
 
     private static final long LOOK_MILLIS = 20;
 
-    private Bounded() {
-    }
+    private Bounded() {}
 
     /**
-     * Makes a call on a thread of its own. If it is given up, that thread stays behind until the call returns, if it ever does:
-     * NCCL has no way to take it back.
+     * Makes a call on a thread of its own. If it is given up, that thread stays behind until the call returns, if it
+     * ever does: NCCL has no way to take it back.
      *
      * @param what     the call, for messages
      * @param deadline how long it may take
@@ -37,7 +36,8 @@ final class Bounded {
             } catch (TimeoutException notYet) {
                 look.run();
                 if (System.nanoTime() - start > deadline.toNanos()) {
-                    throw new MillraceException(what + " did not return within " + deadline.toMillis() + " ms: a rank does not make the same call,"
+                    throw new MillraceException(what + " did not return within " + deadline.toMillis()
+                            + " ms: a rank does not make the same call,"
                             + " or cannot be reached by the interface that NCCL chose"
                             + " (NCCL_SOCKET_IFNAME picks another; NCCL_DEBUG=INFO shows what NCCL does)");
                 }
@@ -51,6 +51,7 @@ final class Bounded {
     }
 
     private static RuntimeException rethrow(String what, Throwable cause) {
-        return cause instanceof RuntimeException unchecked ? unchecked : new MillraceException(what + " failed: " + cause, cause);
+        return cause instanceof RuntimeException unchecked ? unchecked
+                : new MillraceException(what + " failed: " + cause, cause);
     }
 }

@@ -10,9 +10,9 @@ import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.ConnectionFailures;
 
 /**
- * Looks for what can go wrong while a communicator's kernels run, on a thread of its own, because the user's may be stuck in a call: another rank's
- * failure, a connection that the takeover lost, NCCL's own error, and a call that does not return. The first of them aborts NCCL's communicator,
- * which frees kernels and calls.
+ * Looks for what can go wrong while a communicator's kernels run, on a thread of its own, because the user's may be
+ * stuck in a call: another rank's failure, a connection that the takeover lost, NCCL's own error, and a call that does
+ * not return. The first of them aborts NCCL's communicator, which frees kernels and calls.
  */
 final class FailureWatch implements Runnable {
 
@@ -32,7 +32,8 @@ final class FailureWatch implements Runnable {
         this.nccl = nccl;
         this.failure = failure;
         this.stall = stall;
-        lostConnections = lost -> failure.suspect(new MillraceException("rank " + nccl.rank() + ": " + lost.getMessage(), lost));
+        lostConnections =
+                lost -> failure.suspect(new MillraceException("rank " + nccl.rank() + ": " + lost.getMessage(), lost));
         thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
     }
 
@@ -81,7 +82,8 @@ final class FailureWatch implements Runnable {
     private void checkCall() {
         long since = callSince;
         if (since != 0 && System.nanoTime() - since > stall.toNanos()) {
-            throw new MillraceException("rank " + nccl.rank() + ": a call of NCCL's has not returned for " + stall.toMillis()
+            throw new MillraceException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
+                    + stall.toMillis()
                     + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every rank enqueues the same operations");
         }
     }

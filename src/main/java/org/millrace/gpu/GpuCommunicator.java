@@ -31,7 +31,10 @@ import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclLibrary;
 
-/** A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link FailureWatch} sees to it that they do not for good. */
+/**
+ * A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link FailureWatch} sees to
+ * it that they do not for good.
+ */
 final class GpuCommunicator implements Communicator {
 
     private static final Logger LOG = LogManager.getLogger(GpuCommunicator.class);
@@ -50,8 +53,8 @@ final class GpuCommunicator implements Communicator {
     /** Closed before NCCL is: it holds on to what they captured. */
     private final Set<GpuPlan> plans = ConcurrentHashMap.newKeySet();
 
-    GpuCommunicator(NcclLibrary library, NcclCommunicator nccl, GpuDevice device, ControlPlane control, GroupFailure failure,
-            Duration stall, Duration patience) {
+    GpuCommunicator(NcclLibrary library, NcclCommunicator nccl, GpuDevice device, ControlPlane control,
+            GroupFailure failure, Duration stall, Duration patience) {
         this.library = library;
         this.nccl = nccl;
         this.device = device;
@@ -84,7 +87,8 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            Stream stream) {
         CudaStream on = begin(stream);
         operands(Operation.ALL_REDUCE, send, count, receive, count, type, 0);
         call(() -> nccl.allReduce(send, receive, count, type, op, on));
@@ -93,19 +97,23 @@ final class GpuCommunicator implements Communicator {
     @Override
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         CudaStream on = begin(stream);
-        operands(Operation.ALL_GATHER, send, count, receive, Math.multiplyExact(count, size()), type, rank() * count * type.bytes());
+        operands(Operation.ALL_GATHER, send, count, receive, Math.multiplyExact(count, size()), type,
+                rank() * count * type.bytes());
         call(() -> nccl.allGather(send, receive, count, type, on));
     }
 
     @Override
-    public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+    public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            Stream stream) {
         CudaStream on = begin(stream);
-        operands(Operation.REDUCE_SCATTER, send, Math.multiplyExact(count, size()), receive, count, type, -rank() * count * type.bytes());
+        operands(Operation.REDUCE_SCATTER, send, Math.multiplyExact(count, size()), receive, count, type,
+                -rank() * count * type.bytes());
         call(() -> nccl.reduceScatter(send, receive, count, type, op, on));
     }
 
     @Override
-    public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
         checkRank(Operation.BROADCAST, "root", root);
         if (rank() == root) {
@@ -117,7 +125,8 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, Stream stream) {
+    public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
         checkRank(Operation.REDUCE, "root", root);
         if (rank() == root) {
@@ -268,7 +277,8 @@ final class GpuCommunicator implements Communicator {
                 return Optional.empty();
             }
             device.share(childFailure);
-            return Optional.of(new GpuCommunicator(library, child.orElseThrow(), device, group, childFailure, stall, patience));
+            return Optional.of(
+                    new GpuCommunicator(library, child.orElseThrow(), device, group, childFailure, stall, patience));
         } catch (RuntimeException | Error thrown) {
             if (group != null) {
                 group.fail(String.valueOf(thrown.getMessage()));
@@ -285,11 +295,16 @@ final class GpuCommunicator implements Communicator {
 
     /** Makes a call of NCCL's, as one of the thread's group if there is one. */
     private void call(Runnable enqueue) {
-        OperationGroup.join(library, () -> new GpuGroup(library)).map(GpuGroup.class::cast).ifPresent(group -> group.add(this));
+        OperationGroup.join(library, () -> new GpuGroup(library))
+                .map(GpuGroup.class::cast)
+                .ifPresent(group -> group.add(this));
         watched(List.of(this), enqueue);
     }
 
-    /** Makes a call of NCCL's, watched. What NCCL refuses poisons its communicators: it may have told some ranks' kernels and not others'. */
+    /**
+     * Makes a call of NCCL's, watched. What NCCL refuses poisons its communicators: it may have told some ranks'
+     * kernels and not others'.
+     */
     static void watched(Collection<GpuCommunicator> communicators, Runnable call) {
         communicators.forEach(each -> each.watch.callBegins());
         try {
@@ -305,13 +320,15 @@ final class GpuCommunicator implements Communicator {
         }
     }
 
-    private void operands(Operation operation, MemorySegment send, long sendCount, MemorySegment receive, long receiveCount, DataType type, long inPlace) {
+    private void operands(Operation operation, MemorySegment send, long sendCount, MemorySegment receive,
+            long receiveCount, DataType type, long inPlace) {
         operand(operation, "send", send, sendCount, type, false);
         operand(operation, "receive", receive, receiveCount, type, true);
         Operands.checkOverlap(send, sendCount * type.bytes(), receive, receiveCount * type.bytes(), inPlace);
     }
 
-    private void operand(Operation operation, String role, MemorySegment segment, long count, DataType type, boolean written) {
+    private void operand(Operation operation, String role, MemorySegment segment, long count, DataType type,
+            boolean written) {
         String what = "rank " + rank() + ", " + operation.label() + ", " + role;
         Operands.check(what, segment, count, type, written);
         device.checkReach(what, segment, count * type.bytes());
@@ -319,8 +336,8 @@ final class GpuCommunicator implements Communicator {
 
     private void checkRank(Operation operation, String role, int number) {
         if (number < 0 || number >= size()) {
-            throw new IllegalArgumentException("rank " + rank() + ", " + operation.label()
-                    + ": there is no " + role + " " + number + "; ranks are 0 to " + (size() - 1));
+            throw new IllegalArgumentException("rank " + rank() + ", " + operation.label() + ": there is no " + role
+                    + " " + number + "; ranks are 0 to " + (size() - 1));
         }
     }
 
@@ -349,7 +366,8 @@ final class GpuCommunicator implements Communicator {
     public void close() {
         if (closed.compareAndSet(false, true)) {
             if (failure.get() == null && !device.awaitIdle(stall)) {
-                failure.fail(new MillraceException("rank " + rank() + " leaves with operations that have not completed within " + stall.toMillis() + " ms"));
+                failure.fail(new MillraceException("rank " + rank()
+                        + " leaves with operations that have not completed within " + stall.toMillis() + " ms"));
             }
             if (failure.get() == null) {
                 leaveTogether();
@@ -373,7 +391,7 @@ final class GpuCommunicator implements Communicator {
         plans.forEach(GpuPlan::close);
         try {
             if (failure.get() == null) {
-                Bounded.call("ncclCommDestroy of rank " + rank(), stall, () -> { }, () -> {
+                Bounded.call("ncclCommDestroy of rank " + rank(), stall, () -> {}, () -> {
                     nccl.close();
                     return null;
                 });

@@ -17,7 +17,8 @@ import org.millrace.cuda.PointerAttributes;
 import org.millrace.engine.rendezvous.GroupFailure;
 
 /**
- * A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an exception: see {@link DeviceSegments}.
+ * A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an
+ * exception: see {@link DeviceSegments}.
  */
 final class GpuDevice implements Device {
 
@@ -85,7 +86,8 @@ final class GpuDevice implements Device {
         if (stream instanceof GpuStream gpuStream && streams.contains(gpuStream)) {
             return gpuStream;
         }
-        throw new IllegalArgumentException("stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
+        throw new IllegalArgumentException(
+                "stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
     }
 
     /** A communicator that was split off runs operations here, too. */
@@ -135,7 +137,8 @@ final class GpuDevice implements Device {
         // Taken by somebody else, as through NCCL or another process: CUDA knows.
         PointerAttributes known = PointerAttributes.of(cuda.runtime(), segment);
         if (known.kind() == PointerAttributes.Kind.UNREGISTERED) {
-            throw new IllegalArgumentException(what + ": the segment's arena is closed; keep it open until the operation has completed");
+            throw new IllegalArgumentException(
+                    what + ": the segment's arena is closed; keep it open until the operation has completed");
         }
     }
 

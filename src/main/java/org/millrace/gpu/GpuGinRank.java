@@ -17,8 +17,9 @@ import org.millrace.nccl.NcclWindow;
 import org.millrace.plugin.InProcessPlugin;
 
 /**
- * One rank of GIN on GPUs: its GPU, windows, and the device communicators that its kernels are given. NCCL's device functions post to queues that this JVM
- * serves, by {@link org.millrace.plugin.InProcessPlugin}. What other ranks take part in is bounded by {@code MILLRACE_CONNECT_DEADLINE}. One thread uses it.
+ * One rank of GIN on GPUs: its GPU, windows, and the device communicators that its kernels are given. NCCL's device
+ * functions post to queues that this JVM serves, by {@link org.millrace.plugin.InProcessPlugin}. What other ranks take
+ * part in is bounded by {@code MILLRACE_CONNECT_DEADLINE}. One thread uses it.
  */
 public final class GpuGinRank implements AutoCloseable {
 
@@ -94,7 +95,8 @@ public final class GpuGinRank implements AutoCloseable {
     public GpuWindow window(long bytes) {
         DeviceMemory memory = nccl().allocate(device(), (bytes + PAGE - 1) / PAGE * PAGE);
         try {
-            NcclWindow window = member.bounded("ncclCommWindowRegister", () -> member.nccl().registerWindow(memory.segment(), true));
+            NcclWindow window = member.bounded("ncclCommWindowRegister",
+                    () -> member.nccl().registerWindow(memory.segment(), true));
             GpuWindow both = new GpuWindow(memory, window);
             windows.add(both);
             if (window.address() == 0) {
@@ -118,7 +120,8 @@ public final class GpuGinRank implements AutoCloseable {
      */
     public NcclDeviceCommunicator device(NcclDeviceRequirements requirements, int compiledWith) {
         try {
-            NcclDeviceCommunicator device = member.bounded("ncclDevCommCreate", () -> member.nccl().newDeviceCommunicator(requirements, compiledWith));
+            NcclDeviceCommunicator device = member.bounded("ncclDevCommCreate",
+                    () -> member.nccl().newDeviceCommunicator(requirements, compiledWith));
             devices.add(device);
             if (device.contexts() == 0) {
                 throw new MillraceException("NCCL made no GIN contexts: it found no network that has GIN"
@@ -157,8 +160,9 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * Gives everything back and leaves. Kernels must have ended, unless this rank has failed: then what NCCL holds is left to the end of the process, because
-     * giving it back would wait for kernels that may never end. Closing twice is allowed.
+     * Gives everything back and leaves. Kernels must have ended, unless this rank has failed: then what NCCL holds is
+     * left to the end of the process, because giving it back would wait for kernels that may never end. Closing twice
+     * is allowed.
      */
     @Override
     public void close() {

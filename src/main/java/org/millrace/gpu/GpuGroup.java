@@ -7,7 +7,8 @@ import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 
 /**
- * All calls of libnccl in a thread's group, whichever communicators they are of: NCCL's own group, which makes all their plans before it launches one of them.
+ * All calls of libnccl in a thread's group, whichever communicators they are of: NCCL's own group, which makes all
+ * their plans before it launches one of them.
  */
 final class GpuGroup implements OperationGroup.Part {
 
@@ -24,8 +25,7 @@ final class GpuGroup implements OperationGroup.Part {
 
     /** NCCL has all it needs. */
     @Override
-    public void prepare(boolean alone) {
-    }
+    public void prepare(boolean alone) {}
 
     /** Its end connects and launches. If it is stuck or fails so are all members: NCCL does not say which it is. */
     @Override

@@ -5,11 +5,12 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.plugin.InProcessPlugin;
 
-/** Puts a communicator together: our network for NCCL, the control plane, a GPU for this rank, and NCCL's communicator. */
+/**
+ * Puts a communicator together: our network for NCCL, the control plane, a GPU for this rank, and NCCL's communicator.
+ */
 final class GpuJoin {
 
-    private GpuJoin() {
-    }
+    private GpuJoin() {}
 
     static Communicator join(String rendezvous, int rank, int size, Configuration configuration) {
         return meet(prepare(configuration), rendezvous, rank, size, configuration);
@@ -27,7 +28,7 @@ final class GpuJoin {
     /** The part that other ranks take part in. */
     static Communicator meet(Libraries libraries, String rendezvous, int rank, int size, Configuration configuration) {
         GpuMember member = GpuMember.meet(libraries, rendezvous, rank, size, configuration);
-        return new GpuCommunicator(libraries.nccl(), member.nccl(), new GpuDevice(member.device(), member.failure()), member.control(), member.failure(),
-                configuration.get(Settings.STALL_DEADLINE), member.patience());
+        return new GpuCommunicator(libraries.nccl(), member.nccl(), new GpuDevice(member.device(), member.failure()),
+                member.control(), member.failure(), configuration.get(Settings.STALL_DEADLINE), member.patience());
     }
 }

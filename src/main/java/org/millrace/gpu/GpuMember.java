@@ -16,7 +16,8 @@ import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.UniqueId;
 
 /** A rank that has met the others: a GPU, NCCL's communicator, and the control plane beside it. */
-record GpuMember(Libraries libraries, ControlPlane control, GroupFailure failure, CudaDevice device, NcclCommunicator nccl, Duration patience) {
+record GpuMember(Libraries libraries, ControlPlane control, GroupFailure failure, CudaDevice device,
+        NcclCommunicator nccl, Duration patience) {
 
     /** The part of joining that other ranks take part in. */
     static GpuMember meet(Libraries libraries, String rendezvous, int rank, int size, Configuration configuration) {
@@ -25,9 +26,11 @@ record GpuMember(Libraries libraries, ControlPlane control, GroupFailure failure
         try {
             int local = placeOnMachine(control);
             CudaDevice device = libraries.cuda().device(local % libraries.cuda().deviceCount());
-            UniqueId id = UniqueId.of(control.allGather(rank == 0 ? libraries.nccl().newUniqueId().toBytes() : new byte[0])[0]);
+            UniqueId id = UniqueId
+                    .of(control.allGather(rank == 0 ? libraries.nccl().newUniqueId().toBytes() : new byte[0])[0]);
             GroupFailure failure = new GroupFailure(control);
-            NcclCommunicator nccl = bounded("ncclCommInitRank of rank " + rank, patience, failure, () -> libraries.nccl().join(device, id, size, rank));
+            NcclCommunicator nccl = bounded("ncclCommInitRank of rank " + rank, patience, failure,
+                    () -> libraries.nccl().join(device, id, size, rank));
             return new GpuMember(libraries, control, failure, device, nccl, patience);
         } catch (RuntimeException | Error thrown) {
             control.fail(String.valueOf(thrown.getMessage()));

@@ -4,7 +4,10 @@ import org.millrace.Plan;
 import org.millrace.Stream;
 import org.millrace.cuda.CudaGraph;
 
-/** Operations of libnccl that were captured as a CUDA graph. NCCL keeps what their kernels and its proxies need until the graph is given back. */
+/**
+ * Operations of libnccl that were captured as a CUDA graph. NCCL keeps what their kernels and its proxies need until
+ * the graph is given back.
+ */
 final class GpuPlan implements Plan {
 
     private final GpuCommunicator communicator;

@@ -12,15 +12,17 @@ import org.millrace.config.ConfigurationException;
 public final class GpuProvider implements CommunicatorProvider {
 
     /** For {@link java.util.ServiceLoader}. */
-    public GpuProvider() {
-    }
+    public GpuProvider() {}
 
     @Override
     public String device() {
         return "cuda";
     }
 
-    /** Loads the CUDA runtime and NCCL and counts the GPUs; takes none of them into use, and changes nothing that NCCL reads. */
+    /**
+     * Loads the CUDA runtime and NCCL and counts the GPUs; takes none of them into use, and changes nothing that NCCL
+     * reads.
+     */
     @Override
     public Optional<String> whyUnusable(Map<String, String> settings) {
         try {

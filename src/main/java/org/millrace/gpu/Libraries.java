@@ -9,7 +9,9 @@ import org.millrace.nccl.NcclLibrary;
 record Libraries(CudaRuntime cuda, NcclLibrary nccl) {
 
     static Libraries load(Configuration configuration) {
-        CudaRuntime cuda = CudaRuntime.load(configuration.get(Settings.CUDART_LIBRARY).map(Object::toString).orElse(null));
-        return new Libraries(cuda, NcclLibrary.load(configuration.get(Settings.NCCL_LIBRARY).map(Object::toString).orElse(null)));
+        CudaRuntime cuda =
+                CudaRuntime.load(configuration.get(Settings.CUDART_LIBRARY).map(Object::toString).orElse(null));
+        return new Libraries(cuda,
+                NcclLibrary.load(configuration.get(Settings.NCCL_LIBRARY).map(Object::toString).orElse(null)));
     }
 }

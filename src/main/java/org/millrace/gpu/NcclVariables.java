@@ -8,11 +8,13 @@ import org.millrace.config.Origin;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
-/** Settings as environment variables: libnccl, and the plugin that it loads, know of no system properties and of no sizes with units. */
+/**
+ * Settings as environment variables: libnccl, and the plugin that it loads, know of no system properties and of no
+ * sizes with units.
+ */
 final class NcclVariables {
 
-    private NcclVariables() {
-    }
+    private NcclVariables() {}
 
     /** Those that somebody has set. */
     static Map<String, String> of(Configuration configuration) {
@@ -26,7 +28,9 @@ final class NcclVariables {
     }
 
     private static String text(Setting<?> setting, Configuration configuration) {
-        Object value = configuration.get(setting) instanceof Optional<?> optional && optional.isPresent() ? optional.get() : configuration.get(setting);
+        Object value =
+                configuration.get(setting) instanceof Optional<?> optional && optional.isPresent() ? optional.get()
+                        : configuration.get(setting);
         return switch (value) {
             case Number number -> number.toString();
             case Boolean flag -> flag ? "1" : "0";

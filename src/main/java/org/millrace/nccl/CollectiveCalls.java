@@ -7,13 +7,13 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * The collectives with addresses as plain numbers. The generated functions take a segment for each pointer, and a segment that a downcall accepts would have to
- * be made for every operand (see {@link org.millrace.cuda.DeviceSegments}): 40 bytes a call, unless the compiler happens to prove that it does not escape. The
- * types come from the generated descriptors; each function is linked when it is called first.
+ * The collectives with addresses as plain numbers. The generated functions take a segment for each pointer, and a
+ * segment that a downcall accepts would have to be made for every operand (see
+ * {@link org.millrace.cuda.DeviceSegments}): 40 bytes a call, unless the compiler happens to prove that it does not
+ * escape. The types come from the generated descriptors; each function is linked when it is called first.
  */
 final class CollectiveCalls {
 
@@ -44,7 +44,8 @@ final class CollectiveCalls {
     }
 
     private static final class ReduceScatter {
-        static final MethodHandle CALL = link(nccl_h.ncclReduceScatter$address(), nccl_h.ncclReduceScatter$descriptor());
+        static final MethodHandle CALL =
+                link(nccl_h.ncclReduceScatter$address(), nccl_h.ncclReduceScatter$descriptor());
     }
 
     static int reduceScatter(long send, long receive, long count, int type, int op, long communicator, long stream) {
@@ -142,9 +143,12 @@ final class CollectiveCalls {
     /** Pointers and 64-bit integers are passed alike on every machine that NCCL runs on. */
     @SuppressWarnings("restricted")
     private static MethodHandle link(MemorySegment function, FunctionDescriptor type) {
-        MemoryLayout[] arguments = type.argumentLayouts().stream().map(layout -> layout instanceof AddressLayout ? ValueLayout.JAVA_LONG : layout)
+        MemoryLayout[] arguments = type.argumentLayouts()
+                .stream()
+                .map(layout -> layout instanceof AddressLayout ? ValueLayout.JAVA_LONG : layout)
                 .toArray(MemoryLayout[]::new);
-        return Linker.nativeLinker().downcallHandle(function, FunctionDescriptor.of(type.returnLayout().orElseThrow(), arguments));
+        return Linker.nativeLinker()
+                .downcallHandle(function, FunctionDescriptor.of(type.returnLayout().orElseThrow(), arguments));
     }
 
     private static Error unexpected(Throwable thrown) {

@@ -1,7 +1,6 @@
 package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.cuda.CudaStream;
@@ -9,8 +8,8 @@ import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.NativeHandle;
 
 /**
- * A communicator's operations: those that combine all ranks' elements, and those of {@link NcclTransfers}, whose rules hold here too. Only
- * {@link ReduceOp.PreMulSum} costs an allocation: it is made for the call and taken back after it.
+ * A communicator's operations: those that combine all ranks' elements, and those of {@link NcclTransfers}, whose rules
+ * hold here too. Only {@link ReduceOp.PreMulSum} costs an allocation: it is made for the call and taken back after it.
  */
 public abstract sealed class NcclCollectives extends NcclTransfers permits NcclCommunicator {
 
@@ -37,7 +36,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param op      how they are combined
      * @param stream  where it is enqueued
      */
-    public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, CudaStream stream) {
+    public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            CudaStream stream) {
         switch (op) {
             case ReduceOp.BuiltIn builtIn -> allReduce(send, receive, count, type, builtIn.code(), stream);
             case ReduceOp.PreMulSum scaled -> {
@@ -58,18 +58,20 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param reduction how they are combined
      * @param stream    where it is enqueued
      */
-    public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction, CudaStream stream) {
+    public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type,
+            NcclReduction reduction, CudaStream stream) {
         allReduce(send, receive, count, type, reduction.code(this, type), stream);
     }
 
-    private void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op, CudaStream stream) {
+    private void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op,
+            CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = DeviceSegments.address("send", send, bytes);
         long to = DeviceSegments.address("receive", receive, bytes);
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.ALL_REDUCE, communicator,
-                    CollectiveCalls.allReduce(from, to, count, type.code(), op, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.ALL_REDUCE, communicator, CollectiveCalls.allReduce(from, to, count, type.code(), op,
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
@@ -86,7 +88,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param root    the rank that gets the result
      * @param stream  where it is enqueued
      */
-    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root, CudaStream stream) {
+    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, CudaStream stream) {
         switch (op) {
             case ReduceOp.BuiltIn builtIn -> reduce(send, receive, count, type, builtIn.code(), root, stream);
             case ReduceOp.PreMulSum scaled -> {
@@ -108,18 +111,20 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param root      the rank that gets the result
      * @param stream    where it is enqueued
      */
-    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction, int root, CudaStream stream) {
+    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type,
+            NcclReduction reduction, int root, CudaStream stream) {
         reduce(send, receive, count, type, reduction.code(this, type), root, stream);
     }
 
-    private void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op, int root, CudaStream stream) {
+    private void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op, int root,
+            CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = DeviceSegments.address("send", send, bytes);
         long to = optional("receive", receive, bytes, root);
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.REDUCE, communicator,
-                    CollectiveCalls.reduce(from, to, count, type.code(), op, root, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.REDUCE, communicator, CollectiveCalls.reduce(from, to, count, type.code(), op, root,
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
@@ -135,7 +140,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param op      how they are combined
      * @param stream  where it is enqueued
      */
-    public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, CudaStream stream) {
+    public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            CudaStream stream) {
         switch (op) {
             case ReduceOp.BuiltIn builtIn -> reduceScatter(send, receive, count, type, builtIn.code(), stream);
             case ReduceOp.PreMulSum scaled -> {
@@ -156,17 +162,19 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param reduction how they are combined
      * @param stream    where it is enqueued
      */
-    public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction, CudaStream stream) {
+    public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type,
+            NcclReduction reduction, CudaStream stream) {
         reduceScatter(send, receive, count, type, reduction.code(this, type), stream);
     }
 
-    private void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, int op, CudaStream stream) {
+    private void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, int op,
+            CudaStream stream) {
         long from = DeviceSegments.address("send", send, bytes(count, size(), type));
         long to = DeviceSegments.address("receive", receive, bytes(count, 1, type));
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.REDUCE_SCATTER, communicator,
-                    CollectiveCalls.reduceScatter(from, to, count, type.code(), op, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.REDUCE_SCATTER, communicator, CollectiveCalls.reduceScatter(from, to, count,
+                    type.code(), op, communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }

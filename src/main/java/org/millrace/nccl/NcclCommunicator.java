@@ -7,7 +7,6 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.ToIntFunction;
-
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
@@ -18,8 +17,9 @@ import org.millrace.ffi.nccl.nccl_h;
 /**
  * One rank's end of an NCCL communicator, from {@link NcclLibrary#join} or made from another one.
  *
- * <p>One thread at a time may use it; {@link #abort()} and {@link #close()} are safe from any thread at any moment, more than once. A call on a closed
- * communicator is an {@link IllegalStateException}.
+ * <p>
+ * One thread at a time may use it; {@link #abort()} and {@link #close()} are safe from any thread at any moment, more
+ * than once. A call on a closed communicator is an {@link IllegalStateException}.
  */
 public final class NcclCommunicator extends NcclCollectives implements AutoCloseable {
 
@@ -35,9 +35,10 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     private volatile int rank;
     private volatile int size;
 
-    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot, NcclCommunicator parent, int size, int rank, boolean nonBlocking,
-            AtomicBoolean aborting) {
-        super(library, NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())));
+    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot, NcclCommunicator parent,
+            int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
+        super(library,
+                NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())));
         this.device = device;
         this.aborting = aborting;
         this.parent = parent;
@@ -54,12 +55,13 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         }
     }
 
-    static NcclCommunicator joined(NcclLibrary library, CudaDevice device, MemorySegment slot, int size, int rank, NcclConfig config, NcclFunction function,
-            int code) {
+    static NcclCommunicator joined(NcclLibrary library, CudaDevice device, MemorySegment slot, int size, int rank,
+            NcclConfig config, NcclFunction function, int code) {
         if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {
             throw library.failure(function, "rank " + rank + " of " + size + ", " + device, MemorySegment.NULL, code);
         }
-        return new NcclCommunicator(library, device, slot, null, size, rank, code == nccl_h.ncclInProgress() || config.isNonBlocking(), new AtomicBoolean());
+        return new NcclCommunicator(library, device, slot, null, size, rank,
+                code == nccl_h.ncclInProgress() || config.isNonBlocking(), new AtomicBoolean());
     }
 
     /**
@@ -74,7 +76,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     @Override
     public int rank() {
         if (rank < 0) {
-            rank = query(NcclFunction.COMM_USER_RANK, (communicator, out) -> nccl_h.ncclCommUserRank(communicator, out));
+            rank = query(NcclFunction.COMM_USER_RANK,
+                    (communicator, out) -> nccl_h.ncclCommUserRank(communicator, out));
         }
         return rank;
     }
@@ -99,27 +102,30 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * What became of the operations so far.
      *
-     * @return success, in progress, or the error with which one of them failed; null for an error that these bindings do not know
+     * @return success, in progress, or the error with which one of them failed; null for an error that these bindings
+     *         do not know
      */
     public NcclResult asyncError() {
         return NcclResult.ofCode(asyncCode());
     }
 
     private int asyncCode() {
-        return query(NcclFunction.COMM_GET_ASYNC_ERROR, (communicator, out) -> nccl_h.ncclCommGetAsyncError(communicator, out));
+        return query(NcclFunction.COMM_GET_ASYNC_ERROR,
+                (communicator, out) -> nccl_h.ncclCommGetAsyncError(communicator, out));
     }
 
     /**
      * Waits until a communicator that does not block is done with its last call.
      *
      * @param deadline how long at the most
-     * @throws NcclException if that call failed
+     * @throws NcclException     if that call failed
      * @throws MillraceException if it was not done in time
      */
     public void awaitReady(Duration deadline) {
         NcclCommunicator asked = handle.isMade() || parent == null ? this : parent;
         if (!Waiting.until(asked::isReady, deadline)) {
-            throw new MillraceException(this + " was still at its last call after " + deadline.toMillis() + " ms. See whether every rank makes the same call"
+            throw new MillraceException(this + " was still at its last call after " + deadline.toMillis()
+                    + " ms. See whether every rank makes the same call"
                     + " and can reach the others, and abort the communicator to give the call up");
         }
     }
@@ -141,8 +147,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @param color  0 or more; negative for a rank that gets none ({@code NCCL_SPLIT_NOCOLOR})
      * @param key    orders the ranks of a colour; ties keep their order
      * @param config options; null for this communicator's
-     * @return the new one; empty for a negative colour. In a group, or if this one does not block, it can be used once the group has ended and
-     *     {@link #awaitReady} has returned
+     * @return the new one; empty for a negative colour. In a group, or if this one does not block, it can be used once
+     *         the group has ended and {@link #awaitReady} has returned
      */
     public Optional<NcclCommunicator> split(int color, int key, NcclConfig config) {
         library.require(NcclFunction.COMM_SPLIT);
@@ -165,8 +171,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         int flags = abort ? nccl_h.NCCL_SHRINK_ABORT() : nccl_h.NCCL_SHRINK_DEFAULT();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment ranks = arena.allocateFrom(ValueLayout.JAVA_INT, excluded);
-            return child(config, NcclFunction.COMM_SHRINK,
-                    (communicator, out, options) -> nccl_h.ncclCommShrink(communicator, ranks, excluded.length, out, options, flags));
+            return child(config, NcclFunction.COMM_SHRINK, (communicator, out, options) -> nccl_h
+                    .ncclCommShrink(communicator, ranks, excluded.length, out, options, flags));
         }
     }
 
@@ -181,16 +187,21 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
             MemorySegment options = config == null ? MemorySegment.NULL : config.write(arena);
             enter(function, communicator -> call.call(communicator, slot, options));
         }
-        return new NcclCommunicator(library, device, slot, this, -1, -1, config == null ? nonBlocking : config.isNonBlocking(), new AtomicBoolean());
+        return new NcclCommunicator(library, device, slot, this, -1, -1,
+                config == null ? nonBlocking : config.isNonBlocking(), new AtomicBoolean());
     }
 
     /** Stops the operations under way, so that the communicator can be split, shrunk or closed. NCCL 2.28.7. */
     public void revoke() {
         library.require(NcclFunction.COMM_REVOKE);
-        enter(NcclFunction.COMM_REVOKE, communicator -> nccl_h.ncclCommRevoke(communicator, nccl_h.NCCL_REVOKE_DEFAULT()));
+        enter(NcclFunction.COMM_REVOKE,
+                communicator -> nccl_h.ncclCommRevoke(communicator, nccl_h.NCCL_REVOKE_DEFAULT()));
     }
 
-    /** Flushes the operations under way; afterwards the communicator can only be closed. {@link #close()} does it where it is needed. */
+    /**
+     * Flushes the operations under way; afterwards the communicator can only be closed. {@link #close()} does it where
+     * it is needed.
+     */
     public void finish() {
         library.require(NcclFunction.COMM_FINALIZE);
         ending.set(true);
@@ -211,7 +222,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * Registers device memory with all ranks together, each its own.
      *
      * @param memory    memory from {@link NcclLibrary#allocate}
-     * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory} begins at a multiple of 4096 then
+     * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory}
+     *                  begins at a multiple of 4096 then
      * @return the window
      */
     public NcclWindow registerWindow(MemorySegment memory, boolean symmetric) {
@@ -232,7 +244,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
      *
      * @param requirements what the kernels will use
-     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release's that it serves (2.30 serves 2.29)
+     * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release's
+     *                     that it serves (2.30 serves 2.29)
      * @return the device communicator
      * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
      */
@@ -252,7 +265,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      *
      * @param scalar   the factor, one element of the type
      * @param type     the elements' type
-     * @param onDevice true: the scalar is device memory, read while an operation runs, and must stay until then. False: it is host memory, read now
+     * @param onDevice true: the scalar is device memory, read while an operation runs, and must stay until then. False:
+     *                 it is host memory, read now
      * @return the reduction
      */
     public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
@@ -260,8 +274,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     }
 
     /**
-     * Gives up every operation and the communicator. A call of another thread that is stuck in NCCL is given 0.2 s to leave, then freed by force. All ranks
-     * should abort; operations of those that do not may never end.
+     * Gives up every operation and the communicator. A call of another thread that is stuck in NCCL is given 0.2 s to
+     * leave, then freed by force. All ranks should abort; operations of those that do not may never end.
      */
     public void abort() {
         aborting.set(true);
@@ -269,8 +283,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     }
 
     /**
-     * Waits for the operations under way and leaves the communicator. One that does not block is waited for 60 s and then aborted. If another thread is in a
-     * call, the communicator goes when that call returns.
+     * Waits for the operations under way and leaves the communicator. One that does not block is waited for 60 s and
+     * then aborted. If another thread is in a call, the communicator goes when that call returns.
      */
     @Override
     public void close() {

@@ -5,11 +5,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
 import java.util.EnumMap;
 import java.util.Map;
-
 import org.millrace.ffi.nccl.ncclConfig_t;
 import org.millrace.ffi.nccl.nccl_h;
 
-/** Options of one communicator. What is not set is NCCL's choice, or the environment's. Immutable; each {@code with} method makes a changed copy. */
+/**
+ * Options of one communicator. What is not set is NCCL's choice, or the environment's. Immutable; each {@code with}
+ * method makes a changed copy.
+ */
 public final class NcclConfig {
 
     /** Nothing set. */
@@ -17,7 +19,10 @@ public final class NcclConfig {
 
     /** The options that are numbers. An NCCL that is older than an option ignores it. */
     public enum Option {
-        /** 1: calls return when they are done; 0: they return at once, and {@link NcclCommunicator#awaitReady} waits. 2.14. */
+        /**
+         * 1: calls return when they are done; 0: they return at once, and {@link NcclCommunicator#awaitReady} waits.
+         * 2.14.
+         */
         BLOCKING,
         /** Blocks per cluster, 0 to 8; 2.17. */
         CGA_CLUSTER_SIZE,
@@ -31,7 +36,10 @@ public final class NcclConfig {
         TRAFFIC_CLASS,
         /** 1: reduce in the network where it can; 2.27. */
         COLLNET_ENABLE,
-        /** How many thread blocks NCCL may take, {@code NCCL_CTA_POLICY_*}: 0 default, 1 efficiency, 2 as few as none; 2.27. */
+        /**
+         * How many thread blocks NCCL may take, {@code NCCL_CTA_POLICY_*}: 0 default, 1 efficiency, 2 as few as none;
+         * 2.27.
+         */
         CTA_POLICY,
         /** 1: communicators shrunk from this one share its resources; 2.27. */
         SHRINK_SHARE,
@@ -70,7 +78,8 @@ public final class NcclConfig {
     /**
      * Says whether calls wait until they are done.
      *
-     * @param blocking false for calls that return at once; {@link NcclCommunicator#awaitReady} waits for them, with a deadline
+     * @param blocking false for calls that return at once; {@link NcclCommunicator#awaitReady} waits for them, with a
+     *                 deadline
      * @return a changed copy
      */
     public NcclConfig withBlocking(boolean blocking) {
@@ -118,7 +127,8 @@ public final class NcclConfig {
         ncclConfig_t.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
         ncclConfig_t.version(struct, nccl_h.NCCL_VERSION_CODE());
         ncclConfig_t.netName(struct, string(netName, allocator));
-        // NCCL copies the network's name, but keeps the pointer to the communicator's, and hands it on to children (2.28 init.cc): it must stay for good.
+        // NCCL copies the network's name, but keeps the pointer to the communicator's, and hands it on to children
+        // (2.28 init.cc): it must stay for good.
         ncclConfig_t.commName(struct, string(communicatorName, Arena.global()));
         for (Option option : Option.values()) {
             set(struct, option, options.getOrDefault(option, nccl_h.NCCL_CONFIG_UNDEF_INT()));
@@ -149,6 +159,7 @@ public final class NcclConfig {
 
     @Override
     public String toString() {
-        return "NCCL config " + options + (netName == null ? "" : " net " + netName) + (communicatorName == null ? "" : " name " + communicatorName);
+        return "NCCL config " + options + (netName == null ? "" : " net " + netName)
+                + (communicatorName == null ? "" : " name " + communicatorName);
     }
 }

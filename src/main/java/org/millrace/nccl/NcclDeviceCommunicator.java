@@ -5,20 +5,21 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What a kernel is given, by value, to use NCCL's device functions: the {@code ncclDevComm} of one rank, from {@link NcclCommunicator#newDeviceCommunicator}. A
- * kernel that takes one is launched with its {@link #bytes()}:
+ * What a kernel is given, by value, to use NCCL's device functions: the {@code ncclDevComm} of one rank, from
+ * {@link NcclCommunicator#newDeviceCommunicator}. A kernel that takes one is launched with its {@link #bytes()}:
  *
  * <pre>{@code
  * KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
  * kernel.launch(shape, arguments.struct(0, communicator.bytes()).set(1, windowAddress), stream);
  * }</pre>
  *
- * <p>In a group, or with a communicator that does not block, it is filled when the group has ended and {@link NcclCommunicator#awaitReady} has returned.
+ * <p>
+ * In a group, or with a communicator that does not block, it is filled when the group has ended and
+ * {@link NcclCommunicator#awaitReady} has returned.
  */
 public final class NcclDeviceCommunicator implements AutoCloseable {
 
@@ -33,14 +34,16 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         this.struct = struct;
     }
 
-    static NcclDeviceCommunicator of(NcclCommunicator communicator, NcclDeviceRequirements requirements, int compiledWith) {
+    static NcclDeviceCommunicator of(NcclCommunicator communicator, NcclDeviceRequirements requirements,
+            int compiledWith) {
         communicator.library.require(NcclFunction.DEV_COMM_CREATE);
         DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version(), requirements.gin());
         // Like a window, it may be written after the call has returned.
         MemorySegment struct = Arena.global().allocate(layout.type());
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment written = layout.write(requirements, compiledWith, arena);
-            communicator.enter(NcclFunction.DEV_COMM_CREATE, handle -> nccl_h.ncclDevCommCreate(handle, written, struct));
+            communicator.enter(NcclFunction.DEV_COMM_CREATE,
+                    handle -> nccl_h.ncclDevCommCreate(handle, written, struct));
         }
         return new NcclDeviceCommunicator(communicator, layout, struct);
     }
@@ -53,7 +56,8 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
      */
     public MemorySegment bytes() {
         if (closed.get()) {
-            throw new IllegalStateException("a device communicator of " + communicator + " is closed and cannot be used");
+            throw new IllegalStateException(
+                    "a device communicator of " + communicator + " is closed and cannot be used");
         }
         return struct.asReadOnly();
     }
@@ -102,14 +106,15 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
      */
     public void requireBytes(long kernelBytes) {
         if (kernelBytes != layout.bytes) {
-            throw new MillraceException("the kernels take a device communicator of " + kernelBytes + " bytes, and this one has " + layout.bytes
-                    + ": compile them with the headers of the loaded NCCL " + communicator.library.versionText());
+            throw new MillraceException("the kernels take a device communicator of " + kernelBytes
+                    + " bytes, and this one has " + layout.bytes + ": compile them with the headers of the loaded NCCL "
+                    + communicator.library.versionText());
         }
     }
 
     /**
-     * Gives its signals, counters and barriers back; kernels that use it must have ended. Nothing to do if the communicator is closed already.
-     * Closing twice is allowed.
+     * Gives its signals, counters and barriers back; kernels that use it must have ended. Nothing to do if the
+     * communicator is closed already. Closing twice is allowed.
      */
     @Override
     public void close() {

@@ -2,7 +2,9 @@ package org.millrace.nccl;
 
 import org.millrace.MillraceException;
 
-/** A call of NCCL failed. The message has the call, the code's name and number, what NCCL says of it, and what to do. */
+/**
+ * A call of NCCL failed. The message has the call, the code's name and number, what NCCL says of it, and what to do.
+ */
 public final class NcclException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
@@ -20,8 +22,10 @@ public final class NcclException extends MillraceException {
      * @param lastError what {@code ncclGetLastError} tells of the last failure; null or empty if nothing
      */
     NcclException(String call, String where, int code, String text, String lastError) {
-        super(call + " failed" + (where.isEmpty() ? "" : " on " + where) + ": " + name(code) + " (" + code + "), " + text + "."
-                + (lastError == null || lastError.isBlank() ? "" : " NCCL says: " + lastError.strip().replaceAll("\\s*\\R\\s*", "; ") + ".") + advice(code));
+        super(call + " failed" + (where.isEmpty() ? "" : " on " + where) + ": " + name(code) + " (" + code + "), "
+                + text + "." + (lastError == null || lastError.isBlank() ? ""
+                        : " NCCL says: " + lastError.strip().replaceAll("\\s*\\R\\s*", "; ") + ".")
+                + advice(code));
         this.call = call;
         this.code = code;
     }
@@ -39,7 +43,8 @@ public final class NcclException extends MillraceException {
     /**
      * The function that failed.
      *
-     * @return for instance {@code "ncclCommInitRank"}; {@code "ncclCommGetAsyncError"} if an operation failed while it ran
+     * @return for instance {@code "ncclCommInitRank"}; {@code "ncclCommGetAsyncError"} if an operation failed while it
+     *         ran
      */
     public String call() {
         return call;

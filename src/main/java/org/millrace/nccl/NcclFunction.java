@@ -1,10 +1,12 @@
 package org.millrace.nccl;
 
 import java.util.List;
-
 import org.millrace.cuda.NativeFunction;
 
-/** NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's tags). */
+/**
+ * NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's
+ * tags).
+ */
 enum NcclFunction implements NativeFunction {
     GET_VERSION("ncclGetVersion"),
     GET_UNIQUE_ID("ncclGetUniqueId"),

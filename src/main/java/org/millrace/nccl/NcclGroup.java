@@ -2,16 +2,16 @@ package org.millrace.nccl;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.ffi.nccl.ncclSimInfo_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * Calls that are issued as one: several ranks' calls of one thread, or sends and receives that must meet. Belongs to the thread that opened it. Groups nest;
- * the outermost one's end issues everything.
+ * Calls that are issued as one: several ranks' calls of one thread, or sends and receives that must meet. Belongs to
+ * the thread that opened it. Groups nest; the outermost one's end issues everything.
  *
- * <p>NCCL has no way to drop a group. If the code between opening and closing throws, what it had enqueued by then is issued all the same: abort the
- * communicators if the other ranks will not do the same.
+ * <p>
+ * NCCL has no way to drop a group. If the code between opening and closing throws, what it had enqueued by then is
+ * issued all the same: abort the communicators if the other ranks will not do the same.
  */
 public final class NcclGroup implements AutoCloseable {
 
@@ -51,7 +51,7 @@ public final class NcclGroup implements AutoCloseable {
     /**
      * Issues what the group holds. Closing twice is allowed.
      *
-     * @throws NcclException if a call in the group failed
+     * @throws NcclException         if a call in the group failed
      * @throws IllegalStateException on another thread
      */
     @Override
@@ -64,7 +64,8 @@ public final class NcclGroup implements AutoCloseable {
 
     private void end() {
         if (Thread.currentThread() != owner) {
-            throw new IllegalStateException("the NCCL group of thread " + owner.getName() + " cannot be ended by " + Thread.currentThread().getName());
+            throw new IllegalStateException("the NCCL group of thread " + owner.getName() + " cannot be ended by "
+                    + Thread.currentThread().getName());
         }
         if (ended) {
             throw new IllegalStateException("the NCCL group has ended");

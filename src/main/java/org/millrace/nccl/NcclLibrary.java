@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToIntFunction;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
@@ -46,13 +45,16 @@ public final class NcclLibrary {
     /**
      * Loads NCCL.
      *
-     * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader. Null or empty: what is loaded already, or
-     *     else what the system property {@code millrace.nccl.library} says, or the environment variable, or what the usual names and places hold
+     * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader.
+     *             Null or empty: what is loaded already, or else what the system property {@code millrace.nccl.library}
+     *             says, or the environment variable, or what the usual names and places hold
      * @return the library; a driver or a GPU need not be there
-     * @throws MillraceException if there is no usable libnccl; the message says where it was looked for and how to point at it
+     * @throws MillraceException if there is no usable libnccl; the message says where it was looked for and how to
+     *                           point at it
      */
     public static NcclLibrary load(String path) {
-        LibrarySearch search = new LibrarySearch("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library", List.of("libnccl.so.2", "libnccl.so"),
+        LibrarySearch search = new LibrarySearch("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library",
+                List.of("libnccl.so.2", "libnccl.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib")), NcclFunction.ALL,
                 "Install it (pip install nvidia-nccl-cu13, or libnccl2 from NVIDIA's package repository)");
         return new NcclLibrary(NativeLibrary.load(search, path));
@@ -68,9 +70,11 @@ public final class NcclLibrary {
         try {
             NcclLibrary nccl = load(path);
             try {
-                return new LibraryReport("NCCL", nccl.library.path(), nccl.versionText(), null, false, nccl.library.setAside());
+                return new LibraryReport("NCCL", nccl.library.path(), nccl.versionText(), null, false,
+                        nccl.library.setAside());
             } catch (NcclException broken) {
-                return new LibraryReport("NCCL", nccl.library.path(), null, broken.getMessage(), false, nccl.library.setAside());
+                return new LibraryReport("NCCL", nccl.library.path(), null, broken.getMessage(), false,
+                        nccl.library.setAside());
             }
         } catch (MillraceException unusable) {
             return LibraryReport.unusable("NCCL", unusable);
@@ -139,7 +143,8 @@ public final class NcclLibrary {
         try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
             MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
             int code = nccl_h.ncclCommInitRank(out, size, id.write(arena), rank);
-            return NcclCommunicator.joined(this, device, out, size, rank, NcclConfig.DEFAULT, NcclFunction.COMM_INIT_RANK, code);
+            return NcclCommunicator.joined(this, device, out, size, rank, NcclConfig.DEFAULT,
+                    NcclFunction.COMM_INIT_RANK, code);
         }
     }
 
@@ -150,7 +155,8 @@ public final class NcclLibrary {
      * @param id     the communicator's id, the same for all ranks
      * @param size   number of ranks
      * @param rank   this rank, 0 to {@code size - 1}
-     * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator before its first use
+     * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator
+     *               before its first use
      * @return this rank's end
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
@@ -159,7 +165,8 @@ public final class NcclLibrary {
         try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
             MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
             int code = nccl_h.ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_CONFIG, code);
+            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_CONFIG,
+                    code);
         }
     }
 
@@ -183,10 +190,12 @@ public final class NcclLibrary {
             MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
             MemorySegment array = arena.allocate(ncclUniqueId.layout(), ids.size());
             for (int i = 0; i < ids.size(); i++) {
-                MemorySegment.copy(ids.get(i).toBytes(), 0, array, ValueLayout.JAVA_BYTE, (long) i * UniqueId.BYTES, UniqueId.BYTES);
+                MemorySegment.copy(ids.get(i).toBytes(), 0, array, ValueLayout.JAVA_BYTE, (long) i * UniqueId.BYTES,
+                        UniqueId.BYTES);
             }
             int code = nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_SCALABLE, code);
+            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_SCALABLE,
+                    code);
         }
     }
 
@@ -202,13 +211,15 @@ public final class NcclLibrary {
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS, devices.size());
-            MemorySegment list = arena.allocateFrom(ValueLayout.JAVA_INT, devices.stream().mapToInt(CudaDevice::index).toArray());
+            MemorySegment list =
+                    arena.allocateFrom(ValueLayout.JAVA_INT, devices.stream().mapToInt(CudaDevice::index).toArray());
             int code = nccl_h.ncclCommInitAll(out, devices.size(), list);
             check(NcclFunction.COMM_INIT_ALL, code);
             List<NcclCommunicator> ends = new ArrayList<>();
             for (int rank = 0; rank < devices.size(); rank++) {
                 MemorySegment slot = out.asSlice(rank * ValueLayout.ADDRESS.byteSize(), ValueLayout.ADDRESS);
-                ends.add(NcclCommunicator.joined(this, devices.get(rank), slot, devices.size(), rank, NcclConfig.DEFAULT, NcclFunction.COMM_INIT_ALL, code));
+                ends.add(NcclCommunicator.joined(this, devices.get(rank), slot, devices.size(), rank,
+                        NcclConfig.DEFAULT, NcclFunction.COMM_INIT_ALL, code));
             }
             return List.copyOf(ends);
         }
@@ -237,7 +248,8 @@ public final class NcclLibrary {
         }
         try (CurrentDevice _ = device.makeCurrent()) {
             MemorySegment address = addressOf(NcclFunction.MEM_ALLOC, out -> nccl_h.ncclMemAlloc(out, bytes));
-            return new DeviceMemory(device, address, bytes, start -> checkRelease(NcclFunction.MEM_FREE, nccl_h.ncclMemFree(start)));
+            return new DeviceMemory(device, address, bytes,
+                    start -> checkRelease(NcclFunction.MEM_FREE, nccl_h.ncclMemFree(start)));
         }
     }
 
@@ -264,7 +276,8 @@ public final class NcclLibrary {
 
     NcclException failure(NcclFunction function, String where, MemorySegment communicator, int code) {
         String text = CStrings.read(nccl_h.ncclGetErrorString(code));
-        String last = library.has(NcclFunction.GET_LAST_ERROR) ? CStrings.read(nccl_h.ncclGetLastError(communicator)) : null;
+        String last =
+                library.has(NcclFunction.GET_LAST_ERROR) ? CStrings.read(nccl_h.ncclGetLastError(communicator)) : null;
         return new NcclException(function.symbol(), where, code, text, last);
     }
 

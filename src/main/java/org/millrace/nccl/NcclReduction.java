@@ -2,7 +2,6 @@ package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.millrace.DataType;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.ffi.nccl.nccl_h;
@@ -41,10 +40,12 @@ public final class NcclReduction implements AutoCloseable {
     /** The value that stands for it in a call of its communicator. */
     int code(NcclCollectives caller, DataType operands) {
         if (caller != communicator) {
-            throw new IllegalArgumentException("the reduction was made for " + communicator + " and cannot be used with " + caller);
+            throw new IllegalArgumentException(
+                    "the reduction was made for " + communicator + " and cannot be used with " + caller);
         }
         if (operands != type) {
-            throw new IllegalArgumentException("the reduction was made for " + type.label() + " and cannot reduce " + operands.label());
+            throw new IllegalArgumentException(
+                    "the reduction was made for " + type.label() + " and cannot reduce " + operands.label());
         }
         if (closed.get()) {
             throw new IllegalStateException("the reduction of " + communicator + " is closed");

@@ -4,7 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.ffi.nccl.nccl_h;
 
@@ -25,7 +24,8 @@ public final class NcclRegistration implements AutoCloseable {
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
-            communicator.enter(NcclFunction.COMM_REGISTER, handle -> nccl_h.ncclCommRegister(handle, address, memory.byteSize(), out));
+            communicator.enter(NcclFunction.COMM_REGISTER,
+                    handle -> nccl_h.ncclCommRegister(handle, address, memory.byteSize(), out));
             return new NcclRegistration(communicator, out.get(ValueLayout.ADDRESS, 0));
         }
     }
@@ -34,7 +34,8 @@ public final class NcclRegistration implements AutoCloseable {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            communicator.release(NcclFunction.COMM_DEREGISTER, handle -> nccl_h.ncclCommDeregister(handle, registration));
+            communicator.release(NcclFunction.COMM_DEREGISTER,
+                    handle -> nccl_h.ncclCommDeregister(handle, registration));
         }
     }
 }

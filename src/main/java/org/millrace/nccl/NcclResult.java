@@ -16,7 +16,8 @@ public enum NcclResult {
     INTERNAL_ERROR("ncclInternalError",
             "NCCL met a state it does not expect, often a plugin or a mismatch between ranks: compare NCCL_DEBUG=INFO of all ranks"),
     /** An argument is wrong. */
-    INVALID_ARGUMENT("ncclInvalidArgument", "An argument is wrong, or the communicator is gone: NCCL_DEBUG=WARN says which"),
+    INVALID_ARGUMENT("ncclInvalidArgument",
+            "An argument is wrong, or the communicator is gone: NCCL_DEBUG=WARN says which"),
     /** A call came at the wrong time, or ranks disagree. */
     INVALID_USAGE("ncclInvalidUsage",
             "The calls do not fit together: two ranks on one GPU, a group left open, a communicator that is still being made, or an option that this NCCL does"

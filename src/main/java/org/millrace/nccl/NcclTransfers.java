@@ -1,19 +1,20 @@
 package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.DataType;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.NativeHandle;
 
 /**
- * A communicator's operations that move elements without changing them. Each enqueues to a stream of the communicator's device and returns; with a communicator
- * that does not block it may go on after that, so that {@link NcclCommunicator#awaitReady} comes before the next call. Counts are elements. Operands are device
- * memory, or pinned host memory as the device sees it; nothing is allocated on the way.
+ * A communicator's operations that move elements without changing them. Each enqueues to a stream of the communicator's
+ * device and returns; with a communicator that does not block it may go on after that, so that
+ * {@link NcclCommunicator#awaitReady} comes before the next call. Counts are elements. Operands are device memory, or
+ * pinned host memory as the device sees it; nothing is allocated on the way.
  *
- * <p>All of them throw {@link NcclException} if NCCL refuses, {@link IllegalArgumentException} if an operand is too small, closed or in the Java heap, and
- * {@link IllegalStateException} if the communicator or the stream is closed.
+ * <p>
+ * All of them throw {@link NcclException} if NCCL refuses, {@link IllegalArgumentException} if an operand is too small,
+ * closed or in the Java heap, and {@link IllegalStateException} if the communicator or the stream is closed.
  */
 public abstract sealed class NcclTransfers permits NcclCollectives {
 
@@ -52,14 +53,15 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param root    the rank whose elements they are
      * @param stream  where it is enqueued
      */
-    public final void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root, CudaStream stream) {
+    public final void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = optional("send", send, bytes, root);
         long to = DeviceSegments.address("receive", receive, bytes);
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.BROADCAST, communicator,
-                    CollectiveCalls.broadcast(from, to, count, type.code(), root, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.BROADCAST, communicator, CollectiveCalls.broadcast(from, to, count, type.code(), root,
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
@@ -74,20 +76,22 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param type    their type
      * @param stream  where it is enqueued
      */
-    public final void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, CudaStream stream) {
+    public final void allGather(MemorySegment send, MemorySegment receive, long count, DataType type,
+            CudaStream stream) {
         long from = DeviceSegments.address("send", send, bytes(count, 1, type));
         long to = DeviceSegments.address("receive", receive, bytes(count, size(), type));
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.ALL_GATHER, communicator,
-                    CollectiveCalls.allGather(from, to, count, type.code(), communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.ALL_GATHER, communicator, CollectiveCalls.allGather(from, to, count, type.code(),
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
     }
 
     /**
-     * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}. NCCL 2.28.
+     * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
+     * NCCL 2.28.
      *
      * @param send    {@code size() * count} elements
      * @param receive {@code size() * count} elements; not the same memory
@@ -95,15 +99,16 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param type    their type
      * @param stream  where it is enqueued
      */
-    public final void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, CudaStream stream) {
+    public final void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type,
+            CudaStream stream) {
         library.require(NcclFunction.ALL_TO_ALL);
         long bytes = bytes(count, size(), type);
         long from = DeviceSegments.address("send", send, bytes);
         long to = DeviceSegments.address("receive", receive, bytes);
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.ALL_TO_ALL, communicator,
-                    CollectiveCalls.allToAll(from, to, count, type.code(), communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.ALL_TO_ALL, communicator, CollectiveCalls.allToAll(from, to, count, type.code(),
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
@@ -119,14 +124,15 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param root    the rank that gets them
      * @param stream  where it is enqueued
      */
-    public final void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, CudaStream stream) {
+    public final void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            CudaStream stream) {
         library.require(NcclFunction.GATHER);
         long from = DeviceSegments.address("send", send, bytes(count, 1, type));
         long to = optional("receive", receive, bytes(count, size(), type), root);
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.GATHER, communicator,
-                    CollectiveCalls.gather(from, to, count, type.code(), root, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.GATHER, communicator, CollectiveCalls.gather(from, to, count, type.code(), root,
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
@@ -142,21 +148,23 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param root    the rank whose elements they are
      * @param stream  where it is enqueued
      */
-    public final void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, CudaStream stream) {
+    public final void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            CudaStream stream) {
         library.require(NcclFunction.SCATTER);
         long from = optional("send", send, bytes(count, size(), type), root);
         long to = DeviceSegments.address("receive", receive, bytes(count, 1, type));
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.SCATTER, communicator,
-                    CollectiveCalls.scatter(from, to, count, type.code(), root, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.SCATTER, communicator, CollectiveCalls.scatter(from, to, count, type.code(), root,
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
     }
 
     /**
-     * Sends elements to one rank, which receives as many. Several sends and receives that depend on each other belong into one group.
+     * Sends elements to one rank, which receives as many. Several sends and receives that depend on each other belong
+     * into one group.
      *
      * @param buffer {@code count} elements
      * @param count  number of elements
@@ -169,8 +177,8 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
         long from = DeviceSegments.address("buffer", buffer, bytes(count, 1, type));
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.SEND, communicator,
-                    CollectiveCalls.send(from, count, type.code(), peer, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.SEND, communicator, CollectiveCalls.send(from, count, type.code(), peer,
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
@@ -190,8 +198,8 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
         long to = DeviceSegments.address("buffer", buffer, bytes(count, 1, type));
         MemorySegment communicator = enter(stream);
         try {
-            settle(NcclFunction.RECV, communicator,
-                    CollectiveCalls.receive(to, count, type.code(), peer, communicator.address(), stream.handle().address().address()));
+            settle(NcclFunction.RECV, communicator, CollectiveCalls.receive(to, count, type.code(), peer,
+                    communicator.address(), stream.handle().address().address()));
         } finally {
             exit(stream);
         }
@@ -217,14 +225,16 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
     /** An operand that only the root has. */
     final long optional(String role, MemorySegment segment, long bytes, int root) {
         boolean absent = segment == null || segment.address() == 0;
-        return absent && rank() != root ? 0 : DeviceSegments.address(role, segment == null ? MemorySegment.NULL : segment, bytes);
+        return absent && rank() != root ? 0
+                : DeviceSegments.address(role, segment == null ? MemorySegment.NULL : segment, bytes);
     }
 
     static long bytes(long count, int ranks, DataType type) {
         long each = (long) ranks * type.bytes();
         long bytes = count * each;
         if (count < 0 || bytes < 0 || Math.multiplyHigh(count, each) != 0) {
-            throw new IllegalArgumentException("a count of " + count + " " + type.label() + " elements: counts are 0 to " + Long.MAX_VALUE / each);
+            throw new IllegalArgumentException(
+                    "a count of " + count + " " + type.label() + " elements: counts are 0 to " + Long.MAX_VALUE / each);
         }
         return bytes;
     }

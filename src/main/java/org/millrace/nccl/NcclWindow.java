@@ -4,7 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.ffi.nccl.nccl_h;
 
@@ -23,21 +22,23 @@ public final class NcclWindow implements AutoCloseable {
     static NcclWindow of(NcclCommunicator communicator, MemorySegment memory, boolean symmetric) {
         communicator.library.require(NcclFunction.COMM_WINDOW_REGISTER);
         if (symmetric && memory.address() % nccl_h.NCCL_WIN_REQUIRED_ALIGNMENT() != 0) {
-            throw new IllegalArgumentException("a symmetric window begins at a multiple of " + nccl_h.NCCL_WIN_REQUIRED_ALIGNMENT() + ", not at 0x"
-                    + Long.toHexString(memory.address()));
+            throw new IllegalArgumentException("a symmetric window begins at a multiple of "
+                    + nccl_h.NCCL_WIN_REQUIRED_ALIGNMENT() + ", not at 0x" + Long.toHexString(memory.address()));
         }
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
         int flags = symmetric ? nccl_h.NCCL_WIN_COLL_SYMMETRIC() : nccl_h.NCCL_WIN_DEFAULT();
         // Like a child communicator, a window may be written after the call has returned.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
-        communicator.enter(NcclFunction.COMM_WINDOW_REGISTER, handle -> nccl_h.ncclCommWindowRegister(handle, address, memory.byteSize(), slot, flags));
+        communicator.enter(NcclFunction.COMM_WINDOW_REGISTER,
+                handle -> nccl_h.ncclCommWindowRegister(handle, address, memory.byteSize(), slot, flags));
         return new NcclWindow(communicator, slot);
     }
 
     /**
      * What kernels that use NCCL's device functions are given.
      *
-     * @return the {@code ncclWindow_t}; 0 where NCCL has no windows for this machine, or as long as the group or the communicator that registers it goes on
+     * @return the {@code ncclWindow_t}; 0 where NCCL has no windows for this machine, or as long as the group or the
+     *         communicator that registers it goes on
      */
     public long address() {
         return slot.get(ValueLayout.ADDRESS, 0).address();
@@ -47,7 +48,8 @@ public final class NcclWindow implements AutoCloseable {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            communicator.release(NcclFunction.COMM_WINDOW_DEREGISTER, handle -> nccl_h.ncclCommWindowDeregister(handle, slot.get(ValueLayout.ADDRESS, 0)));
+            communicator.release(NcclFunction.COMM_WINDOW_DEREGISTER,
+                    handle -> nccl_h.ncclCommWindowDeregister(handle, slot.get(ValueLayout.ADDRESS, 0)));
         }
     }
 }

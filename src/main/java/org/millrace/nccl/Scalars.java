@@ -2,7 +2,6 @@ package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
-
 import org.millrace.DataType;
 import org.millrace.element.Elements;
 
@@ -12,8 +11,8 @@ final class Scalars {
     private Scalars() {}
 
     /**
-     * Rounds to nearest, ties to even, and too large a number to infinity, or to the largest in the 8-bit types, as CUDA does; for an integer type cuts off
-     * towards zero and stays within its range.
+     * Rounds to nearest, ties to even, and too large a number to infinity, or to the largest in the 8-bit types, as
+     * CUDA does; for an integer type cuts off towards zero and stays within its range.
      */
     static MemorySegment write(double value, DataType type, SegmentAllocator allocator) {
         MemorySegment scalar = allocator.allocate(Long.BYTES, Long.BYTES);

@@ -5,10 +5,12 @@ import java.lang.foreign.SegmentAllocator;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.HexFormat;
-
 import org.millrace.ffi.nccl.ncclUniqueId;
 
-/** What one rank draws and all ranks of a communicator must be given: 128 bytes that hold an address and a secret. Treat them as a password. */
+/**
+ * What one rank draws and all ranks of a communicator must be given: 128 bytes that hold an address and a secret. Treat
+ * them as a password.
+ */
 public final class UniqueId {
 
     /** How long it is. */
@@ -43,7 +45,8 @@ public final class UniqueId {
      */
     public static UniqueId ofHex(String hex) {
         if (hex.length() != 2 * BYTES) {
-            throw new IllegalArgumentException("an NCCL unique id has " + 2 * BYTES + " hexadecimal digits, not " + hex.length());
+            throw new IllegalArgumentException(
+                    "an NCCL unique id has " + 2 * BYTES + " hexadecimal digits, not " + hex.length());
         }
         return new UniqueId(HexFormat.of().parseHex(hex));
     }

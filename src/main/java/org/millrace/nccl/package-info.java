@@ -1,7 +1,10 @@
 /**
- * NCCL as a Java library: unique ids, communicators, groups, registrations and every collective over {@code org.millrace.ffi.nccl}.
+ * NCCL as a Java library: unique ids, communicators, groups, registrations and every collective over
+ * {@code org.millrace.ffi.nccl}.
  *
- * <p>{@link org.millrace.nccl.NcclLibrary} is the way in. Every failed call is a {@link org.millrace.nccl.NcclException} that has the call, the code and NCCL's
- * own account of it. Functions newer than the loaded NCCL fail when they are called, with the release that has them.
+ * <p>
+ * {@link org.millrace.nccl.NcclLibrary} is the way in. Every failed call is a {@link org.millrace.nccl.NcclException}
+ * that has the call, the code and NCCL's own account of it. Functions newer than the loaded NCCL fail when they are
+ * called, with the release that has them.
  */
 package org.millrace.nccl;

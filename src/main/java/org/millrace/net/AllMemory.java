@@ -8,8 +8,7 @@ public final class AllMemory {
     /** User space of a 64-bit process on Linux: an offset is an address. Nothing is checked but that. */
     public static final MemorySegment SEGMENT = unbounded();
 
-    private AllMemory() {
-    }
+    private AllMemory() {}
 
     @SuppressWarnings("restricted") // whoever takes an address from it must know what lies there
     private static MemorySegment unbounded() {

@@ -1,8 +1,8 @@
 package org.millrace.net;
 
 /**
- * What goes before a payload: its length and {@value #WORDS} words that the network carries without reading them. A header object is reused for frame after
- * frame.
+ * What goes before a payload: its length and {@value #WORDS} words that the network carries without reading them. A
+ * header object is reused for frame after frame.
  */
 public final class FrameHeader {
 
@@ -13,8 +13,7 @@ public final class FrameHeader {
     private long payloadBytes;
 
     /** A header of zeros. */
-    public FrameHeader() {
-    }
+    public FrameHeader() {}
 
     /**
      * Length of the payload that follows.

@@ -4,15 +4,18 @@ package org.millrace.net;
 public interface FrameReceiver extends AutoCloseable {
 
     /**
-     * The header of the oldest frame whose payload has no destination yet. The same object comes back until {@link #accept} is called, and it is reused after.
+     * The header of the oldest frame whose payload has no destination yet. The same object comes back until
+     * {@link #accept} is called, and it is reused after.
      *
-     * @return the header, or null if none has arrived (or as many payloads are being received as the connection can hold)
+     * @return the header, or null if none has arrived (or as many payloads are being received as the connection can
+     *         hold)
      * @throws ConnectionException if the connection is lost, or the peer has closed it
      */
     FrameHeader poll();
 
     /**
-     * Says where the payload of the header last polled goes. It is written later, until {@link #framesCompleted()} counts the frame.
+     * Says where the payload of the header last polled goes. It is written later, until {@link #framesCompleted()}
+     * counts the frame.
      *
      * @param region the destination; may be null if the payload's length is 0
      * @param offset of the payload's first byte in the region
@@ -29,8 +32,8 @@ public interface FrameReceiver extends AutoCloseable {
     }
 
     /**
-     * Says that the payload of the header last polled goes to pages, in order, each filled before the next is begun. Otherwise as
-     * {@link #accept(MemoryRegion, long)}.
+     * Says that the payload of the header last polled goes to pages, in order, each filled before the next is begun.
+     * Otherwise as {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages
      * @param first of them; as many as the payload needs follow it
@@ -56,8 +59,8 @@ public interface FrameReceiver extends AutoCloseable {
     long framesCompleted();
 
     /**
-     * Whether payloads whose destination and length are multiples of 8 are stored in whole 8-byte words, in any order, so that one who polls the destination
-     * never sees half of one.
+     * Whether payloads whose destination and length are multiples of 8 are stored in whole 8-byte words, in any order,
+     * so that one who polls the destination never sees half of one.
      *
      * @return false unless the network promises it
      */

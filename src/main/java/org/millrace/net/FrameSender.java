@@ -4,12 +4,14 @@ package org.millrace.net;
 public interface FrameSender extends AutoCloseable {
 
     /**
-     * Begins to send a frame. The header is copied before this returns; the payload is read later, until {@link #framesCompleted()} counts the frame.
+     * Begins to send a frame. The header is copied before this returns; the payload is read later, until
+     * {@link #framesCompleted()} counts the frame.
      *
      * @param header the frame's words and payload length
      * @param region where the payload lies; may be null if the length is 0
      * @param offset of the payload's first byte in the region
-     * @return false if as many frames as the connection can hold are in flight: make {@link #progress()} and offer again
+     * @return false if as many frames as the connection can hold are in flight: make {@link #progress()} and offer
+     *         again
      * @throws ConnectionException if the connection is lost
      */
     boolean offer(FrameHeader header, MemoryRegion region, long offset);
@@ -34,15 +36,15 @@ public interface FrameSender extends AutoCloseable {
     String toString();
 
     /**
-     * Ends the connection. Frames in flight are sent first if that needs no waiting; the peer learns that the end was meant. Safe from any thread once the
-     * owner makes no more calls, and more than once.
+     * Ends the connection. Frames in flight are sent first if that needs no waiting; the peer learns that the end was
+     * meant. Safe from any thread once the owner makes no more calls, and more than once.
      */
     @Override
     void close();
 
     /**
-     * Ends the connection without a word: frames in flight are dropped, and the peer sees a connection that is lost. For a communicator that failed, and for
-     * tests of that. Safe as {@link #close} is.
+     * Ends the connection without a word: frames in flight are dropped, and the peer sees a connection that is lost.
+     * For a communicator that failed, and for tests of that. Safe as {@link #close} is.
      */
     void abort();
 }

@@ -39,8 +39,8 @@ public interface Network extends AutoCloseable {
     MemoryRegion register(MemorySegment memory);
 
     /**
-     * All native memory of this process as one region, for networks that read and write any of it without preparing it: what nobody registered can be sent from
-     * and received into then. An offset is an address.
+     * All native memory of this process as one region, for networks that read and write any of it without preparing it:
+     * what nobody registered can be sent from and received into then. An offset is an address.
      *
      * @return a region of the caller's; null if memory has to be registered
      */

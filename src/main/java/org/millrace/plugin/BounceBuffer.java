@@ -7,8 +7,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.unpack.BouncePages;
 
 /**
- * The pages of a process that data arrives in. There is one buffer, as a kernel knows one for all its connections; each connection has pages of its own, so
- * that none waits for another's. Safe from any thread.
+ * The pages of a process that data arrives in. There is one buffer, as a kernel knows one for all its connections; each
+ * connection has pages of its own, so that none waits for another's. Safe from any thread.
  */
 final class BounceBuffer {
 
@@ -40,8 +40,9 @@ final class BounceBuffer {
             first = used.nextClearBit(end);
         }
         if (count > pages - first) {
-            throw new MillraceException("the bounce buffer of " + (bytes() >> 20) + " MiB has no room for " + ((long) count * BouncePages.PAGE_BYTES >> 20)
-                    + " MiB of another connection; set " + UnpackSettings.SIZE + " to more, or NCCL_BUFFSIZE to less");
+            throw new MillraceException("the bounce buffer of " + (bytes() >> 20) + " MiB has no room for "
+                    + ((long) count * BouncePages.PAGE_BYTES >> 20) + " MiB of another connection; set "
+                    + UnpackSettings.SIZE + " to more, or NCCL_BUFFSIZE to less");
         }
         used.set(first, first + count);
         int[] offsets = new int[count];

@@ -1,8 +1,8 @@
 package org.millrace.plugin;
 
 /**
- * One direction between two ranks, as NCCL sees it. NCCL's service thread registers memory and closes; its progress thread, if it makes progress at all, posts
- * and tests. The two never call at once.
+ * One direction between two ranks, as NCCL sees it. NCCL's service thread registers memory and closes; its progress
+ * thread, if it makes progress at all, posts and tests. The two never call at once.
  */
 interface Connection extends AutoCloseable {
 
@@ -12,7 +12,8 @@ interface Connection extends AutoCloseable {
     int PENDING = -1;
 
     /**
-     * The address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none. Read once, right after the connection was made.
+     * The address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none. Read once,
+     * right after the connection was made.
      */
     long deviceHandle();
 

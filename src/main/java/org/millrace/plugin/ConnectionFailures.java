@@ -6,21 +6,23 @@ import java.util.function.Consumer;
 import org.millrace.MillraceException;
 
 /**
- * Tells a Java program which connections were lost. libnccl cannot: it is not asked about connections that were taken over, and its kernels wait for good.
+ * Tells a Java program which connections were lost. libnccl cannot: it is not asked about connections that were taken
+ * over, and its kernels wait for good.
  *
- * <p>A listener hears of every connection of this process, whichever communicator it belongs to.
+ * <p>
+ * A listener hears of every connection of this process, whichever communicator it belongs to.
  */
 public final class ConnectionFailures {
 
     private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
 
-    private ConnectionFailures() {
-    }
+    private ConnectionFailures() {}
 
     /**
      * Adds a listener.
      *
-     * @param listener gets connection, cause and what was last seen of the connection; called on a proxy's thread, so it must return at once
+     * @param listener gets connection, cause and what was last seen of the connection; called on a proxy's thread, so
+     *                 it must return at once
      */
     public static void listen(Consumer<MillraceException> listener) {
         LISTENERS.add(listener);

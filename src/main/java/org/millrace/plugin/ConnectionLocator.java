@@ -8,9 +8,9 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * Finds a connection's control memory from what NCCL registers: the LL, LL128 and Simple buffers, in this order, and behind them, unregistered,
- * {@code ncclSendMem} and {@code ncclRecvMem}. Nothing is believed unseen: the buffers must touch, and the control memory must hold what NCCL puts
- * there before it registers.
+ * Finds a connection's control memory from what NCCL registers: the LL, LL128 and Simple buffers, in this order, and
+ * behind them, unregistered, {@code ncclSendMem} and {@code ncclRecvMem}. Nothing is believed unseen: the buffers must
+ * touch, and the control memory must hold what NCCL puts there before it registers.
  */
 final class ConnectionLocator {
 
@@ -21,8 +21,10 @@ final class ConnectionLocator {
     /** Takes the next registered buffer in; returns its number. */
     int add(long address, long bytes) {
         if (registered == addresses.length) {
-            throw new MillraceException("a fourth buffer of " + bytes + " bytes was registered with a connection that was taken over:"
-                    + " NCCL registered user memory; set NCCL_LOCAL_REGISTER=0 and NCCL_GRAPH_REGISTER=0, or " + SettingsForNccl.TAKEOVER + "=0");
+            throw new MillraceException(
+                    "a fourth buffer of " + bytes + " bytes was registered with a connection that was taken over:"
+                            + " NCCL registered user memory; set NCCL_LOCAL_REGISTER=0 and NCCL_GRAPH_REGISTER=0, or "
+                            + SettingsForNccl.TAKEOVER + "=0");
         }
         addresses[registered] = address;
         sizes[registered] = bytes;
@@ -41,15 +43,16 @@ final class ConnectionLocator {
     /**
      * The whole of the connection's memory.
      *
-     * @throws MillraceException if it is not laid out, or not filled, as NCCL 2.28 to 2.30 do with buffers of their own in host memory
+     * @throws MillraceException if it is not laid out, or not filled, as NCCL 2.28 to 2.30 do with buffers of their own
+     *                           in host memory
      */
     MemorySegment memory() {
         ConnectionLayout layout = layout();
         for (Protocol protocol : Protocol.values()) {
             long expected = addresses[0] + layout.bufferOffset(protocol);
             if (addresses[protocol.id()] != expected) {
-                throw refusal("the " + protocol + " buffer is at 0x" + Long.toHexString(addresses[protocol.id()]) + " and not behind the one before, at 0x"
-                        + Long.toHexString(expected));
+                throw refusal("the " + protocol + " buffer is at 0x" + Long.toHexString(addresses[protocol.id()])
+                        + " and not behind the one before, at 0x" + Long.toHexString(expected));
             }
         }
         MemorySegment memory = NativeMemory.at(addresses[0], layout.totalBytes());
@@ -71,7 +74,8 @@ final class ConnectionLocator {
     }
 
     private static MillraceException refusal(String what) {
-        return new MillraceException("cannot take this connection over: " + what
-                + ". Its memory is not laid out as by NCCL 2.28 to 2.30; " + SettingsForNccl.TAKEOVER + "=0 leaves it to NCCL's proxy");
+        return new MillraceException(
+                "cannot take this connection over: " + what + ". Its memory is not laid out as by NCCL 2.28 to 2.30; "
+                        + SettingsForNccl.TAKEOVER + "=0 leaves it to NCCL's proxy");
     }
 }

@@ -4,7 +4,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 
-/** Decides who moves the data of connections. The two ends of a connection have the same service, as its frames are its own. */
+/**
+ * Decides who moves the data of connections. The two ends of a connection have the same service, as its frames are its
+ * own.
+ */
 interface ConnectionService extends AutoCloseable {
 
     /** Tells services apart in the handles that peers exchange. */

@@ -1,7 +1,6 @@
 package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
@@ -12,8 +11,9 @@ import org.millrace.ffi.plugin.ncclNetVDeviceProps_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * Fills in what getProperties returns, in each version's struct. v9 adds virtual devices and size limits in the middle, v11 appends multi-requests, v12 makes
- * virtual devices larger and appends rails; the fields of v8 and v9 stand at the same places in all.
+ * Fills in what getProperties returns, in each version's struct. v9 adds virtual devices and size limits in the middle,
+ * v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8 and v9 stand at the
+ * same places in all.
  */
 final class DeviceProperties {
 
@@ -21,8 +21,7 @@ final class DeviceProperties {
     private static final int MAX_RECVS = 1;
     private static final short UNDEFINED = -1;
 
-    private DeviceProperties() {
-    }
+    private DeviceProperties() {}
 
     /**
      * Fills the struct in.

@@ -3,11 +3,13 @@ package org.millrace.plugin;
 import java.time.Duration;
 
 /**
- * How long the connections of one communicator wait, while it is torn down, for peers that take nothing of what its kernels have posted.
+ * How long the connections of one communicator wait, while it is torn down, for peers that take nothing of what its
+ * kernels have posted.
  *
- * <p>NCCL ends connections one after the other and does not say whether the communicator was aborted. If it was, all its peers are stuck; so all its
- * connections together wait once: the first that gives up tells the others not to wait. What the peers still take meanwhile is sent all the same, as every
- * connection goes on until it is ended itself.
+ * <p>
+ * NCCL ends connections one after the other and does not say whether the communicator was aborted. If it was, all its
+ * peers are stuck; so all its connections together wait once: the first that gives up tells the others not to wait.
+ * What the peers still take meanwhile is sent all the same, as every connection goes on until it is ended itself.
  */
 final class DrainPatience {
 
@@ -27,7 +29,10 @@ final class DrainPatience {
         return first;
     }
 
-    /** Connections are being made: whatever was torn down before was another communicator, of a table version that has no context for each. */
+    /**
+     * Connections are being made: whatever was torn down before was another communicator, of a table version that has
+     * no context for each.
+     */
     void renew() {
         over = false;
     }

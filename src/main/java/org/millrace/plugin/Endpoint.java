@@ -5,7 +5,6 @@ import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
-
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
@@ -27,8 +26,8 @@ record Endpoint(Network network, Listener listener, NetDevice device) implements
     private static final String NETWORK = "MILLRACE_NET";
 
     /**
-     * Opens what NCCL's variables ask for: NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, and the product of NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD as the
-     * number of streams of a connection.
+     * Opens what NCCL's variables ask for: NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, and the product of
+     * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD as the number of streams of a connection.
      *
      * @param environment the value of a variable, or null
      */
@@ -38,11 +37,12 @@ record Endpoint(Network network, Listener listener, NetDevice device) implements
         ProtocolFamily family = family(environment.apply("NCCL_SOCKET_FAMILY"));
         InetAddress address = Interfaces.choose(names, family);
         SocketOptions options = SocketOptions.defaults();
-        long streams = NcclInteger.parse(environment.apply("NCCL_SOCKET_NTHREADS"), 1) * NcclInteger.parse(environment.apply("NCCL_NSOCKS_PERTHREAD"), 1);
+        long streams = NcclInteger.parse(environment.apply("NCCL_SOCKET_NTHREADS"), 1)
+                * NcclInteger.parse(environment.apply("NCCL_NSOCKS_PERTHREAD"), 1);
         String choice = environment.apply(NETWORK);
         Network network = NetworkChoice.parse(choice == null ? "auto" : choice)
-                .open(options.withStreams((int) Math.clamp(streams, 1, MAX_STREAMS), options.stripeThreshold()).withAddresses(names, family, address),
-                        ShmOptions.defaults());
+                .open(options.withStreams((int) Math.clamp(streams, 1, MAX_STREAMS), options.stripeThreshold())
+                        .withAddresses(names, family, address), ShmOptions.defaults());
         return new Endpoint(network, network.listen(), NetDevice.of(address));
     }
 

@@ -97,7 +97,8 @@ final class FallbackReceiver implements Connection {
             int slot = RequestRing.slot(matched);
             long bytes = header.payloadBytes();
             if (bytes > requests.bytes(matched)) {
-                throw new ConnectionException(receiver + ": message " + matched + " has " + bytes + " bytes, and there is room for " + requests.bytes(matched)
+                throw new ConnectionException(receiver + ": message " + matched + " has " + bytes
+                        + " bytes, and there is room for " + requests.bytes(matched)
                         + "; do both ranks call the same collective with the same count and type?");
             }
             if (unpack == null || bytes == 0 || !unpack.receive(receiver, matched)) {

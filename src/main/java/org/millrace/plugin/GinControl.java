@@ -12,8 +12,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.PeerClosedException;
 
 /**
- * What the ranks of a group tell each other when they register memory and make contexts, over connections of their own. One thread at a time; every call is
- * collective.
+ * What the ranks of a group tell each other when they register memory and make contexts, over connections of their own.
+ * One thread at a time; every call is collective.
  */
 final class GinControl implements AutoCloseable {
 
@@ -46,11 +46,9 @@ final class GinControl implements AutoCloseable {
     /** Tells all ranks of this rank's part of a window, and hears of theirs. */
     Offer[] exchange(Offer mine) {
         ForeignMemory.Ticket ticket = mine.ticket();
-        long[] words = {mine.bytes(),
-            ticket == null ? NO_TICKET : ticket.process(),
-            ticket == null ? 0 : ticket.allocated(),
-            ticket == null ? 0 : ticket.offset(),
-            ticket == null ? 0 : ticket.descriptor()};
+        long[] words =
+                {mine.bytes(), ticket == null ? NO_TICKET : ticket.process(), ticket == null ? 0 : ticket.allocated(),
+                        ticket == null ? 0 : ticket.offset(), ticket == null ? 0 : ticket.descriptor()};
         long[][] toAll = new long[mesh.senders().length][];
         Arrays.fill(toAll, words);
         long[][] heard = exchange(toAll);
@@ -58,7 +56,8 @@ final class GinControl implements AutoCloseable {
         for (int peer = 0; peer < all.length; peer++) {
             long[] theirs = heard[peer];
             all[peer] = peer == rank ? mine
-                    : new Offer(theirs[0], theirs[1] == NO_TICKET ? null : new ForeignMemory.Ticket(theirs[1], (int) theirs[4], theirs[2], theirs[3]));
+                    : new Offer(theirs[0], theirs[1] == NO_TICKET ? null
+                            : new ForeignMemory.Ticket(theirs[1], (int) theirs[4], theirs[2], theirs[3]));
         }
         return all;
     }
@@ -77,7 +76,8 @@ final class GinControl implements AutoCloseable {
         while (!step(mine, theirs, told)) {
             if (end - System.nanoTime() < 0) {
                 throw new GinException("rank " + rank + ": rank " + missing(theirs)
-                        + " did not register its part of a window, or make its contexts, within " + deadline.toMillis() + " ms");
+                        + " did not register its part of a window, or make its contexts, within " + deadline.toMillis()
+                        + " ms");
             }
             LockSupport.parkNanos(POLL_NANOS);
         }
@@ -94,8 +94,8 @@ final class GinControl implements AutoCloseable {
                     flush(peer);
                     theirs[peer] = theirs[peer] == null ? receive(peer) : theirs[peer];
                 } catch (ConnectionException lost) {
-                    throw new GinException("rank " + rank + " lost rank " + peer + " at step " + calls + " of its windows and contexts: " + lost.getMessage(),
-                            lost);
+                    throw new GinException("rank " + rank + " lost rank " + peer + " at step " + calls
+                            + " of its windows and contexts: " + lost.getMessage(), lost);
                 }
                 complete &= told[peer] && theirs[peer] != null;
             }
@@ -127,8 +127,9 @@ final class GinControl implements AutoCloseable {
             return null;
         }
         if (heard.word(0) != calls || heard.payloadBytes() != 0) {
-            throw new GinException("rank " + rank + ": rank " + peer + " is at step " + heard.word(0) + " of its windows and contexts,"
-                    + " this rank at step " + calls + ": all ranks register the same windows and make the same contexts in the same order");
+            throw new GinException("rank " + rank + ": rank " + peer + " is at step " + heard.word(0)
+                    + " of its windows and contexts," + " this rank at step " + calls
+                    + ": all ranks register the same windows and make the same contexts in the same order");
         }
         long[] words = new long[WORDS];
         for (int i = 0; i < WORDS; i++) {

@@ -65,7 +65,8 @@ final class GinGroup implements AutoCloseable {
 
         @Override
         public void stalled(String what) {
-            NcclLog.warn("GIN: " + what + ". A kernel that another kernel of its process must start first, or copies that wait behind other streams' kernels,"
+            NcclLog.warn("GIN: " + what
+                    + ". A kernel that another kernel of its process must start first, or copies that wait behind other streams' kernels,"
                     + " stand so: set CUDA_MODULE_LOADING=EAGER and CUDA_DEVICE_MAX_CONNECTIONS=32");
         }
     }
@@ -112,7 +113,8 @@ final class GinGroup implements AutoCloseable {
      * @param deviceHandle what NCCL gives to kernels
      * @param allocated    memory to be freed with them
      */
-    record Served(GinGroup group, List<GinContext> contexts, MemorySegment deviceHandle, List<Long> allocated) implements AutoCloseable {
+    record Served(GinGroup group, List<GinContext> contexts, MemorySegment deviceHandle,
+            List<Long> allocated) implements AutoCloseable {
 
         @Override
         public void close() {
@@ -152,10 +154,12 @@ final class GinGroup implements AutoCloseable {
         List<RmaQueue> made = new ArrayList<>();
         int ranks = communicator.ranks();
         for (int i = 0; i < count; i++) {
-            GinQueueMemory queues = GinQueueMemory.of(hardware.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
+            GinQueueMemory queues = GinQueueMemory.of(
+                    hardware.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
                     RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
             MemorySegment cis = hardware.share((long) ranks * Integer.BYTES).host();
-            GinContext context = new GinContext(contexts++, queues, cis, hardware.share(Long.BYTES).host(), hardware.share(Long.BYTES).host(), ranks);
+            GinContext context = new GinContext(contexts++, queues, cis, hardware.share(Long.BYTES).host(),
+                    hardware.share(Long.BYTES).host(), ranks);
             RmaQueue queue = new RmaQueue(context, queues, GinIndices.of(cis, ranks), ranks);
             add(context);
             rma.put(context.number(), queue);
@@ -168,7 +172,8 @@ final class GinGroup implements AutoCloseable {
     boolean isDone(long request) {
         RmaQueue queue = rma.get(RmaRequest.context(request));
         if (queue == null) {
-            throw new IllegalArgumentException("the context of request 0x" + Long.toHexString(request) + " was destroyed");
+            throw new IllegalArgumentException(
+                    "the context of request 0x" + Long.toHexString(request) + " was destroyed");
         }
         return queue.isDone(RmaRequest.peer(request), RmaRequest.index(request));
     }
@@ -182,7 +187,8 @@ final class GinGroup implements AutoCloseable {
      * @param counters  of each
      * @param queueSize descriptors for each peer, a power of two
      */
-    synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters, int queueSize) {
+    synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters,
+            int queueSize) {
         int ranks = communicator.ranks();
         long stride = format.contextBytes();
         List<GinContext> made = new ArrayList<>();
@@ -193,20 +199,24 @@ final class GinGroup implements AutoCloseable {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment all = arena.allocate(count * stride, GinGpuContext.ALIGNMENT);
             for (int i = 0; i < count; i++) {
-                made.add(context(format, GinGpuContext.of(all.asSlice(i * stride, stride)), ranks, signals, counters, queueSize, allocated,
-                        signalled.mine() == null ? hardware.share((long) Math.max(signals, 1) * Long.BYTES) : signalled.signals(i)));
+                made.add(context(format, GinGpuContext.of(all.asSlice(i * stride, stride)), ranks, signals, counters,
+                        queueSize, allocated,
+                        signalled.mine() == null ? hardware.share((long) Math.max(signals, 1) * Long.BYTES)
+                                : signalled.signals(i)));
                 reach(made.get(i), i, signalled);
             }
             hardware.store(forKernels, all);
         }
         made.forEach(this::add);
-        MemorySegment handle = NativeMemory.at(Arena.global().allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT).address(), NetDeviceHandle.BYTES);
+        MemorySegment handle =
+                NativeMemory.at(Arena.global().allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT).address(),
+                        NetDeviceHandle.BYTES);
         NetDeviceHandle.of(handle).set(NetDeviceHandle.GIN_PROXY, 0, forKernels, count * stride, false);
         return new Served(this, made, handle, allocated);
     }
 
-    private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters, int queueSize, List<Long> allocated,
-            GinHardware.Shared signalled) {
+    private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters,
+            int queueSize, List<Long> allocated, GinHardware.Shared signalled) {
         GinHardware.Shared queues = hardware.share(GinQueueMemory.bytes(format, ranks, queueSize));
         GinHardware.Indices cis = hardware.indices(ranks);
         if (cis.store() != null) {
@@ -216,11 +226,11 @@ final class GinGroup implements AutoCloseable {
         long pis = take((long) ranks * Integer.BYTES, allocated);
         seen.set(ranks, queueSize, queues.device(), pis, cis.device(), counted.device(), signalled.device());
         if (seen.hasSignalOffsets()) {
-            seen.setGets(take((long) Math.max(signals, 1) * Long.BYTES, allocated), take((long) ranks * Integer.BYTES, allocated),
-                    take((long) ranks * Integer.BYTES, allocated));
+            seen.setGets(take((long) Math.max(signals, 1) * Long.BYTES, allocated),
+                    take((long) ranks * Integer.BYTES, allocated), take((long) ranks * Integer.BYTES, allocated));
         }
-        GinContext context = new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize), cis.host(), counted.host(),
-                signalled.host(), ranks);
+        GinContext context = new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize),
+                cis.host(), counted.host(), signalled.host(), ranks);
         context.store(cis.store());
         return context;
     }
@@ -242,7 +252,8 @@ final class GinGroup implements AutoCloseable {
         control.close();
         hardware.agent().remove(communicator, CLOSE_PATIENCE);
         if (!hardware.settle()) {
-            throw new GinException("rank " + rank + ": copies of a closed group are still under way; its memory is left alone");
+            throw new GinException(
+                    "rank " + rank + ": copies of a closed group are still under way; its memory is left alone");
         }
         windows.forEach(window -> window.memory().close()); // NCCL 2.28 deregisters none that the user left registered
         windows.clear();

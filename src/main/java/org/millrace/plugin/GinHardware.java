@@ -9,7 +9,10 @@ import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmOptions;
 
-/** Where GIN's kernels run, and what memory they reach: a GPU, or the host. Serves one device; everything taken here is given back by {@link #close}. */
+/**
+ * Where GIN's kernels run, and what memory they reach: a GPU, or the host. Serves one device; everything taken here is
+ * given back by {@link #close}.
+ */
 interface GinHardware extends AutoCloseable {
 
     /**
@@ -35,7 +38,8 @@ interface GinHardware extends AutoCloseable {
      *
      * @param host   as the agent writes them
      * @param device their address as kernels see them
-     * @param store  what brings them there; null if it is the same memory. Otherwise they are to be given back by {@link #free}
+     * @param store  what brings them there; null if it is the same memory. Otherwise they are to be given back by
+     *               {@link #free}
      */
     record Indices(MemorySegment host, long device, IndexStore store) {
     }

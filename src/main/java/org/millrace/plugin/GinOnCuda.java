@@ -44,7 +44,10 @@ final class GinOnCuda implements GinHardware {
     private final long chunkBytes;
     private final GinAgent agent;
     private final CopyKernel copyKernel;
-    /** Stores indices in the GPU's memory; null if they lie in host memory, which is so without a kernel that stores quickly. */
+    /**
+     * Stores indices in the GPU's memory; null if they lie in host memory, which is so without a kernel that stores
+     * quickly.
+     */
     private final CopyQueue indices;
     private final AgentRunner runner;
     private final Arena arena = Arena.ofShared();
@@ -70,7 +73,8 @@ final class GinOnCuda implements GinHardware {
         this.copyKernel = linger.isZero() ? null : copyKernel(linger);
         this.indices = copyKernel == null ? null : new CopyQueue(driver, device, copyKernel);
         this.agent = new GinAgent("gin-" + device.index());
-        this.runner = AgentRunner.start(new OnDevice(agent, device), new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+        this.runner = AgentRunner.start(new OnDevice(agent, device),
+                new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
     }
 
     private CopyKernel copyKernel(Duration linger) {
@@ -140,12 +144,14 @@ final class GinOnCuda implements GinHardware {
         }
         long bytes = (long) count * Integer.BYTES;
         long address = allocate(bytes);
-        return new Indices(NativeMemory.at(arena.allocate(bytes, Long.BYTES).address(), bytes), address, new CudaIndexStore(indices, address));
+        return new Indices(NativeMemory.at(arena.allocate(bytes, Long.BYTES).address(), bytes), address,
+                new CudaIndexStore(indices, address));
     }
 
     @Override
     public Shared share(long bytes) {
-        PinnedMemory pinned = PinnedMemory.allocate(device, bytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
+        PinnedMemory pinned =
+                PinnedMemory.allocate(device, bytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
         // of the global scope: it is freed after the agent has let go of it
         return new Shared(NativeMemory.at(pinned.host().address(), bytes), pinned.device().address());
     }
@@ -188,7 +194,8 @@ final class GinOnCuda implements GinHardware {
         try (CurrentDevice _ = device.makeCurrent()) {
             return ForeignMemory.export(driver, address);
         } catch (MillraceException e) {
-            NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " (" + e.getMessage() + "): its bytes are staged");
+            NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " (" + e.getMessage()
+                    + "): its bytes are staged");
             return null;
         }
     }
@@ -214,13 +221,15 @@ final class GinOnCuda implements GinHardware {
         try (CurrentDevice _ = device.makeCurrent()) {
             return ForeignMemory.open(driver, device, ticket);
         } catch (MillraceException e) {
-            NcclLog.info("GIN: a window of rank " + peer + " cannot be mapped here (" + e.getMessage() + "): bytes for it are staged");
+            NcclLog.info("GIN: a window of rank " + peer + " cannot be mapped here (" + e.getMessage()
+                    + "): bytes for it are staged");
             return null;
         }
     }
 
     private CudaMover mover(Network network) {
-        return moverOf.computeIfAbsent(network, unused -> new CudaMover(driver, device, network, chunkBytes, copyKernel));
+        return moverOf.computeIfAbsent(network,
+                unused -> new CudaMover(driver, device, network, chunkBytes, copyKernel));
     }
 
     @Override

@@ -22,7 +22,8 @@ final class GinOnHost implements GinHardware {
     private static final long ALIGNMENT = 128;
 
     private final GinAgent agent = new GinAgent("gin-host");
-    private final AgentRunner runner = AgentRunner.start(agent, new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+    private final AgentRunner runner =
+            AgentRunner.start(agent, new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
     private final Map<Long, Arena> allocated = new ConcurrentHashMap<>();
     private final Arena arena = Arena.ofShared();
     private final boolean shared;
@@ -52,7 +53,8 @@ final class GinOnHost implements GinHardware {
     @Override
     public Shared share(long bytes) {
         long address = arena.allocate(bytes, ALIGNMENT).address();
-        return new Shared(NativeMemory.at(address, bytes), address); // of the global scope: it is freed after the agent has let go of it
+        return new Shared(NativeMemory.at(address, bytes), address); // of the global scope: it is freed after the agent
+                                                                     // has let go of it
     }
 
     @Override
@@ -62,7 +64,7 @@ final class GinOnHost implements GinHardware {
 
     @Override
     public Pinned pin(MemorySegment memory) {
-        return new Pinned(memory.address(), () -> { });
+        return new Pinned(memory.address(), () -> {});
     }
 
     @Override

@@ -11,20 +11,22 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.gin.GinMesh;
-import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.socket.Interfaces;
 
 /**
- * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and is handed contexts of the type that its
- * kernels serve through queues in memory: those queues are ours, and Java empties them (facts: {@code gin/gin_host.cc} of 2.28 to 2.30).
+ * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and
+ * is handed contexts of the type that its kernels serve through queues in memory: those queues are ours, and Java
+ * empties them (facts: {@code gin/gin_host.cc} of 2.28 to 2.30).
  */
 final class GinPlugin {
 
     /** Tells GIN's handles from those of connections. */
     private static final byte SERVICE = 3;
-    /** NCCL's own proxy has room for as many descriptors as a network has requests, 32; ours is limited by memory alone. */
+    /**
+     * NCCL's own proxy has room for as many descriptors as a network has requests, 32; ours is limited by memory alone.
+     */
     private static final int QUEUE_SIZE = 512;
     private static final int MOST_QUEUED = 1 << 16;
     private static final long NATIVE_CONTEXT_BYTES = 2 * Long.BYTES;
@@ -69,12 +71,15 @@ final class GinPlugin {
         return NcclResult.SUCCESS;
     }
 
-    /** A type that is not GIN's proxy: NCCL leaves contexts to the plugin then. The contexts themselves are a proxy's. */
+    /**
+     * A type that is not GIN's proxy: NCCL leaves contexts to the plugin then. The contexts themselves are a proxy's.
+     */
     int ginGetProperties(int version, int device, long properties) {
         String names = environment.apply("NCCL_SOCKET_IFNAME");
         InetAddress address = Interfaces.choose(names == null ? "" : names, null);
         DeviceProperties.write(version > 12 ? 12 : version, NetDevice.of(address), device, false, properties);
-        ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()), NetDeviceHandle.GIN_GDAKI);
+        ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
+                NetDeviceHandle.GIN_GDAKI);
         return NcclResult.SUCCESS;
     }
 
@@ -112,23 +117,27 @@ final class GinPlugin {
             }
             throw failure;
         }
-        NativeMemory.putLong(group, handles.add(new GinGroup(rank, listening.endpoint.network(), hardware, data, control, servers.options())));
+        NativeMemory.putLong(group, handles
+                .add(new GinGroup(rank, listening.endpoint.network(), hardware, data, control, servers.options())));
         servers.openEndpoint(); // the group's own share of it
         return NcclResult.SUCCESS;
     }
 
     private static GinMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
-        return GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key, CONNECT_DEADLINE, () -> null);
+        return GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key,
+                CONNECT_DEADLINE, () -> null);
     }
 
-    int ginCreateContext(int version, long group, int signals, int counters, int contexts, int queueDepth, int backend, long context, long deviceHandle) {
+    int ginCreateContext(int version, long group, int signals, int counters, int contexts, int queueDepth, int backend,
+            long context, long deviceHandle) {
         GinDescriptorFormat format = switch (version) {
             case 11 -> GinDescriptorFormat.V28;
             case 12 -> GinDescriptorFormat.V29;
             default -> formatOf30(backend);
         };
         int queueSize = queueDepth <= 0 ? QUEUE_SIZE : Integer.highestOneBit(Math.min(queueDepth, MOST_QUEUED) * 2 - 1);
-        GinGroup.Served served = handles.get(group, GinGroup.class).createContexts(format, contexts, signals, counters, queueSize);
+        GinGroup.Served served =
+                handles.get(group, GinGroup.class).createContexts(format, contexts, signals, counters, queueSize);
         NativeMemory.putLong(context, nativeContext(served.group(), served));
         NativeMemory.putLong(deviceHandle, served.deviceHandle().address());
         return NcclResult.SUCCESS;
@@ -141,7 +150,8 @@ final class GinPlugin {
             default -> throw new SettingException(backend < BACKEND_OF_2_30_3
                     ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no later NCCL serves GIN by proxy:"
                             + " build the program with the headers of the NCCL that it loads, or have it load the NCCL that it was built with"
-                    : "NCCL asks for GIN contexts of backend " + backend + ", and this Millrace knows " + BACKEND_OF_2_30_3 + " and " + BACKEND_OF_2_30_5
+                    : "NCCL asks for GIN contexts of backend " + backend + ", and this Millrace knows "
+                            + BACKEND_OF_2_30_3 + " and " + BACKEND_OF_2_30_5
                             + " (NCCL 2.30): use a newer Millrace, or build the program with the headers of NCCL 2.30");
         };
     }
@@ -205,23 +215,28 @@ final class GinPlugin {
         return NcclResult.SUCCESS;
     }
 
-    int rmaPut(long context, int number, long sourceOffset, long source, long bytes, long targetOffset, long target, int rank, long request) {
+    int rmaPut(long context, int number, long sourceOffset, long source, long bytes, long targetOffset, long target,
+            int rank, long request) {
         RmaQueue queue = queue(context, number);
-        return begun(queue, rank, queue.put(rank, window(source), sourceOffset, bytes, window(target), targetOffset), request);
+        return begun(queue, rank, queue.put(rank, window(source), sourceOffset, bytes, window(target), targetOffset),
+                request);
     }
 
-    int rmaPutSignal(long context, int number, long sourceOffset, long source, long bytes, long targetOffset, long target,
-            int rank, long signalOffset, long signal, long value, int op, long request) {
+    int rmaPutSignal(long context, int number, long sourceOffset, long source, long bytes, long targetOffset,
+            long target, int rank, long signalOffset, long signal, long value, int op, long request) {
         RmaQueue queue = queue(context, number);
-        return begun(queue, rank, queue.putAndSignal(rank,
-                bytes == 0 ? null : window(source), sourceOffset, bytes,
-                bytes == 0 ? null : window(target), targetOffset,
-                window(signal), signalOffset, op == SIGNAL_INC ? 1 : value), request);
+        return begun(queue, rank,
+                queue.putAndSignal(rank, bytes == 0 ? null : window(source), sourceOffset, bytes,
+                        bytes == 0 ? null : window(target), targetOffset, window(signal), signalOffset,
+                        op == SIGNAL_INC ? 1 : value),
+                request);
     }
 
-    int rmaGet(long context, int number, long remoteOffset, long remote, long bytes, long localOffset, long local, int rank, long request) {
+    int rmaGet(long context, int number, long remoteOffset, long remote, long bytes, long localOffset, long local,
+            int rank, long request) {
         RmaQueue queue = queue(context, number);
-        return begun(queue, rank, queue.get(rank, window(remote), remoteOffset, bytes, window(local), localOffset), request);
+        return begun(queue, rank, queue.get(rank, window(remote), remoteOffset, bytes, window(local), localOffset),
+                request);
     }
 
     int rmaFlush(long context, int number, int rank, long request) {
@@ -243,7 +258,8 @@ final class GinPlugin {
     }
 
     private static int begun(RmaQueue queue, int rank, long index, long request) {
-        NativeMemory.putLong(request, index == RmaQueue.FULL ? 0 : RmaRequest.pack(queue.context().number(), rank, (int) index));
+        NativeMemory.putLong(request,
+                index == RmaQueue.FULL ? 0 : RmaRequest.pack(queue.context().number(), rank, (int) index));
         return NcclResult.SUCCESS;
     }
 }

@@ -10,7 +10,10 @@ import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.gin.GinOptions;
 
-/** What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it, closed after the last. */
+/**
+ * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,
+ * closed after the last.
+ */
 final class GinServers {
 
     private final UnaryOperator<String> environment;
@@ -73,7 +76,8 @@ final class GinServers {
 
     /** What serves the device that is current on the calling thread. */
     synchronized GinHardware acquire() {
-        GinHardware found = settings().onHost() ? hardware.computeIfAbsent(-1, none -> new GinOnHost(settings.shared())) : onCuda();
+        GinHardware found =
+                settings().onHost() ? hardware.computeIfAbsent(-1, none -> new GinOnHost(settings.shared())) : onCuda();
         groups++;
         return found;
     }
@@ -85,8 +89,11 @@ final class GinServers {
             CudaDevice device = runtime.device(index);
             boolean direct = settings.direct();
             Duration linger = settings.linger();
-            NcclLog.info("GIN for " + device + ": windows of peers are " + (direct ? "mapped where that is possible" : "not mapped")
-                    + (linger.isZero() ? "" : "; a kernel makes small copies, and stays for " + linger.toNanos() / 1000 + " us after the last"));
+            NcclLog.info("GIN for " + device + ": windows of peers are "
+                    + (direct ? "mapped where that is possible" : "not mapped")
+                    + (linger.isZero() ? ""
+                            : "; a kernel makes small copies, and stays for " + linger.toNanos() / 1000
+                                    + " us after the last"));
             return new GinOnCuda(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(), linger);
         });
     }

@@ -7,16 +7,20 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * What the user wants of GIN. A value that cannot be used is not taken in silence: GIN is there all the same, as NCCL may need it, and a complaint says so.
+ * What the user wants of GIN. A value that cannot be used is not taken in silence: GIN is there all the same, as NCCL
+ * may need it, and a complaint says so.
  *
  * @param wanted     whether there is GIN at all
  * @param onHost     whether what plays a kernel runs on the CPU, as in tests
  * @param direct     whether memory of peers is mapped; all bytes are staged otherwise
- * @param shared     whether what is staged between ranks of one host lies in memory that they share; it travels over the network otherwise
- * @param linger     how long a kernel that makes small copies stays on the GPU after the last of them; zero: there is none
+ * @param shared     whether what is staged between ranks of one host lies in memory that they share; it travels over
+ *                   the network otherwise
+ * @param linger     how long a kernel that makes small copies stays on the GPU after the last of them; zero: there is
+ *                   none
  * @param complaints what could not be used, what is allowed, and what is taken instead
  */
-record GinSettings(boolean wanted, boolean onHost, boolean direct, boolean shared, Duration linger, List<String> complaints) {
+record GinSettings(boolean wanted, boolean onHost, boolean direct, boolean shared, Duration linger,
+        List<String> complaints) {
 
     static final String CHOICE = "MILLRACE_GIN";
     static final String DIRECT = "MILLRACE_GIN_DIRECT";
@@ -35,13 +39,14 @@ record GinSettings(boolean wanted, boolean onHost, boolean direct, boolean share
         List<String> complaints = new ArrayList<>();
         String choice = word(environment, CHOICE);
         if (!List.of("", "0", "1", HOST).contains(choice)) {
-            complaints.add(complaint(CHOICE, choice, "0 (no GIN), 1 or not set (for GPUs), host (for kernels that are played by the CPU)",
+            complaints.add(complaint(CHOICE, choice,
+                    "0 (no GIN), 1 or not set (for GPUs), host (for kernels that are played by the CPU)",
                     "GIN is there, for GPUs"));
         }
         boolean direct = isOn(environment, DIRECT, complaints);
         boolean shared = isOn(environment, SHARED, complaints);
-        return new GinSettings(!choice.equals("0"), choice.equals(HOST), direct, shared, linger(word(environment, COPY_KERNEL), complaints),
-                List.copyOf(complaints));
+        return new GinSettings(!choice.equals("0"), choice.equals(HOST), direct, shared,
+                linger(word(environment, COPY_KERNEL), complaints), List.copyOf(complaints));
     }
 
     private static String word(UnaryOperator<String> environment, String name) {
@@ -66,7 +71,8 @@ record GinSettings(boolean wanted, boolean onHost, boolean direct, boolean share
             usable = asked == micros;
         }
         if (!usable) {
-            complaints.add(complaint(COPY_KERNEL, value, "0 to " + LONGEST_LINGER + " microseconds, 0 or not set for no such kernel",
+            complaints.add(complaint(COPY_KERNEL, value,
+                    "0 to " + LONGEST_LINGER + " microseconds, 0 or not set for no such kernel",
                     micros == 0 ? "there is none" : "it is " + micros));
         }
         return Duration.of(micros, ChronoUnit.MICROS);

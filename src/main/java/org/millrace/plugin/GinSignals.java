@@ -7,8 +7,8 @@ import org.millrace.gin.SignalMemory;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up the others' by itself. Where it cannot
- * be made, or mapped, signals travel over the network as they do between hosts.
+ * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up
+ * the others' by itself. Where it cannot be made, or mapped, signals travel over the network as they do between hosts.
  */
 final class GinSignals {
 

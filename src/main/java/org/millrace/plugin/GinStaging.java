@@ -7,14 +7,17 @@ import org.millrace.gin.Window;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them, made for the first window of a peer that
- * is out of this rank's direct reach. Where it cannot be made, or mapped, bytes travel over the network as they do between hosts.
+ * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them,
+ * made for the first window of a peer that is out of this rank's direct reach. Where it cannot be made, or mapped,
+ * bytes travel over the network as they do between hosts.
  */
 final class GinStaging {
 
     /** Eight chunks: one being written, one being read, and what hides the time until either side notices. */
     private static final long MOST_BYTES = 8 << 20;
-    /** What all rings of a group that this rank sends through may have together; shared memory is short in containers. */
+    /**
+     * What all rings of a group that this rank sends through may have together; shared memory is short in containers.
+     */
     private static final long GROUP_BYTES = 32 << 20;
 
     private final int rank;
@@ -29,7 +32,10 @@ final class GinStaging {
         this.tried = new boolean[ranks];
     }
 
-    /** Every rank calls it for the same window, and tells the same number of things: what it wants, what it has made, and what it has mapped. */
+    /**
+     * Every rank calls it for the same window, and tells the same number of things: what it wants, what it has made,
+     * and what it has mapped.
+     */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;
         long place = shared.place();
@@ -41,7 +47,8 @@ final class GinStaging {
         GinSharedMemory.Pinned[] made = new GinSharedMemory.Pinned[ranks];
         mine = new long[ranks][GinControl.WORDS];
         for (int peer = 0; peer < ranks; peer++) {
-            boolean wanted = peer != rank && !tried[peer] && place != 0 && theirs[peer][0] == place && window.memory().reach(peer) == 0;
+            boolean wanted = peer != rank && !tried[peer] && place != 0 && theirs[peer][0] == place
+                    && window.memory().reach(peer) == 0;
             made[peer] = wanted ? make(peer, communicator.options().chunkBytes()) : null;
             if (made[peer] != null) {
                 System.arraycopy(made[peer].memory().key(), 0, mine[peer], 0, SharedMemory.KEY_WORDS);

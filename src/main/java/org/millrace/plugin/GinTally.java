@@ -11,8 +11,7 @@ final class GinTally {
     private static final Set<GinContext> OPEN = new HashSet<>();
     private static GinServed closed = GinServed.NONE;
 
-    private GinTally() {
-    }
+    private GinTally() {}
 
     static synchronized void opened(GinContext context) {
         OPEN.add(context);

@@ -12,7 +12,9 @@ import java.util.Arrays;
  * +--+------------------------+---------------------+---------------+
  * </pre>
  *
- * <p>A part names something that belongs to the object: see {@link PartNumber}. Looking up takes no lock; objects come and go with the connections.
+ * <p>
+ * A part names something that belongs to the object: see {@link PartNumber}. Looking up takes no lock; objects come and
+ * go with the connections.
  */
 final class HandleTable {
 
@@ -35,7 +37,8 @@ final class HandleTable {
             place++;
         }
         if (place == 1 << PLACE_BITS) {
-            throw new IllegalStateException("NCCL holds " + place + " objects of this plugin, and there is no number for another");
+            throw new IllegalStateException(
+                    "NCCL holds " + place + " objects of this plugin, and there is no number for another");
         }
         Entry[] next = Arrays.copyOf(now, Math.max(now.length, place + 1));
         generation = generation == Integer.MAX_VALUE ? 1 : generation + 1;
@@ -58,11 +61,12 @@ final class HandleTable {
         int place = (int) (whole >>> PART_BITS) & (1 << PLACE_BITS) - 1;
         Entry entry = place < now.length ? now[place] : null;
         if (entry == null || entry.handle != whole) {
-            throw new IllegalArgumentException("0x" + Long.toHexString(handle) + " is no handle of this plugin, or was closed");
+            throw new IllegalArgumentException(
+                    "0x" + Long.toHexString(handle) + " is no handle of this plugin, or was closed");
         }
         if (!type.isInstance(entry.object)) {
-            throw new IllegalArgumentException("0x" + Long.toHexString(handle) + " is a " + entry.object.getClass().getSimpleName() + ", not a "
-                    + type.getSimpleName());
+            throw new IllegalArgumentException("0x" + Long.toHexString(handle) + " is a "
+                    + entry.object.getClass().getSimpleName() + ", not a " + type.getSimpleName());
         }
         return type.cast(entry.object);
     }

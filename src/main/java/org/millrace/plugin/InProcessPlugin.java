@@ -6,7 +6,6 @@ import java.lang.foreign.SymbolLookup;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-
 import org.millrace.MillraceException;
 import org.millrace.gin.GinServed;
 
@@ -18,11 +17,11 @@ public final class InProcessPlugin {
 
     private static boolean active;
 
-    private InProcessPlugin() {
-    }
+    private InProcessPlugin() {}
 
     /**
-     * Sets variables for NCCL as {@link #activate()} does: to be called before the first communicator is made, as NCCL reads each of them once.
+     * Sets variables for NCCL as {@link #activate()} does: to be called before the first communicator is made, as NCCL
+     * reads each of them once.
      *
      * @param variables names and values
      */
@@ -31,9 +30,9 @@ public final class InProcessPlugin {
     }
 
     /**
-     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. To be called before the first communicator is made, as NCCL reads that
-     * variable once. If the user has set it, nothing is done: then NCCL opens what it names, and if that is Millrace's shim, it finds this JVM by
-     * itself. Further calls do nothing.
+     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. To be called before the first communicator is
+     * made, as NCCL reads that variable once. If the user has set it, nothing is done: then NCCL opens what it names,
+     * and if that is Millrace's shim, it finds this JVM by itself. Further calls do nothing.
      *
      * @return whether NCCL will open this plugin because of this call, or an earlier one
      * @throws MillraceException if the shim cannot be loaded: the message says what to do
@@ -50,7 +49,8 @@ public final class InProcessPlugin {
         Path path = file == null ? loadExtracted() : load(file);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
-            // One more than NCCL counts: it does not close the plugin after the last communicator, and so does not forget it.
+            // One more than NCCL counts: it does not close the plugin after the last communicator, and so does not
+            // forget it.
             NativeEnvironment.set(REFERENCES, "1");
         }
         active = true;
@@ -79,7 +79,10 @@ public final class InProcessPlugin {
                 Files.delete(directory);
             }
         } catch (IOException e) {
-            throw new MillraceException("cannot unpack the NCCL plugin into the directory for temporary files (-Djava.io.tmpdir): " + e.getMessage(), e);
+            throw new MillraceException(
+                    "cannot unpack the NCCL plugin into the directory for temporary files (-Djava.io.tmpdir): "
+                            + e.getMessage(),
+                    e);
         }
     }
 
@@ -92,7 +95,8 @@ public final class InProcessPlugin {
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
             int result = PluginEntry.create().install(library.find("millraceInstallUpcalls").orElseThrow());
             if (result != NcclResult.SUCCESS) {
-                throw new MillraceException(path + " and the classes of Millrace are of different releases; build both anew");
+                throw new MillraceException(
+                        path + " and the classes of Millrace are of different releases; build both anew");
             }
             return path;
         } catch (IOException | IllegalArgumentException e) {

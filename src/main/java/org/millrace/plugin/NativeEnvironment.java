@@ -9,12 +9,12 @@ import java.lang.invoke.MethodHandle;
 /** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
 final class NativeEnvironment {
 
-    private static final MethodHandle GETENV = libc("getenv", FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));
-    private static final MethodHandle SETENV = libc("setenv",
-            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
+    private static final MethodHandle GETENV =
+            libc("getenv", FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));
+    private static final MethodHandle SETENV = libc("setenv", FunctionDescriptor.of(ValueLayout.JAVA_INT,
+            ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
 
-    private NativeEnvironment() {
-    }
+    private NativeEnvironment() {}
 
     @SuppressWarnings("restricted") // the C library
     private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
@@ -33,8 +33,8 @@ final class NativeEnvironment {
     }
 
     /**
-     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile: only called while NCCL initializes,
-     * when its user waits for it.
+     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile: only called
+     * while NCCL initializes, when its user waits for it.
      */
     static void set(String name, String value) {
         int result;

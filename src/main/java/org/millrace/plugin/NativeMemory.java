@@ -4,15 +4,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * NCCL's memory, by address. Arguments of upcalls are plain numbers here: a segment for each would be garbage on every call, and none of them has a length that
- * could be checked.
+ * NCCL's memory, by address. Arguments of upcalls are plain numbers here: a segment for each would be garbage on every
+ * call, and none of them has a length that could be checked.
  */
 final class NativeMemory {
 
     private static final MemorySegment ALL = everything();
 
-    private NativeMemory() {
-    }
+    private NativeMemory() {}
 
     @SuppressWarnings("restricted") // NCCL's pointers come without a length
     private static MemorySegment everything() {

@@ -3,19 +3,22 @@ package org.millrace.plugin;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Numbers in NCCL's variables, read as NCCL reads them: by C's {@code strtoll} with base 0, so that what is no number is 0. */
+/**
+ * Numbers in NCCL's variables, read as NCCL reads them: by C's {@code strtoll} with base 0, so that what is no number
+ * is 0.
+ */
 final class NcclInteger {
 
-    private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
+    private static final Pattern NUMBER =
+            Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
 
-    private NcclInteger() {
-    }
+    private NcclInteger() {}
 
     /**
      * Reads a number.
      *
-     * @param text     the variable's value, or null
-     * @param absent   what stands for a variable that is not set, or empty
+     * @param text   the variable's value, or null
+     * @param absent what stands for a variable that is not set, or empty
      */
     static long parse(String text, long absent) {
         if (text == null || text.isEmpty()) {

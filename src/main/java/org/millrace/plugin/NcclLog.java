@@ -1,18 +1,18 @@
 package org.millrace.plugin;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
-
 import org.millrace.ffi.plugin.ncclDebugLoggerFixed_t;
 import org.millrace.ffi.plugin.plugin_h;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-
 /**
- * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the last warning is what
- * {@code ncclGetLastError} returns. Until NCCL has given its logger there is nobody to tell, and lines are dropped.
+ * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the
+ * last warning is what {@code ncclGetLastError} returns. Until NCCL has given its logger there is nobody to tell, and
+ * lines are dropped.
  */
 public final class NcclLog {
 
@@ -25,14 +25,14 @@ public final class NcclLog {
     /** Written by every init, as the process may have loaded another libnccl since; read by any thread. */
     private static volatile MemorySegment logger = MemorySegment.NULL;
 
-    private NcclLog() {
-    }
+    private NcclLog() {}
 
     @SuppressWarnings("restricted") // the function that NCCL gives to init
     private static MethodHandle downcall() {
         var descriptor = ncclDebugLoggerFixed_t.descriptor();
-        return Linker.nativeLinker().downcallHandle(descriptor.appendArgumentLayouts(ADDRESS),
-                Linker.Option.firstVariadicArg(descriptor.argumentLayouts().size()));
+        return Linker.nativeLinker()
+                .downcallHandle(descriptor.appendArgumentLayouts(ADDRESS),
+                        Linker.Option.firstVariadicArg(descriptor.argumentLayouts().size()));
     }
 
     /** Logs to this function from now on. */
@@ -74,7 +74,8 @@ public final class NcclLog {
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment line = arena.allocateFrom(PREFIX + message.replaceAll("\\s*\\R\\s*", " | "));
-            LOG.invokeExact(function, level, (long) (plugin_h.NCCL_INIT() | plugin_h.NCCL_NET()), FILE, 0, FORMAT, line);
+            LOG.invokeExact(function, level, (long) (plugin_h.NCCL_INIT() | plugin_h.NCCL_NET()), FILE, 0, FORMAT,
+                    line);
         } catch (Throwable e) {
             throw new IllegalStateException("NCCL's logger cannot be called", e);
         }

@@ -12,8 +12,7 @@ final class NcclResult {
     static final int INVALID_USAGE = nccl_h.ncclInvalidUsage();
     static final int REMOTE_ERROR = nccl_h.ncclRemoteError();
 
-    private NcclResult() {
-    }
+    private NcclResult() {}
 
     /** The code that tells NCCL of a failure. */
     static int of(Throwable failure) {

@@ -3,7 +3,6 @@ package org.millrace.plugin;
 import java.security.SecureRandom;
 import java.util.Objects;
 import java.util.function.Function;
-
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
@@ -11,8 +10,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 
 /**
- * The operations of NCCL's network tables. Arguments are C's: pointers are numbers, and results are written where they point. A failure is thrown;
- * {@link PluginTables} makes a result code and a line in NCCL's log of it.
+ * The operations of NCCL's network tables. Arguments are C's: pointers are numbers, and results are written where they
+ * point. A failure is thrown; {@link PluginTables} makes a result code and a line in NCCL's log of it.
  */
 final class NetPlugin {
 
@@ -58,8 +57,10 @@ final class NetPlugin {
             settings.apply(NativeEnvironment::set);
             Endpoint endpoint = Endpoint.open(NativeEnvironment::get);
             ConnectionService service = service(settings, endpoint);
-            session = new Session(endpoint, service, service instanceof TakeoverService takeover ? WarmUp.startOnce(endpoint, takeover) : null);
-            NcclLog.info("Java " + Runtime.version().feature() + ", network table v" + version + ", " + endpoint + "; " + service);
+            session = new Session(endpoint, service,
+                    service instanceof TakeoverService takeover ? WarmUp.startOnce(endpoint, takeover) : null);
+            NcclLog.info("Java " + Runtime.version().feature() + ", network table v" + version + ", " + endpoint + "; "
+                    + service);
         }
         communicators++;
     }
@@ -117,12 +118,13 @@ final class NetPlugin {
         Session now = session();
         PeerHandle peer = PeerHandle.read(handle);
         if (peer.service() != now.service.id()) {
-            throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.service + "); give " + SettingsForNccl.TAKEOVER
-                    + " and the NCCL_* settings the same values on every rank");
+            throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.service
+                    + "); give " + SettingsForNccl.TAKEOVER + " and the NCCL_* settings the same values on every rank");
         }
         PluginContext owner = owner(context);
         FrameSender sender = owner.connect(peer, now.endpoint);
-        finish(sender == null ? null : now.service.sending(sender, now.endpoint.network(), owner.patience()), connection, deviceHandle);
+        finish(sender == null ? null : now.service.sending(sender, now.endpoint.network(), owner.patience()),
+                connection, deviceHandle);
         return NcclResult.SUCCESS;
     }
 
@@ -134,13 +136,15 @@ final class NetPlugin {
         Session now = session();
         PendingAccept pending = handles.get(listener, PendingAccept.class);
         FrameReceiver receiver = pending.connection().poll();
-        finish(receiver == null ? null : now.service.receiving(receiver, now.endpoint.network(), pending.patience()), connection, deviceHandle);
+        finish(receiver == null ? null : now.service.receiving(receiver, now.endpoint.network(), pending.patience()),
+                connection, deviceHandle);
         return NcclResult.SUCCESS;
     }
 
     /** Hands a connection to NCCL, or null for "call again". */
     private void finish(Connection made, long connection, long deviceHandle) {
-        if (deviceHandle != 0 && made != null) { // for a kernel that unpacks NCCL has put one of its own there, and makes another whenever it finds none
+        if (deviceHandle != 0 && made != null) { // for a kernel that unpacks NCCL has put one of its own there, and
+                                                 // makes another whenever it finds none
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
         NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));
@@ -148,7 +152,8 @@ final class NetPlugin {
 
     int regMr(long connection, long address, long bytes, int type, long memory) {
         if (type != plugin_h.NCCL_PTR_HOST()) {
-            throw new IllegalArgumentException("memory of type " + type + " was registered, and the device's properties allow host memory only");
+            throw new IllegalArgumentException(
+                    "memory of type " + type + " was registered, and the device's properties allow host memory only");
         }
         int region = handles.get(connection, Connection.class).register(address, bytes);
         NativeMemory.putLong(memory, PartNumber.ofRegion(connection, region));

@@ -1,7 +1,8 @@
 package org.millrace.plugin;
 
 /**
- * Which memory or which request of a connection a handle means. The kind keeps them apart, and from the connection itself.
+ * Which memory or which request of a connection a handle means. The kind keeps them apart, and from the connection
+ * itself.
  *
  * <pre>
  *  11 10  9             0
@@ -22,8 +23,7 @@ final class PartNumber {
     private static final int REQUEST = 1 << 11;
     private static final int REGION = 1 << 10;
 
-    private PartNumber() {
-    }
+    private PartNumber() {}
 
     static long ofRequest(long connection, int number) {
         return connection | REQUEST | number;
@@ -43,8 +43,8 @@ final class PartNumber {
     /** The region that a handle means; it must be one of this connection. */
     static int region(long connection, long handle) {
         if ((handle & HandleTable.PART_MASK) >>> 10 != 1 || (handle ^ connection) >>> HandleTable.PART_BITS != 0) {
-            throw new IllegalArgumentException("0x" + Long.toHexString(handle) + " is no memory that was registered with connection 0x"
-                    + Long.toHexString(connection));
+            throw new IllegalArgumentException("0x" + Long.toHexString(handle)
+                    + " is no memory that was registered with connection 0x" + Long.toHexString(connection));
         }
         return (int) handle & REGIONS - 1;
     }

@@ -3,7 +3,6 @@ package org.millrace.plugin;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
-
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.Listener;
@@ -53,8 +52,8 @@ record PeerHandle(byte service, ConnectionKey key, byte[] address) {
         }
         byte version = bytes.get(ValueLayout.JAVA_BYTE, VERSION_OFFSET);
         if (version != VERSION) {
-            throw new IllegalArgumentException("the peer's handle has version " + version + ", this side's has " + VERSION
-                    + "; install the same release of Millrace for every rank");
+            throw new IllegalArgumentException("the peer's handle has version " + version + ", this side's has "
+                    + VERSION + "; install the same release of Millrace for every rank");
         }
         byte[] address = bytes.asSlice(ADDRESS_OFFSET, Listener.ADDRESS_BYTES).toArray(ValueLayout.JAVA_BYTE);
         return new PeerHandle(bytes.get(ValueLayout.JAVA_BYTE, SERVICE_OFFSET),
@@ -63,7 +62,8 @@ record PeerHandle(byte service, ConnectionKey key, byte[] address) {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof PeerHandle that && service == that.service && key.equals(that.key) && Arrays.equals(address, that.address);
+        return other instanceof PeerHandle that && service == that.service && key.equals(that.key)
+                && Arrays.equals(address, that.address);
     }
 
     @Override

@@ -2,14 +2,13 @@ package org.millrace.plugin;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 
 /**
- * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls connect again and again with the handle of one
- * peer, until it gets a connection; if it gives up, it tells nobody.
+ * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls connect
+ * again and again with the handle of one peer, until it gets a connection; if it gives up, it tells nobody.
  */
 final class PluginContext implements AutoCloseable {
 
@@ -33,7 +32,8 @@ final class PluginContext implements AutoCloseable {
 
     /** Goes on with a connection, or begins it; returns null while it is not made. */
     FrameSender connect(PeerHandle peer, Endpoint endpoint) {
-        Pending<FrameSender> pending = connecting.computeIfAbsent(peer.key(), key -> endpoint.network().connect(peer.address(), key));
+        Pending<FrameSender> pending =
+                connecting.computeIfAbsent(peer.key(), key -> endpoint.network().connect(peer.address(), key));
         FrameSender sender = null;
         boolean goesOn = false;
         try {

@@ -5,8 +5,7 @@ import java.lang.foreign.MemorySegment;
 /** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
 public final class PluginEntry {
 
-    private PluginEntry() {
-    }
+    private PluginEntry() {}
 
     /**
      * Fills the shim's tables.
@@ -22,7 +21,8 @@ public final class PluginEntry {
         }
         try {
             int result = create().install(MemorySegment.ofAddress(installFunction));
-            return result == NcclResult.SUCCESS ? null : "the plugin refused its functions with NCCL's result " + result;
+            return result == NcclResult.SUCCESS ? null
+                    : "the plugin refused its functions with NCCL's result " + result;
         } catch (Throwable e) {
             return NcclLog.describe(e);
         }
@@ -36,6 +36,7 @@ public final class PluginEntry {
 
     private static ConnectionService service(SettingsForNccl settings) {
         UnpackDevice unpack = UnpackDevice.of(UnpackSettings.read(NativeEnvironment::get));
-        return settings.takeover() ? TakeoverService.start(NativeEnvironment::get, unpack) : new FallbackService(unpack);
+        return settings.takeover() ? TakeoverService.start(NativeEnvironment::get, unpack)
+                : new FallbackService(unpack);
     }
 }

@@ -7,11 +7,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.jar.JarFile;
-
 import org.millrace.MillraceException;
 
 /**
- * Puts what a program that is not Java needs into a directory: the library that NCCL opens, the jar beside it, and if wanted a link to a Java.
+ * Puts what a program that is not Java needs into a directory: the library that NCCL opens, the jar beside it, and if
+ * wanted a link to a Java.
  *
  * <pre>
  * DIR/libnccl-net-millrace.so
@@ -41,7 +41,8 @@ public final class PluginInstaller {
         }
         try (JarFile content = new JarFile(jar.toFile())) {
             if (content.getEntry(DEPENDENCY) == null) {
-                throw new MillraceException(jar + " does not contain what Millrace depends on; install from target/millrace.jar, which does");
+                throw new MillraceException(jar
+                        + " does not contain what Millrace depends on; install from target/millrace.jar, which does");
             }
         } catch (IOException e) {
             throw new MillraceException("cannot read " + jar + ": " + e.getMessage(), e);
@@ -57,7 +58,8 @@ public final class PluginInstaller {
      */
     public static PluginInstaller ofRunningJar() {
         try {
-            return new PluginInstaller(Path.of(PluginInstaller.class.getProtectionDomain().getCodeSource().getLocation().toURI()));
+            return new PluginInstaller(
+                    Path.of(PluginInstaller.class.getProtectionDomain().getCodeSource().getLocation().toURI()));
         } catch (URISyntaxException e) {
             throw new MillraceException("cannot tell which jar this program runs from", e);
         }
@@ -91,7 +93,8 @@ public final class PluginInstaller {
                 PluginLibrary.extract(fresh.resolve(PluginLibrary.NAME));
                 replace(fresh.resolve(PluginLibrary.NAME), library);
                 if (javaHome != null) {
-                    replace(Files.createSymbolicLink(fresh.resolve(RUNTIME), javaHome.toRealPath()), home.resolve(RUNTIME));
+                    replace(Files.createSymbolicLink(fresh.resolve(RUNTIME), javaHome.toRealPath()),
+                            home.resolve(RUNTIME));
                 }
             } finally {
                 Files.deleteIfExists(fresh.resolve(JAR));
@@ -101,7 +104,8 @@ public final class PluginInstaller {
             }
             return library;
         } catch (IOException e) {
-            throw new MillraceException("cannot install the plugin into " + directory + ": " + e.getMessage() + "; may this user write there?", e);
+            throw new MillraceException("cannot install the plugin into " + directory + ": " + e.getMessage()
+                    + "; may this user write there?", e);
         }
     }
 

@@ -7,7 +7,6 @@ import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
-
 import org.millrace.MillraceException;
 
 /** The shim as a resource of the jar, or of the directory of classes. */
@@ -18,16 +17,17 @@ final class PluginLibrary {
     /** What NCCL keeps of a plugin's name. */
     private static final int MAX_PATH_LENGTH = 254;
 
-    private PluginLibrary() {
-    }
+    private PluginLibrary() {}
 
     private static URL resource() {
         String architecture = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
-        String platform = System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-" + (architecture.equals("amd64") ? "x86_64" : architecture);
+        String platform = System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-"
+                + (architecture.equals("amd64") ? "x86_64" : architecture);
         String name = "/META-INF/native/" + platform + "/" + NAME;
         URL resource = PluginLibrary.class.getResource(name);
         if (resource == null) {
-            throw new MillraceException("this build of Millrace has no NCCL plugin for " + platform + " (" + name + "); build it on such a machine");
+            throw new MillraceException("this build of Millrace has no NCCL plugin for " + platform + " (" + name
+                    + "); build it on such a machine");
         }
         return resource;
     }

@@ -9,8 +9,8 @@ import java.lang.invoke.MethodType;
 import java.util.Map;
 
 /**
- * Makes native functions of the plugin's methods. Nothing that a method throws leaves an upcall, as that would end the process: it becomes a line in
- * NCCL's log, and a result code.
+ * Makes native functions of the plugin's methods. Nothing that a method throws leaves an upcall, as that would end the
+ * process: it becomes a line in NCCL's log, and a result code.
  */
 final class PluginTables {
 
@@ -30,8 +30,10 @@ final class PluginTables {
     @SuppressWarnings("restricted") // functions for the shim
     private MemorySegment nativeFunction(ShimInterface.Entry entry) {
         try {
-            MethodHandle method = LOOKUP.findVirtual(entry.target(), entry.name(), entry.descriptor().toMethodType()).bindTo(targets.get(entry.target()));
-            MethodHandle report = LOOKUP.findStatic(PluginTables.class, "report", MethodType.methodType(int.class, String.class, Throwable.class));
+            MethodHandle method = LOOKUP.findVirtual(entry.target(), entry.name(), entry.descriptor().toMethodType())
+                    .bindTo(targets.get(entry.target()));
+            MethodHandle report = LOOKUP.findStatic(PluginTables.class, "report",
+                    MethodType.methodType(int.class, String.class, Throwable.class));
             MethodHandle guarded = MethodHandles.catchException(method, Throwable.class, report.bindTo(entry.name()));
             return Linker.nativeLinker().upcallStub(guarded, entry.descriptor(), Arena.global());
         } catch (ReflectiveOperationException e) {

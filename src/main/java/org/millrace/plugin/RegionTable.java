@@ -2,7 +2,6 @@ package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
@@ -24,7 +23,8 @@ final class RegionTable {
             number++;
         }
         if (number == PartNumber.REGIONS) {
-            throw new IllegalStateException("a connection can have " + number + " registered memories, and not one more");
+            throw new IllegalStateException(
+                    "a connection can have " + number + " registered memories, and not one more");
         }
         if (number == regions.length) {
             regions = Arrays.copyOf(regions, Math.min(2 * number, PartNumber.REGIONS));
@@ -40,7 +40,8 @@ final class RegionTable {
     MemoryRegion get(int number) {
         MemoryRegion region = number < regions.length ? regions[number] : null;
         if (region == null) {
-            throw new IllegalArgumentException("memory " + number + " of this connection was deregistered, or never registered");
+            throw new IllegalArgumentException(
+                    "memory " + number + " of this connection was deregistered, or never registered");
         }
         return region;
     }
@@ -50,8 +51,9 @@ final class RegionTable {
         MemorySegment memory = region.segment();
         long offset = address - memory.address();
         if (offset < 0 || bytes < 0 || bytes > memory.byteSize() - offset) {
-            throw new IllegalArgumentException("a message of " + bytes + " bytes at 0x" + Long.toHexString(address) + " does not lie in its registered memory, "
-                    + memory.byteSize() + " bytes at 0x" + Long.toHexString(memory.address()));
+            throw new IllegalArgumentException("a message of " + bytes + " bytes at 0x" + Long.toHexString(address)
+                    + " does not lie in its registered memory, " + memory.byteSize() + " bytes at 0x"
+                    + Long.toHexString(memory.address()));
         }
         return offset;
     }

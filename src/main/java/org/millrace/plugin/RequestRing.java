@@ -3,8 +3,8 @@ package org.millrace.plugin;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * The requests of one connection that NCCL has not seen done yet. A request's sequence is its message's, as messages of one connection keep their order; its
- * number is the sequence modulo {@link PartNumber#REQUEST_NUMBERS}.
+ * The requests of one connection that NCCL has not seen done yet. A request's sequence is its message's, as messages of
+ * one connection keep their order; its number is the sequence modulo {@link PartNumber#REQUEST_NUMBERS}.
  */
 final class RequestRing {
 
@@ -42,7 +42,8 @@ final class RequestRing {
         long age = next - 1 - number & PartNumber.REQUEST_NUMBERS - 1;
         long sequence = next - 1 - age;
         if (age >= CAPACITY || sequence < 0 || (busy & bit(sequence)) == 0) {
-            throw new IllegalArgumentException("request " + number + " was never begun, or NCCL was told before that it is done");
+            throw new IllegalArgumentException(
+                    "request " + number + " was never begun, or NCCL was told before that it is done");
         }
         return sequence;
     }

@@ -9,9 +9,11 @@ import org.millrace.gin.GinContext;
 import org.millrace.gin.Window;
 
 /**
- * One-sided operations that the host begins, posted to a GIN context as a kernel would post them: the same agent carries them out, in the same order.
+ * One-sided operations that the host begins, posted to a GIN context as a kernel would post them: the same agent
+ * carries them out, in the same order.
  *
- * <p>Methods return an operation's index in the queue to its peer, or {@link #FULL}. One thread at a time.
+ * <p>
+ * Methods return an operation's index in the queue to its peer, or {@link #FULL}. One thread at a time.
  */
 final class RmaQueue {
 
@@ -42,8 +44,8 @@ final class RmaQueue {
     }
 
     /** The signal is a descriptor of its own: it comes after the put, as the queue is carried out in order. */
-    synchronized long putAndSignal(int peer, Window source, long sourceOffset, long bytes, Window target, long targetOffset,
-            Window signal, long signalOffset, long value) {
+    synchronized long putAndSignal(int peer, Window source, long sourceOffset, long bytes, Window target,
+            long targetOffset, Window signal, long signalOffset, long value) {
         if (room(peer) < 2) {
             return FULL;
         }
@@ -91,7 +93,8 @@ final class RmaQueue {
 
     private long post(int peer) {
         int index = pis[peer]++;
-        VarHandle.releaseFence(); // pairs with the agent's acquire of each word: what the program stored in the source is visible
+        VarHandle.releaseFence(); // pairs with the agent's acquire of each word: what the program stored in the source
+                                  // is visible
         queues.storeOpaque(queues.at(peer, index), words);
         return Integer.toUnsignedLong(index);
     }

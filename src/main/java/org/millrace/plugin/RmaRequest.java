@@ -18,11 +18,11 @@ final class RmaRequest {
     private static final int CONTEXT_MASK = (1 << 14) - 1;
     private static final int PEER_MASK = (1 << 16) - 1;
 
-    private RmaRequest() {
-    }
+    private RmaRequest() {}
 
     static long pack(int context, int peer, int index) {
-        return MARK | (long) (context & CONTEXT_MASK) << CONTEXT_SHIFT | (long) (peer & PEER_MASK) << PEER_SHIFT | Integer.toUnsignedLong(index);
+        return MARK | (long) (context & CONTEXT_MASK) << CONTEXT_SHIFT | (long) (peer & PEER_MASK) << PEER_SHIFT
+                | Integer.toUnsignedLong(index);
     }
 
     static int context(long request) {

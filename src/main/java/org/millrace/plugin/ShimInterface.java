@@ -29,46 +29,26 @@ final class ShimInterface {
     record Entry(String name, Class<?> target, FunctionDescriptor descriptor) {
     }
 
-    static final List<Entry> ENTRIES = List.of(
-            net("init", INT, LONG, LONG, LONG),
-            net("devices", LONG),
-            net("getProperties", INT, INT, LONG),
-            net("listen", LONG, INT, LONG, LONG),
-            net("connect", LONG, INT, LONG, LONG, LONG),
-            net("accept", LONG, LONG, LONG),
-            net("regMr", LONG, LONG, LONG, INT, LONG),
-            net("deregMr", LONG, LONG),
-            net("isend", LONG, LONG, LONG, LONG, LONG),
-            net("irecv", LONG, LONG, LONG, LONG, LONG),
-            net("test", LONG, LONG, LONG),
-            net("closeSend", LONG),
-            net("closeRecv", LONG),
-            net("closeListen", LONG),
-            net("finalize", LONG),
-            tuner("tunerInit", LONG, LONG, LONG, LONG, LONG),
-            tuner("tunerGetCollInfo", LONG, INT, LONG, INT, LONG, INT, INT, INT, LONG),
-            tuner("tunerFinalize", LONG),
-            gin("ginInit", LONG, LONG, LONG),
-            gin("ginDevices", LONG),
-            gin("ginGetProperties", INT, INT, LONG),
-            gin("ginListen", LONG, INT, LONG, LONG),
-            gin("ginConnect", LONG, LONG, INT, INT, INT, LONG, LONG),
+    static final List<Entry> ENTRIES = List.of(net("init", INT, LONG, LONG, LONG), net("devices", LONG),
+            net("getProperties", INT, INT, LONG), net("listen", LONG, INT, LONG, LONG),
+            net("connect", LONG, INT, LONG, LONG, LONG), net("accept", LONG, LONG, LONG),
+            net("regMr", LONG, LONG, LONG, INT, LONG), net("deregMr", LONG, LONG),
+            net("isend", LONG, LONG, LONG, LONG, LONG), net("irecv", LONG, LONG, LONG, LONG, LONG),
+            net("test", LONG, LONG, LONG), net("closeSend", LONG), net("closeRecv", LONG), net("closeListen", LONG),
+            net("finalize", LONG), tuner("tunerInit", LONG, LONG, LONG, LONG, LONG),
+            tuner("tunerGetCollInfo", LONG, INT, LONG, INT, LONG, INT, INT, INT, LONG), tuner("tunerFinalize", LONG),
+            gin("ginInit", LONG, LONG, LONG), gin("ginDevices", LONG), gin("ginGetProperties", INT, INT, LONG),
+            gin("ginListen", LONG, INT, LONG, LONG), gin("ginConnect", LONG, LONG, INT, INT, INT, LONG, LONG),
             gin("ginCreateContext", INT, LONG, INT, INT, INT, INT, INT, LONG, LONG),
-            gin("ginRegMrSym", LONG, LONG, LONG, INT, LONG, LONG),
-            gin("ginDeregMrSym", LONG, LONG),
-            gin("ginDestroyContext", LONG),
-            gin("ginCloseColl", LONG),
-            gin("ginCloseListen", LONG),
-            gin("ginFinalize", LONG),
-            gin("rmaCreateContext", LONG, INT, LONG),
+            gin("ginRegMrSym", LONG, LONG, LONG, INT, LONG, LONG), gin("ginDeregMrSym", LONG, LONG),
+            gin("ginDestroyContext", LONG), gin("ginCloseColl", LONG), gin("ginCloseListen", LONG),
+            gin("ginFinalize", LONG), gin("rmaCreateContext", LONG, INT, LONG),
             gin("rmaPut", LONG, INT, LONG, LONG, LONG, LONG, LONG, INT, LONG),
             gin("rmaPutSignal", LONG, INT, LONG, LONG, LONG, LONG, LONG, INT, LONG, LONG, LONG, INT, LONG),
-            gin("rmaGet", LONG, INT, LONG, LONG, LONG, LONG, LONG, INT, LONG),
-            gin("rmaFlush", LONG, INT, INT, LONG),
+            gin("rmaGet", LONG, INT, LONG, LONG, LONG, LONG, LONG, INT, LONG), gin("rmaFlush", LONG, INT, INT, LONG),
             gin("rmaTest", LONG, LONG, LONG));
 
-    private ShimInterface() {
-    }
+    private ShimInterface() {}
 
     private static Entry net(String name, MemoryLayout... arguments) {
         return new Entry(name, NetPlugin.class, FunctionDescriptor.of(INT, arguments));
@@ -91,7 +71,8 @@ final class ShimInterface {
      */
     @SuppressWarnings("restricted") // calls the shim
     static int install(MemorySegment install, Function<Entry, MemorySegment> functions) {
-        MethodHandle call = Linker.nativeLinker().downcallHandle(install, FunctionDescriptor.of(INT, INT, ValueLayout.ADDRESS));
+        MethodHandle call =
+                Linker.nativeLinker().downcallHandle(install, FunctionDescriptor.of(INT, INT, ValueLayout.ADDRESS));
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment struct = arena.allocate(ValueLayout.ADDRESS, ENTRIES.size());
             for (int i = 0; i < ENTRIES.size(); i++) {

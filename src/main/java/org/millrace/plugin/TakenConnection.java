@@ -17,12 +17,15 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters them, which is when it stops: the
- * memory is freed right after the first deregistration returns.
+ * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
+ * them, which is when it stops: the memory is freed right after the first deregistration returns.
  */
 abstract class TakenConnection implements Connection {
 
-    /** How long a stop waits for what still moves, however slowly: eight slots are not more than this on any network worth the name. */
+    /**
+     * How long a stop waits for what still moves, however slowly: eight slots are not more than this on any network
+     * worth the name.
+     */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
 
@@ -84,13 +87,17 @@ abstract class TakenConnection implements Connection {
     }
 
     /**
-     * Of the global scope, as all memory is that a proxy works with: see {@link NativeMemory}. It is the arena's, which is closed after the proxy has stopped.
+     * Of the global scope, as all memory is that a proxy works with: see {@link NativeMemory}. It is the arena's, which
+     * is closed after the proxy has stopped.
      */
     private MemorySegment allocateStaging(long bytes) {
         return NativeMemory.at(arena.allocate(bytes, LL128Line.BYTES).address(), bytes);
     }
 
-    /** The proxy has stopped; NCCL has no ear for why, so it is said in the log, and to the Java program if there is one. Called by the agent's thread. */
+    /**
+     * The proxy has stopped; NCCL has no ear for why, so it is said in the log, and to the Java program if there is
+     * one. Called by the agent's thread.
+     */
     final void stopped(ProxyConnection stopped, Throwable reason) {
         if (reason == null) {
             return;
@@ -107,7 +114,10 @@ abstract class TakenConnection implements Connection {
         }
     }
 
-    /** Communicators are destroyed on one rank before the other, and aborted on purpose: nobody has to be warned of it unless data was still to be sent. */
+    /**
+     * Communicators are destroyed on one rank before the other, and aborted on purpose: nobody has to be warned of it
+     * unless data was still to be sent.
+     */
     private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
     }
@@ -121,11 +131,13 @@ abstract class TakenConnection implements Connection {
         if (agent == null) {
             return;
         }
-        Acknowledgement acknowledgement = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+        Acknowledgement acknowledgement =
+                agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
         if (!acknowledgement.await(DRAIN_LIMIT)) {
             acknowledgement = agent.remove(List.of(proxy), Duration.ZERO);
             if (!acknowledgement.await(ACKNOWLEDGE)) {
-                throw new MillraceException(proxy.name() + ": the proxy's thread does not let go of the connection's memory: a pass of it does not return");
+                throw new MillraceException(proxy.name()
+                        + ": the proxy's thread does not let go of the connection's memory: a pass of it does not return");
             }
         }
         if (!acknowledgement.drained()) {

@@ -10,20 +10,24 @@ import org.millrace.net.Network;
 import org.millrace.proxy.ProxyAgent;
 
 /**
- * Java threads move the data: connections are given back to NCCL with the word that they need no progress of its proxy's,
- * and their memory is served by our own.
+ * Java threads move the data: connections are given back to NCCL with the word that they need no progress of its
+ * proxy's, and their memory is served by our own.
  */
 final class TakeoverService implements ConnectionService {
 
     private static final byte ID = 2;
     private static final String THREADS = "MILLRACE_THREADS";
 
-    /** Threads of a process unless it is told otherwise: enough for the bandwidth of host memory, few enough to leave a trainer its cores. */
+    /**
+     * Threads of a process unless it is told otherwise: enough for the bandwidth of host memory, few enough to leave a
+     * trainer its cores.
+     */
     private static final int MOST_THREADS = 8;
     private static final int CORES_PER_THREAD = 4;
 
     /**
-     * A program that reduces in every few milliseconds finds its proxies awake; the threads of channels that it does not use soon leave their cores to others.
+     * A program that reduces in every few milliseconds finds its proxies awake; the threads of channels that it does
+     * not use soon leave their cores to others.
      */
     private static final long SPIN_NANOS = 4_000_000;
     private static final long YIELD_NANOS = 6_000_000;
@@ -43,7 +47,8 @@ final class TakeoverService implements ConnectionService {
         served = new int[threads];
         for (int i = 0; i < threads; i++) {
             agents[i] = new ProxyAgent("proxy-" + i);
-            runners[i] = AgentRunner.start(agents[i], new TimedIdleStrategy(SPIN_NANOS, YIELD_NANOS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+            runners[i] = AgentRunner.start(agents[i],
+                    new TimedIdleStrategy(SPIN_NANOS, YIELD_NANOS, MIN_PARK_NANOS, MAX_PARK_NANOS));
         }
     }
 
@@ -56,7 +61,8 @@ final class TakeoverService implements ConnectionService {
         int usual = Math.clamp(Runtime.getRuntime().availableProcessors() / CORES_PER_THREAD, 1, MOST_THREADS);
         long threads = NcclInteger.parse(environment.apply(THREADS), usual);
         if (threads < 1 || threads > 256) {
-            throw new SettingException(THREADS + "=" + threads + " is not possible; allowed: 1 to 256 proxy threads, or not set (here: " + usual + ")");
+            throw new SettingException(THREADS + "=" + threads
+                    + " is not possible; allowed: 1 to 256 proxy threads, or not set (here: " + usual + ")");
         }
         return new TakeoverService((int) threads, unpack);
     }
@@ -118,6 +124,7 @@ final class TakeoverService implements ConnectionService {
 
     @Override
     public String toString() {
-        return "Java takes the proxy over, with " + agents.length + (agents.length == 1 ? " thread" : " threads") + (unpack == null ? "" : "; " + unpack);
+        return "Java takes the proxy over, with " + agents.length + (agents.length == 1 ? " thread" : " threads")
+                + (unpack == null ? "" : "; " + unpack);
     }
 }

@@ -9,16 +9,15 @@ import java.nio.file.Path;
 import java.util.OptionalInt;
 
 /**
- * Names of this process's threads, native ones included, as Linux knows them: their first 15 characters. NCCL names its own only with
- * {@code NCCL_SET_THREAD_NAME=1}.
+ * Names of this process's threads, native ones included, as Linux knows them: their first 15 characters. NCCL names its
+ * own only with {@code NCCL_SET_THREAD_NAME=1}.
  */
 public final class ThreadNames {
 
     private static final Path TASKS = Path.of("/proc/self/task");
     private static final int LONGEST = 15;
 
-    private ThreadNames() {
-    }
+    private ThreadNames() {}
 
     /**
      * Counts threads.

@@ -5,14 +5,18 @@ import java.util.function.BooleanSupplier;
 import org.millrace.abi.Protocol;
 
 /**
- * The operations of NCCL's tuner tables: which protocol a collective uses. NCCL estimates that from the speed of a network card; what it costs here was
- * measured (two H200s, NCCL 2.28.9, both networks): a slot of LL lines is moved by one pass of the proxy and shown line by line, and beats Simple up to a few
- * hundred kilobytes a rank; LL128 is never the best of the three. Which algorithm is used stays NCCL's choice. All ranks decide alike, as they must: from size,
+ * The operations of NCCL's tuner tables: which protocol a collective uses. NCCL estimates that from the speed of a
+ * network card; what it costs here was measured (two H200s, NCCL 2.28.9, both networks): a slot of LL lines is moved by
+ * one pass of the proxy and shown line by line, and beats Simple up to a few hundred kilobytes a rank; LL128 is never
+ * the best of the three. Which algorithm is used stays NCCL's choice. All ranks decide alike, as they must: from size,
  * number of ranks and operation alone.
  */
 final class TunerPlugin {
 
-    /** Where Simple overtakes LL: 64 KiB to 256 KiB an all-reduce of two ranks takes 0.6 to 0.86 of Simple's time, 512 KiB 1.1. */
+    /**
+     * Where Simple overtakes LL: 64 KiB to 256 KiB an all-reduce of two ranks takes 0.6 to 0.86 of Simple's time, 512
+     * KiB 1.1.
+     */
     private static final long LL_BYTES_PER_RANK = 128 << 10;
     /** Far above any estimate in the table, which is in microseconds. */
     private static final float UNATTRACTIVE = 1e9f;
@@ -34,8 +38,8 @@ final class TunerPlugin {
         return NcclResult.SUCCESS;
     }
 
-    int tunerGetCollInfo(long context, int function, long bytes, int pipelinedOperations,
-            long costs, int algorithms, int protocols, int registered, long channels) {
+    int tunerGetCollInfo(long context, int function, long bytes, int pipelinedOperations, long costs, int algorithms,
+            int protocols, int registered, long channels) {
         boolean small = bytes <= context * LL_BYTES_PER_RANK;
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;

@@ -8,13 +8,17 @@ import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
 
-/** What a receiving connection shares with kernels that unpack: its lists and its handle from the beginning, its pages when its slots are known. */
+/**
+ * What a receiving connection shares with kernels that unpack: its lists and its handle from the beginning, its pages
+ * when its slots are known.
+ */
 final class UnpackConnection implements AutoCloseable {
 
     /** The version of NCCL's kernels that unpack. */
     static final int VERSION = 7;
 
-    private static final long HANDLE_OFFSET = (UnpackMeta.BYTES + 127) & -128; // a line of its own: the kernel writes it
+    private static final long HANDLE_OFFSET = (UnpackMeta.BYTES + 127) & -128; // a line of its own: the kernel writes
+                                                                               // it
     private static final long FIRST_ORDINAL = UnpackHandle.BEFORE_FIRST + 1;
 
     private final Arena arena = Arena.ofShared();
@@ -30,7 +34,9 @@ final class UnpackConnection implements AutoCloseable {
         MemorySegment handle = shared.host().asSlice(HANDLE_OFFSET, UnpackHandle.BYTES);
         UnpackHandle.of(handle).set(shared.device(), bounceAddress, UnpackHandle.BEFORE_FIRST);
         netHandle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
-        NetDeviceHandle.of(netHandle).set(NetDeviceHandle.UNPACK, VERSION, shared.device() + HANDLE_OFFSET, UnpackHandle.BYTES, needsProxyProgress);
+        NetDeviceHandle.of(netHandle)
+                .set(NetDeviceHandle.UNPACK, VERSION, shared.device() + HANDLE_OFFSET, UnpackHandle.BYTES,
+                        needsProxyProgress);
         lists = new SliceLists(meta, handle, bounce.bytes(), FIRST_ORDINAL);
     }
 

@@ -8,8 +8,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.Network;
 
 /**
- * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its lists and its handle. It is host memory that
- * the GPU has mapped. Safe from any thread.
+ * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its
+ * lists and its handle. It is host memory that the GPU has mapped. Safe from any thread.
  */
 final class UnpackDevice implements AutoCloseable {
 
@@ -46,7 +46,8 @@ final class UnpackDevice implements AutoCloseable {
         }
         CudaRuntime runtime = CudaRuntime.load();
         CudaDevice device = runtime.device(runtime.currentDevice());
-        PinnedMemory pinned = PinnedMemory.allocate(device, bytes, owner, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
+        PinnedMemory pinned =
+                PinnedMemory.allocate(device, bytes, owner, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
         return new Shared(NativeMemory.at(pinned.host().address(), bytes), pinned.device().address());
     }
 
@@ -79,6 +80,7 @@ final class UnpackDevice implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "kernels unpack from a bounce buffer of " + (settings.bounceBytes() >> 20) + " MiB" + (settings.onHost() ? ", on the host" : "");
+        return "kernels unpack from a bounce buffer of " + (settings.bounceBytes() >> 20) + " MiB"
+                + (settings.onHost() ? ", on the host" : "");
     }
 }

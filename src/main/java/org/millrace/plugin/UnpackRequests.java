@@ -6,8 +6,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.proxy.unpack.UnpackMemory;
 
 /**
- * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its buffers in the order of the protocols and
- * posts every slice, empty ones included: each is one that the kernel counts.
+ * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its
+ * buffers in the order of the protocols and posts every slice, empty ones included: each is one that the kernel counts.
  */
 final class UnpackRequests {
 
@@ -67,7 +67,10 @@ final class UnpackRequests {
         return true;
     }
 
-    /** Publishes the lists of requests that have arrived, in order; to be called before NCCL is told that one is done, which is when it moves tail. */
+    /**
+     * Publishes the lists of requests that have arrived, in order; to be called before NCCL is told that one is done,
+     * which is when it moves tail.
+     */
     void publish(long arrived, RequestRing requests) {
         for (; published < arrived; published++) {
             int first = firstPages[RequestRing.slot(published)];

@@ -5,7 +5,8 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /**
- * Whether kernels gather what arrives from a bounce buffer themselves (NCCL's network device UNPACK), and what NCCL must do for it.
+ * Whether kernels gather what arrives from a bounce buffer themselves (NCCL's network device UNPACK), and what NCCL
+ * must do for it.
  *
  * @param wanted      whether they do
  * @param onHost      whether what plays a kernel runs on the CPU
@@ -23,9 +24,11 @@ record UnpackSettings(boolean wanted, boolean onHost, long bounceBytes) {
     private static final String P2P_LL = "NCCL_P2P_LL_THRESHOLD";
 
     /**
-     * What is set unless the user has set it: kernels of PAT do not unpack, and those of trees have room for two peers where a tree may have three.
+     * What is set unless the user has set it: kernels of PAT do not unpack, and those of trees have room for two peers
+     * where a tree may have three.
      */
-    private static final Map<String, String> TO_SET = Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");
+    private static final Map<String, String> TO_SET =
+            Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");
 
     /**
      * Reads them.
@@ -38,7 +41,8 @@ record UnpackSettings(boolean wanted, boolean onHost, long bounceBytes) {
         boolean onHost = "host".equals(choice);
         boolean off = choice == null || choice.isEmpty() || "0".equals(choice);
         if (!off && !onHost && !"1".equals(choice)) {
-            throw new SettingException(CHOICE + "=" + choice + " is not known; allowed: 1 (the GPU's kernels unpack), 0 or not set (they do not),"
+            throw new SettingException(CHOICE + "=" + choice
+                    + " is not known; allowed: 1 (the GPU's kernels unpack), 0 or not set (they do not),"
                     + " or host (for kernels that are played by the CPU)");
         }
         String size = environment.apply(SIZE) == null ? "" : environment.apply(SIZE).strip();
@@ -76,8 +80,8 @@ record UnpackSettings(boolean wanted, boolean onHost, long bounceBytes) {
 
     private static void require(UnaryOperator<String> environment, String name, boolean possible, String because) {
         if (!possible) {
-            throw new SettingException(CHOICE + "=1 is not possible with " + name + "=" + environment.apply(name)
-                    + ": " + because + ", or unset one of the two");
+            throw new SettingException(CHOICE + "=1 is not possible with " + name + "=" + environment.apply(name) + ": "
+                    + because + ", or unset one of the two");
         }
     }
 }

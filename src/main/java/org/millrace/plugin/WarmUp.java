@@ -25,9 +25,10 @@ import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 
 /**
- * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code is compiled when the first kernel posts.
- * Without it the first thousands of steps would be interpreted, at several times their cost. Sizes, protocols and pace are random: a branch that the warm-up
- * never takes is compiled into a way back to the interpreter.
+ * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
+ * is compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several
+ * times their cost. Sizes, protocols and pace are random: a branch that the warm-up never takes is compiled into a way
+ * back to the interpreter.
  */
 final class WarmUp implements Runnable {
 
@@ -77,7 +78,7 @@ final class WarmUp implements Runnable {
             for (ProxyAgent agent : service.agents()) {
                 pairs.add(connect(agent, deadline));
             }
-            for (boolean busy = true; busy && goesOn(deadline); ) {
+            for (boolean busy = true; busy && goesOn(deadline);) {
                 busy = false;
                 for (Pair pair : pairs) {
                     busy |= pair.turn();
@@ -135,9 +136,10 @@ final class WarmUp implements Runnable {
             arriving = LAYOUT.recvMem(to);
             MemorySegment staging = allocate(LAYOUT.bufferOffset(Protocol.SIMPLE));
             ConnectionName name = ConnectionName.of("warm-up");
-            SendProxy send = SendProxy.byMemory(name, LAYOUT, endpoint.network().register(from), 0, sender, (connection, failure) -> { });
-            ReceiveProxy receive = ReceiveProxy.byMemory(
-                    name, LAYOUT, endpoint.network().register(to), endpoint.network().register(staging), 0, receiver, (connection, failure) -> { });
+            SendProxy send = SendProxy.byMemory(name, LAYOUT, endpoint.network().register(from), 0, sender,
+                    (connection, failure) -> {});
+            ReceiveProxy receive = ReceiveProxy.byMemory(name, LAYOUT, endpoint.network().register(to),
+                    endpoint.network().register(staging), 0, receiver, (connection, failure) -> {});
             proxies = List.of(send, receive);
             agent.add(proxies);
         }
@@ -150,7 +152,10 @@ final class WarmUp implements Runnable {
             return memory;
         }
 
-        /** Some 150 KiB an agent, once in a process, and never given back: nobody has to wait until a busy agent has let go of it. */
+        /**
+         * Some 150 KiB an agent, once in a process, and never given back: nobody has to wait until a busy agent has let
+         * go of it.
+         */
         private static MemorySegment allocate(long bytes) {
             return Arena.global().allocate(bytes, RecvMem.BYTES);
         }
@@ -164,7 +169,8 @@ final class WarmUp implements Runnable {
             if (announced) {
                 announced = false;
                 write(posted++);
-            } else if (posted < STEPS && posted - LAYOUT.sendMem(from).headAcquire() < ConnectionLayout.SLOTS && random.nextInt(3) > 0) {
+            } else if (posted < STEPS && posted - LAYOUT.sendMem(from).headAcquire() < ConnectionLayout.SLOTS
+                    && random.nextInt(3) > 0) {
                 protocol = PROTOCOLS[random.nextInt(PROTOCOLS.length)];
                 size = switch (protocol) {
                     case LL -> LLLine.BYTES * random.nextInt((int) (LAYOUT.slotBytes(protocol) / LLLine.BYTES) + 1);
@@ -177,7 +183,10 @@ final class WarmUp implements Runnable {
             return consumed < STEPS;
         }
 
-        /** The data of a step whose size was said a turn ago: in between the proxy has seen one without the other, as it does with a GPU. */
+        /**
+         * The data of a step whose size was said a turn ago: in between the proxy has seen one without the other, as it
+         * does with a GPU.
+         */
         private void write(long step) {
             long slot = LAYOUT.slotOffset(protocol, step);
             switch (protocol) {

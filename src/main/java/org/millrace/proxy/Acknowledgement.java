@@ -11,8 +11,7 @@ public final class Acknowledgement {
     /** Written before the latch opens, which publishes it. */
     private boolean drained;
 
-    Acknowledgement() {
-    }
+    Acknowledgement() {}
 
     void give(boolean drained) {
         this.drained = drained;
@@ -29,7 +28,8 @@ public final class Acknowledgement {
     }
 
     /**
-     * Waits for the agent's thread, also if the waiting thread is interrupted: whoever waits is about to free the memory. The interrupt is kept for later.
+     * Waits for the agent's thread, also if the waiting thread is interrupted: whoever waits is about to free the
+     * memory. The interrupt is kept for later.
      *
      * @param time how long at the most
      * @return false if the time was over first: the memory must not be freed

@@ -9,8 +9,9 @@ import org.millrace.abi.SendMem;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Carries steps from one connection's memory to another's, where no network lies between: the proxy of ranks that share memory which their devices do not
- * reach, or are not to reach ({@code NCCL_P2P_USE_CUDA_MEMCPY}, {@code NCCL_SHM_USE_CUDA_MEMCPY}).
+ * Carries steps from one connection's memory to another's, where no network lies between: the proxy of ranks that share
+ * memory which their devices do not reach, or are not to reach ({@code NCCL_P2P_USE_CUDA_MEMCPY},
+ * {@code NCCL_SHM_USE_CUDA_MEMCPY}).
  *
  * <pre>
  *   producer                this proxy                              consumer
@@ -45,7 +46,8 @@ public final class CopyProxy implements ProxyConnection {
      * @param queue    the operations
      * @param listener learns that the proxy stopped
      */
-    public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue, StopListener listener) {
+    public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue,
+            StopListener listener) {
         this.name = name;
         this.layout = from.layout();
         this.fromMemory = from.buffers();

@@ -4,8 +4,9 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Where the frames under way go, in their order, so that what the network wrote there can be flushed before the device is told: a network card's writes may be
- * on their way to a GPU when the card says that they are done. Lines need none: they are moved by this processor.
+ * Where the frames under way go, in their order, so that what the network wrote there can be flushed before the device
+ * is told: a network card's writes may be on their way to a GPU when the card says that they are done. Lines need none:
+ * they are moved by this processor.
  */
 final class Destinations {
 

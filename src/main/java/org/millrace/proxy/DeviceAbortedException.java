@@ -1,6 +1,9 @@
 package org.millrace.proxy;
 
-/** The device runs on without credits, as NCCL's kernels do once their communicator is aborted: what it posts means nothing any more. */
+/**
+ * The device runs on without credits, as NCCL's kernels do once their communicator is aborted: what it posts means
+ * nothing any more.
+ */
 public final class DeviceAbortedException extends ProxyException {
 
     private static final long serialVersionUID = 1L;

@@ -2,7 +2,10 @@ package org.millrace.proxy;
 
 import org.millrace.abi.ConnectionLayout;
 
-/** Whose the frames under way are on a network's connection that several connections share: completions come in the order of the frames. */
+/**
+ * Whose the frames under way are on a network's connection that several connections share: completions come in the
+ * order of the frames.
+ */
 final class FrameOwners {
 
     private final int[] owners;

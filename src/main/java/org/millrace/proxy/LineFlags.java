@@ -6,10 +6,15 @@ import org.millrace.abi.LL128Line;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
-/** Tells from the flags in a slot's lines whether a step's data is all there: to a proxy what a device posted, and to a device what its proxy stored. */
+/**
+ * Tells from the flags in a slot's lines whether a step's data is all there: to a proxy what a device posted, and to a
+ * device what its proxy stored.
+ */
 public final class LineFlags {
 
-    /** Lines are looked at in pieces, so that a slot that fills slowly is not read from its beginning again and again. */
+    /**
+     * Lines are looked at in pieces, so that a slot that fills slowly is not read from its beginning again and again.
+     */
     private static final long PIECE_BYTES = 2048;
 
     private final ConnectionLayout layout;
@@ -29,7 +34,8 @@ public final class LineFlags {
     }
 
     /**
-     * Whether all LL lines of a step are there. Lines once seen are not looked at again: a flag stays until the slot is given back.
+     * Whether all LL lines of a step are there. Lines once seen are not looked at again: a flag stays until the slot is
+     * given back.
      *
      * @param step whose lines
      * @param size bytes of its lines

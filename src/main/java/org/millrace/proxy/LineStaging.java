@@ -5,9 +5,10 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Where frames with lines arrive. A kernel polls the flags in its lines, so the data must be stored before the flag, and no network stores like that: lines are
- * received next to the buffers, and moved when they are all there. LL lines go straight into their slot from a network that stores whole words: each of a
- * line's two flags is in one word with its data.
+ * Where frames with lines arrive. A kernel polls the flags in its lines, so the data must be stored before the flag,
+ * and no network stores like that: lines are received next to the buffers, and moved when they are all there. LL lines
+ * go straight into their slot from a network that stores whole words: each of a line's two flags is in one word with
+ * its data.
  */
 final class LineStaging {
 

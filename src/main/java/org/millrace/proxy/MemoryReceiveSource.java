@@ -6,8 +6,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to receive as the peer's frames say them, for a device whose operations nobody announces. Simple data goes straight into its slot, lines by way
- * of a {@link LineStaging}.
+ * Steps to receive as the peer's frames say them, for a device whose operations nobody announces. Simple data goes
+ * straight into its slot, lines by way of a {@link LineStaging}.
  */
 final class MemoryReceiveSource implements ReceiveStepSource {
 
@@ -21,10 +21,11 @@ final class MemoryReceiveSource implements ReceiveStepSource {
     private Protocol protocol;
 
     /**
-     * @param staging as long as the LL and the LL128 buffer together, laid out as they are
+     * @param staging    as long as the LL and the LL128 buffer together, laid out as they are
      * @param wholeWords whether the network stores whole words
      */
-    MemoryReceiveSource(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, boolean wholeWords, long firstStep) {
+    MemoryReceiveSource(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging,
+            boolean wholeWords, long firstStep) {
         this.name = name;
         this.layout = layout;
         this.staging = new LineStaging(layout, memory, staging, wholeWords);
@@ -39,11 +40,12 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         long protocolId = StepHeader.protocol(header);
         boolean known = protocolId >= 0 && protocolId <= Protocol.SIMPLE.id();
         // A frame may begin behind a gap: an operation's first step is rounded up, on this side by the device itself.
-        boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS && end - step >= (size > 0 ? 1 : 0) && end - expected > 0
-                && end - step <= ConnectionLayout.SLOTS;
+        boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS
+                && end - step >= (size > 0 ? 1 : 0) && end - expected > 0 && end - step <= ConnectionLayout.SLOTS;
         if (!known || !inSequence || size > room((int) protocolId)) {
-            throw new ProxyException(name + ": unexpected frame: steps " + step + " to " + end + ", protocol " + protocolId + ", " + size + " bytes; "
-                    + "expected step " + expected + " or a few after it, protocol 0 to 2, no more than fits");
+            throw new ProxyException(name + ": unexpected frame: steps " + step + " to " + end + ", protocol "
+                    + protocolId + ", " + size + " bytes; " + "expected step " + expected
+                    + " or a few after it, protocol 0 to 2, no more than fits");
         }
         protocol = Protocol.of((int) protocolId);
         return true;
@@ -51,7 +53,8 @@ final class MemoryReceiveSource implements ReceiveStepSource {
 
     private long room(int protocolId) {
         Protocol of = Protocol.of(protocolId);
-        return of == Protocol.SIMPLE ? layout.bufferBytes(of) - ConnectionLayout.slot(step) * layout.slotBytes(of) : layout.slotBytes(of);
+        return of == Protocol.SIMPLE ? layout.bufferBytes(of) - ConnectionLayout.slot(step) * layout.slotBytes(of)
+                : layout.slotBytes(of);
     }
 
     @Override

@@ -8,22 +8,28 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to send, found in the shared memory alone: nobody announces operations where the proxy of an unmodified libnccl was taken over.
+ * Steps to send, found in the shared memory alone: nobody announces operations where the proxy of an unmodified libnccl
+ * was taken over.
  *
- * <p>A step s whose {@code connFifo} size is not empty is
+ * <p>
+ * A step s whose {@code connFifo} size is not empty is
  * <ul>
- * <li>without data, if the size is 0. It may be any protocol's: LL posts such a step with neither lines nor tail, so it is taken at once, and tail, which a
- *     Simple step will still move, is forwarded when it comes.
- * <li>LL, if all its lines carry the flag of s. Only LL steps write the LL buffer, and no other step of theirs has that flag.
+ * <li>without data, if the size is 0. It may be any protocol's: LL posts such a step with neither lines nor tail, so it
+ * is taken at once, and tail, which a Simple step will still move, is forwarded when it comes.
+ * <li>LL, if all its lines carry the flag of s. Only LL steps write the LL buffer, and no other step of theirs has that
+ * flag.
  * <li>not ready, if tail has not passed it: Simple and LL128 move tail after their data.
  * <li>LL128, if its lines carry the flag of s, by the same reason as LL.
  * <li>Simple otherwise.
  * </ul>
- * A step that tail has passed and whose size is empty belongs to the slice before it (Simple slices of two steps say one size), or was skipped when an
- * operation rounded its first step up: it is covered by the frame before it, or forwarded by one without data.
+ * A step that tail has passed and whose size is empty belongs to the slice before it (Simple slices of two steps say
+ * one size), or was skipped when an operation rounded its first step up: it is covered by the frame before it, or
+ * forwarded by one without data.
  *
- * <p>A kernel whose communicator is aborted stops waiting for credits and runs through the rest of its operation: it moves tail past {@code head + 8}, which no
- * other kernel does, and writes over slots that are on their way. Nothing that it posts from then on is sent.
+ * <p>
+ * A kernel whose communicator is aborted stops waiting for credits and runs through the rest of its operation: it moves
+ * tail past {@code head + 8}, which no other kernel does, and writes over slots that are on their way. Nothing that it
+ * posts from then on is sent.
  */
 final class MemorySendSource implements SendStepSource {
 
@@ -57,10 +63,12 @@ final class MemorySendSource implements SendStepSource {
         long tail = recvMem.tailAcquire();
         long head = sendMem.headPlain();
         if (tail - head > ConnectionLayout.SLOTS) {
-            throw new DeviceAbortedException(name + ": the device ran on without credits, to step " + tail + ": its communicator was aborted");
+            throw new DeviceAbortedException(
+                    name + ": the device ran on without credits, to step " + tail + ": its communicator was aborted");
         }
         step = skipEmpty(covered, tail);
-        // With all slots on their way the next step's slot still holds the size of the oldest, which is none of the next step's business.
+        // With all slots on their way the next step's slot still holds the size of the oldest, which is none of the
+        // next step's business.
         boolean free = step - head < ConnectionLayout.SLOTS;
         size = free ? recvMem.sizeAcquire(ConnectionLayout.slot(step)) : RecvMem.EMPTY;
         posted = size != RecvMem.EMPTY && classify(tail);
@@ -79,7 +87,8 @@ final class MemorySendSource implements SendStepSource {
     /** The first step from here on that tail has not passed or that has a size. */
     private long skipEmpty(long from, long tail) {
         long at = from;
-        while (tail - at > 0 && at - covered < ConnectionLayout.SLOTS && recvMem.sizeAcquire(ConnectionLayout.slot(at)) == RecvMem.EMPTY) {
+        while (tail - at > 0 && at - covered < ConnectionLayout.SLOTS
+                && recvMem.sizeAcquire(ConnectionLayout.slot(at)) == RecvMem.EMPTY) {
             at++;
         }
         return at;

@@ -4,8 +4,8 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * The operations that an engine announced for one connection, in the order in which the device will run them. Filled by the engine,
- * emptied by the proxy's thread.
+ * The operations that an engine announced for one connection, in the order in which the device will run them. Filled by
+ * the engine, emptied by the proxy's thread.
  */
 public final class OperationQueue {
 
@@ -16,8 +16,7 @@ public final class OperationQueue {
     private ProxyOp current;
 
     /** An empty queue. */
-    public OperationQueue() {
-    }
+    public OperationQueue() {}
 
     /**
      * Announces an operation.
@@ -33,8 +32,8 @@ public final class OperationQueue {
     }
 
     /**
-     * The last operation in which the connection has no part, or null. Whoever reads it and finds the queue empty <i>after</i> that knows
-     * that no operation up to it is still to come.
+     * The last operation in which the connection has no part, or null. Whoever reads it and finds the queue empty
+     * <i>after</i> that knows that no operation up to it is still to come.
      */
     ProxyOp without() {
         return without;
@@ -50,7 +49,10 @@ public final class OperationQueue {
         current = null;
     }
 
-    /** Whether steps are left of an operation before another. Where operations are announced for several queues, one after the other, none can still come. */
+    /**
+     * Whether steps are left of an operation before another. Where operations are announced for several queues, one
+     * after the other, none can still come.
+     */
     boolean isBehind(long opCount) {
         ProxyOp oldest = current == null ? operations.peek() : current;
         return oldest != null && oldest.opCount() - opCount < 0;

@@ -8,8 +8,9 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to receive by operation. A peer that runs another operation is found out at its first frame. The payload goes into the connection's own slot (mode
- * NORMAL), into one of the channel's pool (OFFSET), or straight into the user's memory (PTR); lines go by way of a {@link LineStaging}.
+ * Steps to receive by operation. A peer that runs another operation is found out at its first frame. The payload goes
+ * into the connection's own slot (mode NORMAL), into one of the channel's pool (OFFSET), or straight into the user's
+ * memory (PTR); lines go by way of a {@link LineStaging}.
  */
 final class OperationReceiveSource implements ReceiveStepSource {
 
@@ -28,8 +29,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private long end;
     private long size;
 
-    OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, boolean wholeWords,
-            OperationQueue queue, SlotPool.Share share) {
+    OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
+            boolean wholeWords, OperationQueue queue, SlotPool.Share share) {
         this.name = name;
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());
@@ -51,18 +52,21 @@ final class OperationReceiveSource implements ReceiveStepSource {
             op = without; // this rank was there, and called something else
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {
-            throw new ProxyException(name + ": the ranks disagree: "
-                    + name.self() + " runs " + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; "
-                    + name.peer() + " runs " + StepHeader.describeOperation(header) + ". All ranks must call the same operations in the same order.");
+            throw new ProxyException(name + ": the ranks disagree: " + name.self() + " runs "
+                    + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer()
+                    + " runs " + StepHeader.describeOperation(header)
+                    + ". All ranks must call the same operations in the same order.");
         }
         end = StepHeader.end(header);
         size = header.payloadBytes();
         long covered = end - steps.step();
-        boolean inSequence = StepHeader.step(header) == steps.step() && covered >= op.sliceSteps() && covered <= op.chunkSteps() && steps.last() - end >= 0;
+        boolean inSequence = StepHeader.step(header) == steps.step() && covered >= op.sliceSteps()
+                && covered <= op.chunkSteps() && steps.last() - end >= 0;
         if (!inSequence || StepHeader.protocol(header) != op.protocol().id() || size > room()) {
             throw new ProxyException(name + ": unexpected frame: steps " + StepHeader.step(header) + " to " + end
-                    + ", protocol " + StepHeader.protocol(header) + ", " + size + " bytes; expected step " + steps.step() + " to at most " + steps.last()
-                    + ", protocol " + op.protocol().id() + ", at most " + room() + " bytes");
+                    + ", protocol " + StepHeader.protocol(header) + ", " + size + " bytes; expected step "
+                    + steps.step() + " to at most " + steps.last() + ", protocol " + op.protocol().id() + ", at most "
+                    + room() + " bytes");
         }
         return place();
     }

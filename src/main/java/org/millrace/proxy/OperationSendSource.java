@@ -11,8 +11,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Steps to send by operation. The operation says the protocol and whose memory the data is in: the connection's own slots (mode NORMAL), slots of the channel's
- * pool (OFFSET), or the user's (PTR).
+ * Steps to send by operation. The operation says the protocol and whose memory the data is in: the connection's own
+ * slots (mode NORMAL), slots of the channel's pool (OFFSET), or the user's (PTR).
  */
 final class OperationSendSource implements SendStepSource {
 
@@ -33,7 +33,8 @@ final class OperationSendSource implements SendStepSource {
     private long end;
     private long size;
 
-    OperationSendSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue, SlotPool.Share share) {
+    OperationSendSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue,
+            SlotPool.Share share) {
         this.name = name;
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());
@@ -68,8 +69,8 @@ final class OperationSendSource implements SendStepSource {
     }
 
     /**
-     * LL has no tail. The device says the size as soon as it may use the slot: until then the slot's size is that of a step before,
-     * which may still be on its way.
+     * LL has no tail. The device says the size as soon as it may use the slot: until then the slot's size is that of a
+     * step before, which may still be on its way.
      */
     private boolean nextLL() {
         if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, end)) {
@@ -89,7 +90,8 @@ final class OperationSendSource implements SendStepSource {
             return false;
         }
         size = recvMem.sizePlain(ConnectionLayout.slot(step));
-        requireSize(size % LL128Line.BYTES == 0 && size <= layout.slotBytes(Protocol.LL128), layout.slotBytes(Protocol.LL128));
+        requireSize(size % LL128Line.BYTES == 0 && size <= layout.slotBytes(Protocol.LL128),
+                layout.slotBytes(Protocol.LL128));
         return flags.ll128Ready(step, size);
     }
 
@@ -113,7 +115,8 @@ final class OperationSendSource implements SendStepSource {
     private void requireSize(boolean fits, long room) {
         if (size < 0 || !fits) {
             throw new ProxyException(name + ", step " + step + ": the device says a size of " + size + " bytes; "
-                    + "a slice of " + op.protocol() + " holds 0 to " + room + (op.protocol() == Protocol.SIMPLE ? "" : ", in whole lines"));
+                    + "a slice of " + op.protocol() + " holds 0 to " + room
+                    + (op.protocol() == Protocol.SIMPLE ? "" : ", in whole lines"));
         }
     }
 

@@ -4,7 +4,8 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * What an operation is, in one word, so that a receiver can hold the peer's operation against its own with one comparison.
+ * What an operation is, in one word, so that a receiver can hold the peer's operation against its own with one
+ * comparison.
  *
  * <pre>
  *   0        8        16       24       32                              63
@@ -28,15 +29,15 @@ public final class OperationSignature {
     /** Kind of a send and of the receive that belongs to it, which NCCL numbers apart. */
     public static final int SEND_RECEIVE = 5;
 
-    private static final String[] KINDS = {"broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "sendrecv"};
+    private static final String[] KINDS =
+            {"broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "sendrecv"};
 
     private static final int TYPE_SHIFT = 8;
     private static final int OP_SHIFT = 16;
     private static final int ROOT_SHIFT = 32;
     private static final int PRE_MUL_SUM = ReduceOp.BuiltIn.values().length;
 
-    private OperationSignature() {
-    }
+    private OperationSignature() {}
 
     /**
      * Packs a signature.
@@ -75,11 +76,13 @@ public final class OperationSignature {
         int type = (int) (signature >>> TYPE_SHIFT) & 0xff;
         int op = (int) (signature >>> OP_SHIFT) & 0xff;
         String typeName = type < DataType.values().length ? DataType.ofCode(type).label() : "type " + type;
-        String opName = op < PRE_MUL_SUM ? ReduceOp.BuiltIn.values()[op].label() : op == PRE_MUL_SUM ? "mulsum" : "op " + op;
+        String opName =
+                op < PRE_MUL_SUM ? ReduceOp.BuiltIn.values()[op].label() : op == PRE_MUL_SUM ? "mulsum" : "op " + op;
         int root = (int) (signature >>> ROOT_SHIFT);
         String kindName = kind < KINDS.length ? KINDS[kind] : "kind " + kind;
         boolean reduces = kind == REDUCE || kind >= REDUCE_SCATTER && kind != SEND_RECEIVE;
         boolean rooted = kind == BROADCAST || kind == REDUCE;
-        return "operation " + opCount + ": " + kindName + " of " + count + " " + typeName + (reduces ? ", " + opName : "") + (rooted ? ", root " + root : "");
+        return "operation " + opCount + ": " + kindName + " of " + count + " " + typeName
+                + (reduces ? ", " + opName : "") + (rooted ? ", root " + root : "");
     }
 }

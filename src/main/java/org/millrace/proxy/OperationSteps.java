@@ -1,6 +1,9 @@
 package org.millrace.proxy;
 
-/** Walks through the steps of announced operations: the first step of each is rounded up to a chunk, as the device rounds it. */
+/**
+ * Walks through the steps of announced operations: the first step of each is rounded up to a chunk, as the device
+ * rounds it.
+ */
 final class OperationSteps {
 
     private final OperationQueue queue;

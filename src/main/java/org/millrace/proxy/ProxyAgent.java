@@ -10,8 +10,9 @@ import java.util.function.LongSupplier;
 import org.millrace.agent.Agent;
 
 /**
- * Serves connections, one pass after another, the busy ones in each. Connections are added and removed from any thread through a queue; a removal is
- * acknowledged, so that whoever asked knows that nothing touches the connection's memory any more.
+ * Serves connections, one pass after another, the busy ones in each. Connections are added and removed from any thread
+ * through a queue; a removal is acknowledged, so that whoever asked knows that nothing touches the connection's memory
+ * any more.
  */
 public final class ProxyAgent implements Agent {
 

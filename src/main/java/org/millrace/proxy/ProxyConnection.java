@@ -19,8 +19,8 @@ public interface ProxyConnection {
     boolean drained();
 
     /**
-     * Whether a peer that leaves now leaves data behind: data that was posted for it and is not known to have arrived, or data of its own
-     * that the device has not got.
+     * Whether a peer that leaves now leaves data behind: data that was posted for it and is not known to have arrived,
+     * or data of its own that the device has not got.
      *
      * @return false if nobody misses anything
      */

@@ -2,7 +2,10 @@ package org.millrace.proxy;
 
 import org.millrace.MillraceException;
 
-/** A connection's proxy cannot go on. The message names the connection, the step, and what was last seen of the shared memory. */
+/**
+ * A connection's proxy cannot go on. The message names the connection, the step, and what was last seen of the shared
+ * memory.
+ */
 public class ProxyException extends MillraceException {
 
     private static final long serialVersionUID = 1L;

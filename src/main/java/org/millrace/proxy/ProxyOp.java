@@ -10,15 +10,16 @@ import org.millrace.net.MemoryRegion;
  * @param opCount    the operation's number within its communicator, the same on all ranks
  * @param signature  what the operation is, packed by {@link OperationSignature}
  * @param count      elements of the whole operation, for the comparison with the peer's
- * @param steps      steps this connection carries for the operation; 0 if it has no part in it, which is only said so that a peer
- *                   that thinks otherwise is found out
+ * @param steps      steps this connection carries for the operation; 0 if it has no part in it, which is only said so
+ *                   that a peer that thinks otherwise is found out
  * @param chunkSteps steps of a chunk; the operation begins at a multiple of it. A power of two.
  * @param sliceSteps steps of a slice; each slice is one frame at the most. A power of two.
  * @param protocol   how the data lies in its slots
- * @param user       the user's memory that the device points to in {@code connFifo} (mode PTR), so that nothing is copied; null where the data goes through
- *                   slots. An end's own matter: the peer's may do otherwise.
+ * @param user       the user's memory that the device points to in {@code connFifo} (mode PTR), so that nothing is
+ *                   copied; null where the data goes through slots. An end's own matter: the peer's may do otherwise.
  */
-public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps, Protocol protocol, MemoryRegion user) {
+public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
+        Protocol protocol, MemoryRegion user) {
 
     /**
      * Checks what every user of an operation relies on.
@@ -26,7 +27,8 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
      * @throws IllegalArgumentException if the steps do not fit together, or not to the protocol
      */
     public ProxyOp {
-        if (Integer.bitCount(chunkSteps) != 1 || Integer.bitCount(sliceSteps) != 1 || chunkSteps > ConnectionLayout.SLOTS || sliceSteps > chunkSteps) {
+        if (Integer.bitCount(chunkSteps) != 1 || Integer.bitCount(sliceSteps) != 1
+                || chunkSteps > ConnectionLayout.SLOTS || sliceSteps > chunkSteps) {
             throw new IllegalArgumentException("chunks of " + chunkSteps + " steps in slices of " + sliceSteps
                     + ": both must be powers of two, slice <= chunk <= " + ConnectionLayout.SLOTS);
         }
@@ -34,8 +36,8 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
             throw new IllegalArgumentException(steps + " steps are not a whole number of slices of " + sliceSteps);
         }
         if (protocol != Protocol.SIMPLE && (chunkSteps != 1 || user != null)) {
-            throw new IllegalArgumentException(protocol + " has chunks of one step, in slots: not " + chunkSteps + " steps"
-                    + (user == null ? "" : ", nor the user's memory"));
+            throw new IllegalArgumentException(protocol + " has chunks of one step, in slots: not " + chunkSteps
+                    + " steps" + (user == null ? "" : ", nor the user's memory"));
         }
     }
 

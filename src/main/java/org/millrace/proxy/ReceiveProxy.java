@@ -10,7 +10,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.unpack.UnpackMemory;
 
 /**
- * The receiving side: a frame goes into its slot as soon as the device has emptied it, and the device is told when the frame is there.
+ * The receiving side: a frame goes into its slot as soon as the device has emptied it, and the device is told when the
+ * frame is there.
  *
  * <pre>
  *   this proxy                               device
@@ -33,7 +34,8 @@ public final class ReceiveProxy implements ProxyConnection {
     /** As it was at the beginning of this pass. */
     private long head;
 
-    ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver, ReceiveStepSource source, StopListener listener) {
+    ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
+            ReceiveStepSource source, StopListener listener) {
         this.name = name;
         this.sendMem = sendMem;
         this.recvMem = recvMem;
@@ -54,8 +56,8 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
-            FrameReceiver receiver, StopListener listener) {
+    public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
+            MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, StopListener listener) {
         return sharing(null, name, info, memory, staging, queue, receiver, listener);
     }
 
@@ -72,9 +74,11 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
-            OperationQueue queue, FrameReceiver receiver, StopListener listener) {
-        ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging, receiver.storesWholeWords(), queue, share);
+    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info,
+            MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
+            StopListener listener) {
+        ReceiveStepSource source =
+                new OperationReceiveSource(name, info, memory, staging, receiver.storesWholeWords(), queue, share);
         return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, source, listener);
     }
 
@@ -90,10 +94,12 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener  learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, long firstStep,
-            FrameReceiver receiver, StopListener listener) {
-        ReceiveStepSource source = new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
-        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver, source, listener);
+    public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
+            MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener) {
+        ReceiveStepSource source =
+                new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
+        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver,
+                source, listener);
     }
 
     /**
@@ -109,11 +115,13 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener  learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static ReceiveProxy unpacking(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, UnpackMemory unpack,
-            long firstStep, FrameReceiver receiver, StopListener listener) {
-        MemoryReceiveSource lines = new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
+    public static ReceiveProxy unpacking(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
+            MemoryRegion staging, UnpackMemory unpack, long firstStep, FrameReceiver receiver, StopListener listener) {
+        MemoryReceiveSource lines =
+                new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
         ReceiveStepSource source = new UnpackReceiveSource(name, lines, unpack);
-        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver, source, listener);
+        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver,
+                source, listener);
     }
 
     @Override
@@ -134,7 +142,8 @@ public final class ReceiveProxy implements ProxyConnection {
         int accepted = 0;
         while (!window.isFull()) {
             FrameHeader header = receiver.poll();
-            if (header == null || !source.admits(header) || !Steps.reached(head + ConnectionLayout.SLOTS, StepHeader.end(header))) {
+            if (header == null || !source.admits(header)
+                    || !Steps.reached(head + ConnectionLayout.SLOTS, StepHeader.end(header))) {
                 break;
             }
             window.add(StepHeader.step(header), StepHeader.end(header));

@@ -29,10 +29,16 @@ interface ReceiveStepSource {
     /** The admitted frame is being received: expect the next one. */
     void taken();
 
-    /** The oldest frame that was taken has arrived whole: its data is put where the device looks for it. The device is told next. */
+    /**
+     * The oldest frame that was taken has arrived whole: its data is put where the device looks for it. The device is
+     * told next.
+     */
     void arrived();
 
-    /** How far the device has emptied its slots; asked for whenever nothing else is known, so that what they took can be given back. */
+    /**
+     * How far the device has emptied its slots; asked for whenever nothing else is known, so that what they took can be
+     * given back.
+     */
     void consumed(long head);
 
     /** Whether everything that was announced has been taken. */

@@ -6,8 +6,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a {@link SenderGroup}: one connection of the network serves the receives of several connections, each of which sees its own frames only
- * (a grouped receive). All members are served by one agent.
+ * The receiving end of a {@link SenderGroup}: one connection of the network serves the receives of several connections,
+ * each of which sees its own frames only (a grouped receive). All members are served by one agent.
  */
 public final class ReceiverGroup {
 
@@ -56,7 +56,8 @@ public final class ReceiverGroup {
             }
             int whose = StepHeader.member(header);
             if (whose < 0 || whose >= members) {
-                throw new ConnectionException(receiver + ": a frame for member " + whose + ", where " + members + " connections share one of the network's");
+                throw new ConnectionException(receiver + ": a frame for member " + whose + ", where " + members
+                        + " connections share one of the network's");
             }
             return whose == member ? header : null;
         }

@@ -6,8 +6,9 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * Lets a device use the slots of a connection that has none of its own (mode OFFSET). The device waits as ever until {@code head + 8 ≥ step + steps}; here
- * {@code head} is moved ahead, step by step, each time a slot of the pool is there for the step and its place is said:
+ * Lets a device use the slots of a connection that has none of its own (mode OFFSET). The device waits as ever until
+ * {@code head + 8 ≥ step + steps}; here {@code head} is moved ahead, step by step, each time a slot of the pool is
+ * there for the step and its place is said:
  *
  * <pre>
  *   this proxy                                     device

@@ -9,7 +9,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The sending side: what the device posted goes to the network, and the slot goes back to the device when the network has read it.
+ * The sending side: what the device posted goes to the network, and the slot goes back to the device when the network
+ * has read it.
  *
  * <pre>
  *   device                          this proxy
@@ -31,7 +32,8 @@ public final class SendProxy implements ProxyConnection {
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
 
-    SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source, StopListener listener) {
+    SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source,
+            StopListener listener) {
         this.name = name;
         this.sendMem = sendMem;
         this.recvMem = recvMem;
@@ -51,8 +53,8 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue, FrameSender sender,
-            StopListener listener) {
+    public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
+            OperationQueue queue, FrameSender sender, StopListener listener) {
         return sharing(null, name, info, memory, queue, sender, listener);
     }
 
@@ -68,9 +70,10 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static SendProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue,
-            FrameSender sender, StopListener listener) {
-        return new SendProxy(name, info.sendMem(), info.recvMem(), sender, new OperationSendSource(name, info, memory, queue, share), listener);
+    public static SendProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory,
+            OperationQueue queue, FrameSender sender, StopListener listener) {
+        return new SendProxy(name, info.sendMem(), info.recvMem(), sender,
+                new OperationSendSource(name, info, memory, queue, share), listener);
     }
 
     /**
@@ -84,10 +87,11 @@ public final class SendProxy implements ProxyConnection {
      * @param listener  learns that the proxy stopped
      * @return the proxy, to be added to an agent
      */
-    public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep, FrameSender sender,
-            StopListener listener) {
+    public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep,
+            FrameSender sender, StopListener listener) {
         SendStepSource source = new MemorySendSource(name, layout, memory, firstStep);
-        return new SendProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), sender, source, listener);
+        return new SendProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), sender, source,
+                listener);
     }
 
     @Override
@@ -120,7 +124,8 @@ public final class SendProxy implements ProxyConnection {
         while (!window.isEmpty() && sender.framesCompleted() - window.removed() > 0) {
             long end = window.oldestEnd();
             for (long step = window.oldestStep(); step != end; step++) {
-                recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY); // pairs with a device that waits until its memory was read
+                recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY); // pairs with a device that waits until
+                                                                                 // its memory was read
             }
             source.released(window.oldestStep(), end);
             window.removeOldest();
@@ -131,10 +136,14 @@ public final class SendProxy implements ProxyConnection {
 
     @Override
     public boolean drained() {
-        return source.drained() && window.isEmpty(); // the source is asked in any case: it may find out that there is nothing to wait for
+        return source.drained() && window.isEmpty(); // the source is asked in any case: it may find out that there is
+                                                     // nothing to wait for
     }
 
-    /** A peer waits for data, and for tail; for an LL step without data it does not, and so it may be gone before that step is even posted. */
+    /**
+     * A peer waits for data, and for tail; for an LL step without data it does not, and so it may be gone before that
+     * step is even posted.
+     */
     @Override
     public boolean owesData() {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {

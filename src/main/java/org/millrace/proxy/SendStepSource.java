@@ -37,7 +37,9 @@ interface SendStepSource {
     /** The step went to the network: go on after {@link #end()}. */
     void taken();
 
-    /** The network has read a frame that was taken, and {@code connFifo} is empty there: the device gets the slots back. */
+    /**
+     * The network has read a frame that was taken, and {@code connFifo} is empty there: the device gets the slots back.
+     */
     void released(long firstStep, long endStep);
 
     /** Whether everything that was announced has been taken. */

@@ -5,15 +5,20 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Lets the connections of several channels to one peer share one connection of the network ({@code NCCL_NET_SHARED_COMMS}): fewer of the network's connections
- * to poll and to hold open. Frames say whose they are; the {@link ReceiverGroup} at the other end deals them out. All members are served by one agent.
+ * Lets the connections of several channels to one peer share one connection of the network
+ * ({@code NCCL_NET_SHARED_COMMS}): fewer of the network's connections to poll and to hold open. Frames say whose they
+ * are; the {@link ReceiverGroup} at the other end deals them out. All members are served by one agent.
  *
- * <p>Frames arrive in one order for all members: a member that waits for its device keeps those behind it waiting. So only connections that run each operation
- * together may share, as the channels of a ring do, and no frame of an operation goes before the last one of the operation before it.
+ * <p>
+ * Frames arrive in one order for all members: a member that waits for its device keeps those behind it waiting. So only
+ * connections that run each operation together may share, as the channels of a ring do, and no frame of an operation
+ * goes before the last one of the operation before it.
  *
- * <p>Nor may there be too many. A rank of a ring that waits with all slots of a channel full, and as many steps again unsent behind those of other channels,
- * holds four chunks of that channel; if all n ranks wait so for each other, that makes more than 4n chunks. A channel has a chunk for each rank on its way at
- * the most, n: so {@value #MEMBERS} channels, with 4n, cannot come to that.
+ * <p>
+ * Nor may there be too many. A rank of a ring that waits with all slots of a channel full, and as many steps again
+ * unsent behind those of other channels, holds four chunks of that channel; if all n ranks wait so for each other, that
+ * makes more than 4n chunks. A channel has a chunk for each rank on its way at the most, n: so {@value #MEMBERS}
+ * channels, with 4n, cannot come to that.
  */
 public final class SenderGroup {
 

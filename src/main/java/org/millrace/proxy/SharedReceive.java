@@ -5,8 +5,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The slots of a pool that one connection's frames arrive in (mode OFFSET): taken when a frame comes, said to the device before tail, given back when the
- * device has moved its head past the step.
+ * The slots of a pool that one connection's frames arrive in (mode OFFSET): taken when a frame comes, said to the
+ * device before tail, given back when the device has moved its head past the step.
  */
 final class SharedReceive {
 
@@ -36,7 +36,10 @@ final class SharedReceive {
         return reserved;
     }
 
-    /** The frame of a step is being received into the reserved slot. Its {@code connFifo} entry is free: the device has moved head past the step before. */
+    /**
+     * The frame of a step is being received into the reserved slot. Its {@code connFifo} entry is free: the device has
+     * moved head past the step before.
+     */
     void taken(long step) {
         int index = ConnectionLayout.slot(taken++);
         offsets[index] = reserved;

@@ -5,14 +5,17 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The slots that all connections of one channel and direction share, so that a rank with many peers does not need eight slots for each
- * ({@code NCCL_NET_SHARED_BUFFERS}). Which slot a step gets is said in {@code connFifo} (mode OFFSET).
+ * The slots that all connections of one channel and direction share, so that a rank with many peers does not need eight
+ * slots for each ({@code NCCL_NET_SHARED_BUFFERS}). Which slot a step gets is said in {@code connFifo} (mode OFFSET).
  *
- * <p>Every connection that may come can always have one slot; more it gets, up to {@link ConnectionLayout#SLOTS}, as long as one is left for each connection
- * that has none. So no connection can keep another from going on, whatever the order in which the device runs their operations. (NCCL divides the slots by the
- * number of connections that an operation has on the channel.)
+ * <p>
+ * Every connection that may come can always have one slot; more it gets, up to {@link ConnectionLayout#SLOTS}, as long
+ * as one is left for each connection that has none. So no connection can keep another from going on, whatever the order
+ * in which the device runs their operations. (NCCL divides the slots by the number of connections that an operation has
+ * on the channel.)
  *
- * <p>Used by one proxy thread alone: all connections of a pool are served by one agent.
+ * <p>
+ * Used by one proxy thread alone: all connections of a pool are served by one agent.
  */
 public final class SlotPool {
 
@@ -42,8 +45,8 @@ public final class SlotPool {
     public SlotPool(MemoryRegion memory, int slotBytes, int connections) {
         int slots = slots(connections);
         if (memory.segment().byteSize() != (long) slots * slotBytes) {
-            throw new IllegalArgumentException(slots + " slots of " + slotBytes + " bytes for " + connections + " connections do not make the "
-                    + memory.segment().byteSize() + " bytes of the memory");
+            throw new IllegalArgumentException(slots + " slots of " + slotBytes + " bytes for " + connections
+                    + " connections do not make the " + memory.segment().byteSize() + " bytes of the memory");
         }
         this.memory = memory;
         this.slotBytes = slotBytes;
@@ -75,7 +78,8 @@ public final class SlotPool {
      */
     public Share attach() {
         if (attached == connections) {
-            throw new IllegalStateException("the pool was made for " + attached + " connections, and they are all there");
+            throw new IllegalStateException(
+                    "the pool was made for " + attached + " connections, and they are all there");
         }
         attached++;
         return new Share();
@@ -108,8 +112,7 @@ public final class SlotPool {
 
         private int held;
 
-        private Share() {
-        }
+        private Share() {}
 
         SlotPool pool() {
             return SlotPool.this;
@@ -132,7 +135,8 @@ public final class SlotPool {
         void give(int offset) {
             int slot = offset / slotBytes;
             if (owner[slot] != this) {
-                throw new IllegalStateException("slot " + slot + " of a shared buffer was given back by a connection that does not hold it");
+                throw new IllegalStateException(
+                        "slot " + slot + " of a shared buffer was given back by a connection that does not hold it");
             }
             owner[slot] = null;
             free[freeCount++] = slot;

@@ -23,8 +23,7 @@ public final class StepHeader {
     private static final int SIGNATURE = 4;
     private static final int COUNT = 5;
 
-    private StepHeader() {
-    }
+    private StepHeader() {}
 
     static void step(FrameHeader header, long step, long end, int protocol) {
         header.word(STEP, step);
@@ -73,7 +72,8 @@ public final class StepHeader {
     }
 
     static boolean isOf(FrameHeader header, ProxyOp op) {
-        return header.word(OP_COUNT) == op.opCount() && header.word(SIGNATURE) == op.signature() && header.word(COUNT) == op.count();
+        return header.word(OP_COUNT) == op.opCount() && header.word(SIGNATURE) == op.signature()
+                && header.word(COUNT) == op.count();
     }
 
     static boolean isAfter(FrameHeader header, ProxyOp op) {

@@ -3,8 +3,8 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The frames under way on one connection, oldest first: a ring of their first and last steps. A frame covers one step at the least,
- * so there are never more than slots.
+ * The frames under way on one connection, oldest first: a ring of their first and last steps. A frame covers one step
+ * at the least, so there are never more than slots.
  */
 final class StepWindow {
 
@@ -32,7 +32,9 @@ final class StepWindow {
         removed++;
     }
 
-    /** How many frames have left the window since it was made: the count that a network's completions are held against. */
+    /**
+     * How many frames have left the window since it was made: the count that a network's completions are held against.
+     */
     long removed() {
         return removed;
     }

@@ -10,7 +10,10 @@ import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.SliceOrder;
 import org.millrace.proxy.unpack.UnpackMemory;
 
-/** Steps to receive as the peer's frames say them; Simple data goes to pages, and the device is given a list of them. Lines go where they always go. */
+/**
+ * Steps to receive as the peer's frames say them; Simple data goes to pages, and the device is given a list of them.
+ * Lines go where they always go.
+ */
 final class UnpackReceiveSource implements ReceiveStepSource {
 
     private final ConnectionName name;

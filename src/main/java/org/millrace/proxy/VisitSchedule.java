@@ -5,9 +5,10 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Which connections a pass visits. Every pass visits the busy ones. A connection that has had nothing to do for many visits is idle, and idle ones are visited
- * in turn, {@value #IDLE_CYCLE} passes for all of them: a visit can be a system call, and a step of a busy connection is not to wait for those of hundreds of
- * others. While no connection has work every pass visits all: nobody is kept waiting then, and the pass may be followed by a sleep. One thread.
+ * Which connections a pass visits. Every pass visits the busy ones. A connection that has had nothing to do for many
+ * visits is idle, and idle ones are visited in turn, {@value #IDLE_CYCLE} passes for all of them: a visit can be a
+ * system call, and a step of a busy connection is not to wait for those of hundreds of others. While no connection has
+ * work every pass visits all: nobody is kept waiting then, and the pass may be followed by a sleep. One thread.
  *
  * <pre>
  *   connections    [0, busy)        [busy, size)
@@ -55,7 +56,8 @@ final class VisitSchedule {
         if (at < 0) {
             return false;
         }
-        // The last busy one, and then the last of all, fills the gap: a pass goes through the busy ones backwards and has visited it.
+        // The last busy one, and then the last of all, fills the gap: a pass goes through the busy ones backwards and
+        // has visited it.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;

@@ -1,11 +1,15 @@
 /**
  * NCCL's proxy: moves steps between the slots that a device reads and writes and the frames that a network carries.
  *
- * <p>A device and its proxy share {@code ncclSendMem}, {@code ncclRecvMem} and a ring of {@link org.millrace.abi.ConnectionLayout#SLOTS} slots per protocol. On
- * the sending side the device fills a slot, says its size in {@code connFifo} and moves {@code tail}; {@link org.millrace.proxy.SendProxy} sends it and moves
- * {@code head}. On the receiving side {@link org.millrace.proxy.ReceiveProxy} fills a slot and moves {@code tail};
- * the device consumes it and moves {@code head}.
+ * <p>
+ * A device and its proxy share {@code ncclSendMem}, {@code ncclRecvMem} and a ring of
+ * {@link org.millrace.abi.ConnectionLayout#SLOTS} slots per protocol. On the sending side the device fills a slot, says
+ * its size in {@code connFifo} and moves {@code tail}; {@link org.millrace.proxy.SendProxy} sends it and moves
+ * {@code head}. On the receiving side {@link org.millrace.proxy.ReceiveProxy} fills a slot and moves {@code tail}; the
+ * device consumes it and moves {@code head}.
  *
- * <p>What the next step is comes from a step source: the operations that an engine enqueued, or the shared memory alone. Nothing here knows of sockets.
+ * <p>
+ * What the next step is comes from a step source: the operations that an engine enqueued, or the shared memory alone.
+ * Nothing here knows of sockets.
  */
 package org.millrace.proxy;

@@ -19,7 +19,8 @@ public interface Connection extends AutoCloseable {
     /**
      * What the data goes over.
      *
-     * @return the transport's name and how this end uses it, as in {@code "P2P"}, {@code "SHM by copy"} or {@code "NET socket"}
+     * @return the transport's name and how this end uses it, as in {@code "P2P"}, {@code "SHM by copy"} or
+     *         {@code "NET socket"}
      */
     String transport();
 
@@ -38,7 +39,8 @@ public interface Connection extends AutoCloseable {
     List<ProxyConnection> proxies();
 
     /**
-     * Announces an operation to the proxies, in the order in which the device will run them. Nothing to do where there are none.
+     * Announces an operation to the proxies, in the order in which the device will run them. Nothing to do where there
+     * are none.
      *
      * @param op this connection's share of it
      */

@@ -5,9 +5,12 @@ import java.util.List;
 import org.millrace.net.Pending;
 
 /**
- * Makes one communicator's connections. Both ends must ask for the same connection, each in its own time; none waits for another.
+ * Makes one communicator's connections. Both ends must ask for the same connection, each in its own time; none waits
+ * for another.
  *
- * <p>A connection is named by channel and index: index 0 is the collectives', index 1 is that of sends and receives, as in NCCL.
+ * <p>
+ * A connection is named by channel and index: index 0 is the collectives', index 1 is that of sends and receives, as in
+ * NCCL.
  */
 public interface Connections extends AutoCloseable {
 
@@ -55,7 +58,8 @@ public interface Connections extends AutoCloseable {
     /**
      * Which transports were chosen, and why none before them.
      *
-     * @return a line for each end that was begun, as in {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}
+     * @return a line for each end that was begun, as in
+     *         {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}
      */
     List<String> describe();
 
@@ -66,7 +70,10 @@ public interface Connections extends AutoCloseable {
      */
     List<String> refusals();
 
-    /** Gives up what is still in the making, and frees all connections: their devices and their proxies must have stopped. May be called twice. */
+    /**
+     * Gives up what is still in the making, and frees all connections: their devices and their proxies must have
+     * stopped. May be called twice.
+     */
     @Override
     void close();
 }

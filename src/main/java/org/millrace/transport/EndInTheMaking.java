@@ -34,7 +34,8 @@ final class EndInTheMaking implements Pending<Connection> {
             end.proxySetup();
             byte[] mine = end.setup();
             if (mine.length > TransportEnd.MAX_SETUP_BYTES) {
-                throw new MillraceException("its set-up says " + mine.length + " bytes; the limit is " + TransportEnd.MAX_SETUP_BYTES);
+                throw new MillraceException(
+                        "its set-up says " + mine.length + " bytes; the limit is " + TransportEnd.MAX_SETUP_BYTES);
             }
             messages.send(request.there().rank(), tag(request.sends()), withName(mine));
         } catch (RuntimeException | Error failure) {
@@ -73,9 +74,11 @@ final class EndInTheMaking implements Pending<Connection> {
     private byte[] withoutName(byte[] message) {
         byte[] name = transport.getBytes(StandardCharsets.UTF_8);
         int length = message.length == 0 ? 0 : Byte.toUnsignedInt(message[0]);
-        if (length != name.length || message.length <= length || !Arrays.equals(name, Arrays.copyOfRange(message, 1, 1 + length))) {
+        if (length != name.length || message.length <= length
+                || !Arrays.equals(name, Arrays.copyOfRange(message, 1, 1 + length))) {
             throw new MillraceException("rank " + request.there().rank() + " uses another transport for it, "
-                    + new String(message, Math.min(1, message.length), Math.max(0, Math.min(length, message.length - 1)), StandardCharsets.UTF_8)
+                    + new String(message, Math.min(1, message.length),
+                            Math.max(0, Math.min(length, message.length - 1)), StandardCharsets.UTF_8)
                     + ": a transport's canConnect must say the same on both ranks");
         }
         return Arrays.copyOfRange(message, 1 + length, message.length);
@@ -83,7 +86,11 @@ final class EndInTheMaking implements Pending<Connection> {
 
     private byte[] withName(byte[] message) {
         byte[] name = transport.getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(1 + name.length + message.length).put((byte) name.length).put(name).put(message).array();
+        return ByteBuffer.allocate(1 + name.length + message.length)
+                .put((byte) name.length)
+                .put(name)
+                .put(message)
+                .array();
     }
 
     private long tag(boolean ofSender) {
@@ -93,7 +100,8 @@ final class EndInTheMaking implements Pending<Connection> {
     private RuntimeException abandoned(String what, Throwable failure) {
         close();
         String message = this + " " + what + ": " + failure.getMessage();
-        return failure instanceof ConnectionException ? new ConnectionException(message, failure) : new MillraceException(message, failure);
+        return failure instanceof ConnectionException ? new ConnectionException(message, failure)
+                : new MillraceException(message, failure);
     }
 
     @Override

@@ -7,13 +7,15 @@ import org.millrace.proxy.StopListener;
 /**
  * What all connections of a communicator have in common.
  *
- * @param layout    how a connection's memory lies, the same on all ranks
- * @param firstStep where the counters begin, the same on all ranks
- * @param listener  learns that an end's proxy stopped: it must be told
- * @param failure   learns that a connection cannot go on, where there is no proxy that could stop; from any thread
- * @param sharedSlots how connections of sends and receives share slots, where a network lies between; null if each has its own
+ * @param layout          how a connection's memory lies, the same on all ranks
+ * @param firstStep       where the counters begin, the same on all ranks
+ * @param listener        learns that an end's proxy stopped: it must be told
+ * @param failure         learns that a connection cannot go on, where there is no proxy that could stop; from any
+ *                        thread
+ * @param sharedSlots     how connections of sends and receives share slots, where a network lies between; null if each
+ *                        has its own
  * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
  */
-public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener, Consumer<? super Throwable> failure,
-        SharedSlotSizes sharedSlots, int groupedChannels) {
+public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,
+        Consumer<? super Throwable> failure, SharedSlotSizes sharedSlots, int groupedChannels) {
 }

@@ -18,8 +18,8 @@ import org.millrace.proxy.ProxyOp;
  *   the receiver copies                          common memory ▶ proxy ▶ its own ▶ receiving device
  * </pre>
  *
- * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run the same operation is checked when it
- * is announced ({@link OperationCheck}).
+ * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run
+ * the same operation is checked when it is announced ({@link OperationCheck}).
  */
 final class MemoryEnd implements TransportEnd {
 
@@ -72,10 +72,12 @@ final class MemoryEnd implements TransportEnd {
             common = source.open(peer, layout().totalBytes() + OperationCheck.BYTES);
             shared = ConnectionInfo.over(common.segment(), layout(), firstStep());
         }
-        check = new OperationCheck(request.name(), common.segment().asSlice(layout().totalBytes(), OperationCheck.BYTES), request.sends());
+        check = new OperationCheck(request.name(),
+                common.segment().asSlice(layout().totalBytes(), OperationCheck.BYTES), request.sends());
         if (copies) {
             boolean sends = request.sends();
-            proxy = new CopyProxy(request.name(), sends ? own : shared, sends ? shared : own, operations, request.settings().listener());
+            proxy = new CopyProxy(request.name(), sends ? own : shared, sends ? shared : own, operations,
+                    request.settings().listener());
         }
         return true;
     }

@@ -49,8 +49,10 @@ abstract class NetEnd<F extends AutoCloseable> implements TransportEnd {
             info = ConnectionInfo.allocate(arena, settings.layout(), settings.firstStep());
         } else {
             shared = pools.join(request);
-            ConnectionLayout own = new ConnectionLayout(settings.layout().llBytes(), settings.layout().ll128Bytes(), NO_SLOTS);
-            info = ConnectionInfo.allocate(arena, own, settings.firstStep()).withShared(shared.slots().slots(), request.sends());
+            ConnectionLayout own =
+                    new ConnectionLayout(settings.layout().llBytes(), settings.layout().ll128Bytes(), NO_SLOTS);
+            info = ConnectionInfo.allocate(arena, own, settings.firstStep())
+                    .withShared(shared.slots().slots(), request.sends());
         }
         region = network.register(info.buffers());
     }

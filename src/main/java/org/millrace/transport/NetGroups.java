@@ -15,8 +15,8 @@ import org.millrace.proxy.ReceiverGroup;
 import org.millrace.proxy.SenderGroup;
 
 /**
- * Connections of the network that the channels of a ring share, {@value SenderGroup#MEMBERS} of them each: fewer to hold open and to poll.
- * The first channel that asks begins to make one.
+ * Connections of the network that the channels of a ring share, {@value SenderGroup#MEMBERS} of them each: fewer to
+ * hold open and to poll. The first channel that asks begins to make one.
  */
 final class NetGroups {
 
@@ -43,13 +43,15 @@ final class NetGroups {
 
     synchronized Pending<FrameSender> send(EndRequest request, byte[] address, OperationQueue queue) {
         Shared<FrameSender, SenderGroup> shared = senders.computeIfAbsent(place(request),
-                _ -> new Shared<>(() -> network.connect(address, key(request, request.here().rank())), sender -> new SenderGroup(sender, members(request))));
+                _ -> new Shared<>(() -> network.connect(address, key(request, request.here().rank())),
+                        sender -> new SenderGroup(sender, members(request))));
         return shared.member(group -> group.member(member(request), queue));
     }
 
     synchronized Pending<FrameReceiver> receive(EndRequest request) {
         Shared<FrameReceiver, ReceiverGroup> shared = receivers.computeIfAbsent(place(request),
-                _ -> new Shared<>(() -> here.expect(key(request, request.there().rank())), receiver -> new ReceiverGroup(receiver, members(request))));
+                _ -> new Shared<>(() -> here.expect(key(request, request.there().rank())),
+                        receiver -> new ReceiverGroup(receiver, members(request))));
         return shared.member(group -> group.member(member(request)));
     }
 

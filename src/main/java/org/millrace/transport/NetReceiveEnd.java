@@ -21,7 +21,8 @@ final class NetReceiveEnd extends NetEnd<FrameReceiver> {
     /** Where lines arrive: as long as the buffers of LL and LL128, which lie before that of Simple. */
     private MemoryRegion staging;
 
-    NetReceiveEnd(EndRequest request, Network network, SharedPools pools, NetGroups groups, Listener listener, ConnectionKey key) {
+    NetReceiveEnd(EndRequest request, Network network, SharedPools pools, NetGroups groups, Listener listener,
+            ConnectionKey key) {
         super(request, network, pools);
         this.listener = listener;
         this.groups = groups;
@@ -64,6 +65,7 @@ final class NetReceiveEnd extends NetEnd<FrameReceiver> {
 
     @Override
     ProxyConnection proxy(FrameReceiver receiver) {
-        return ReceiveProxy.sharing(share(), request().name(), info(), region(), staging, operations(), receiver, request().settings().listener());
+        return ReceiveProxy.sharing(share(), request().name(), info(), region(), staging, operations(), receiver,
+                request().settings().listener());
     }
 }

@@ -36,6 +36,7 @@ final class NetSendEnd extends NetEnd<FrameSender> {
 
     @Override
     ProxyConnection proxy(FrameSender sender) {
-        return SendProxy.sharing(share(), request().name(), info(), region(), operations(), sender, request().settings().listener());
+        return SendProxy.sharing(share(), request().name(), info(), region(), operations(), sender,
+                request().settings().listener());
     }
 }

@@ -6,7 +6,10 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
-/** NET: over a network, with a proxy on each side. Every rank listens, and whoever sends connects. It connects any two ranks. */
+/**
+ * NET: over a network, with a proxy on each side. Every rank listens, and whoever sends connects. It connects any two
+ * ranks.
+ */
 public final class NetTransport implements Transport {
 
     /** Channels of one index; NCCL's limit is 64. */
@@ -45,18 +48,20 @@ public final class NetTransport implements Transport {
         String mine = self.offer(name()).text();
         String theirs = there.offer(name()).text();
         return mine.equals(theirs) ? Verdict.yes(mine)
-                : Verdict.no("rank " + self.rank() + " uses the network " + mine + ", rank " + there.rank() + " " + theirs
-                        + ": MILLRACE_NET must be the same on all ranks");
+                : Verdict.no("rank " + self.rank() + " uses the network " + mine + ", rank " + there.rank() + " "
+                        + theirs + ": MILLRACE_NET must be the same on all ranks");
     }
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new NetSendEnd(request, network, pools, groups, key(request.index(), request.channel(), request.here().rank()));
+        return new NetSendEnd(request, network, pools, groups,
+                key(request.index(), request.channel(), request.here().rank()));
     }
 
     @Override
     public TransportEnd receive(EndRequest request) {
-        return new NetReceiveEnd(request, network, pools, groups, here, key(request.index(), request.channel(), request.there().rank()));
+        return new NetReceiveEnd(request, network, pools, groups, here,
+                key(request.index(), request.channel(), request.there().rank()));
     }
 
     @Override

@@ -9,8 +9,8 @@ import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Finds out that the two ranks of a connection without frames run different operations: whoever announces an operation as the second compares it with what the
- * first one wrote down. Not on the way of any step.
+ * Finds out that the two ranks of a connection without frames run different operations: whoever announces an operation
+ * as the second compares it with what the first one wrote down. Not on the way of any step.
  *
  * <pre>
  *   0                       RECORDS                         RECORDS + 1        2 * (RECORDS + 1)   records
@@ -19,8 +19,10 @@ import org.millrace.proxy.ProxyOp;
  *   record:   number from 1, or -1 while it is written | opCount | signature | count      8 bytes each
  * </pre>
  *
- * <p>Each side writes its own records and reads the other's. One more record is for the last operation in which the connection has no part on that side. A side
- * that is {@value #RECORDS} operations ahead writes over records that were not compared yet: these are left out.
+ * <p>
+ * Each side writes its own records and reads the other's. One more record is for the last operation in which the
+ * connection has no part on that side. A side that is {@value #RECORDS} operations ahead writes over records that were
+ * not compared yet: these are left out.
  */
 final class OperationCheck {
 
@@ -73,7 +75,10 @@ final class OperationCheck {
         theirs = sends ? ofReceiver : ofSender;
     }
 
-    /** Writes an operation down and compares it with the other side's, if that has come so far; returns what is wrong, or null. */
+    /**
+     * Writes an operation down and compares it with the other side's, if that has come so far; returns what is wrong,
+     * or null.
+     */
     ProxyException announce(ProxyOp op) {
         return op.steps() == 0 ? announceWithoutPart(op) : announcePart(op);
     }
@@ -89,7 +94,8 @@ final class OperationCheck {
         if (other.number == number) {
             return other.is(op) ? null : disagreement(op, other);
         }
-        boolean passedBy = other.number != BEING_WRITTEN && other.number < number && without.number > 0 && without.opCount - op.opCount() >= 0;
+        boolean passedBy = other.number != BEING_WRITTEN && other.number < number && without.number > 0
+                && without.opCount - op.opCount() >= 0;
         return passedBy ? disagreement(op, without) : null;
     }
 
@@ -107,24 +113,29 @@ final class OperationCheck {
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());
         LONG.setOpaque(mine, at + COUNT, op.count());
         LONG.setRelease(mine, at + NUMBER, number);
-        VarHandle.fullFence(); // pairs with the other side's: of two that announce at the same time one at least sees the other's record
+        VarHandle.fullFence(); // pairs with the other side's: of two that announce at the same time one at least sees
+                               // the other's record
     }
 
-    /** A record that is whole: its number is {@link #BEING_WRITTEN} if there is none such now, and 0 if it was never written. */
+    /**
+     * A record that is whole: its number is {@link #BEING_WRITTEN} if there is none such now, and 0 if it was never
+     * written.
+     */
     private void read(long at, Announcement into) {
         long number = (long) LONG.getAcquire(theirs, at + NUMBER);
         into.opCount = (long) LONG.getOpaque(theirs, at + OP_COUNT);
         into.signature = (long) LONG.getOpaque(theirs, at + SIGNATURE);
         into.count = (long) LONG.getOpaque(theirs, at + COUNT);
-        VarHandle.loadLoadFence(); // pairs with the fence after the number's reset: a record that is being written over is not judged
+        VarHandle.loadLoadFence(); // pairs with the fence after the number's reset: a record that is being written over
+                                   // is not judged
         boolean whole = (long) LONG.getOpaque(theirs, at + NUMBER) == number;
         into.number = whole ? number : BEING_WRITTEN;
     }
 
     private ProxyException disagreement(ProxyOp op, Announcement theirOp) {
-        return new ProxyException(name + ": the ranks disagree: "
-                + name.self() + " runs " + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; "
-                + name.peer() + " runs " + OperationSignature.describe(theirOp.signature, theirOp.opCount, theirOp.count)
+        return new ProxyException(name + ": the ranks disagree: " + name.self() + " runs "
+                + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer() + " runs "
+                + OperationSignature.describe(theirOp.signature, theirOp.opCount, theirOp.count)
                 + ". All ranks must call the same operations in the same order.");
     }
 }

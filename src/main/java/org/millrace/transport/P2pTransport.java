@@ -4,8 +4,9 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * P2P: between ranks of one process, whose devices reach each other's memory. The sending device writes into the receiver's slots and moves the receiver's
- * {@code tail}; with {@code NCCL_P2P_USE_CUDA_MEMCPY} it writes into its own, and its proxy copies.
+ * P2P: between ranks of one process, whose devices reach each other's memory. The sending device writes into the
+ * receiver's slots and moves the receiver's {@code tail}; with {@code NCCL_P2P_USE_CUDA_MEMCPY} it writes into its own,
+ * and its proxy copies.
  */
 final class P2pTransport implements Transport {
 

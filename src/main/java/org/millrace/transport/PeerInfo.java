@@ -38,7 +38,8 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> off
      * @return what every rank says of itself, by rank
      * @throws MillraceException if it cannot be read
      */
-    public static List<PeerInfo> exchange(int rank, String host, List<? extends Transport> transports, Function<byte[], byte[][]> allGather) {
+    public static List<PeerInfo> exchange(int rank, String host, List<? extends Transport> transports,
+            Function<byte[], byte[][]> allGather) {
         byte[][] all = allGather.apply(here(rank, host, transports).encode());
         List<PeerInfo> peers = new ArrayList<>();
         for (byte[] bytes : all) {
@@ -95,8 +96,8 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> off
             }
             return new PeerInfo(rank, host, pid, offers);
         } catch (IOException e) {
-            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: " + e.getMessage()
-                    + "; all ranks need the same release", e);
+            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: "
+                    + e.getMessage() + "; all ranks need the same release", e);
         }
     }
 }

@@ -12,7 +12,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.millrace.MillraceException;
 import org.millrace.net.ConnectionException;
 
-/** Memory that two ranks of this process share. It is freed when both have let go of it: a rank that aborts must not take it from under the other's device. */
+/**
+ * Memory that two ranks of this process share. It is freed when both have let go of it: a rank that aborts must not
+ * take it from under the other's device.
+ */
 final class ProcessMemory implements CommonMemory {
 
     /** This process, or what of it knows this class: two class loaders do not find each other's memory. */
@@ -44,13 +47,15 @@ final class ProcessMemory implements CommonMemory {
     static CommonMemory create(long bytes) {
         Arena arena = Arena.ofShared();
         try {
-            Block block = new Block(NUMBERS.incrementAndGet(), arena, unscoped(arena.allocate(bytes, PAGE)), new AtomicInteger(2));
+            Block block = new Block(NUMBERS.incrementAndGet(), arena, unscoped(arena.allocate(bytes, PAGE)),
+                    new AtomicInteger(2));
             OFFERED.put(block.number(), block);
             BLOCKS.incrementAndGet();
             return new ProcessMemory(block);
         } catch (OutOfMemoryError e) {
             arena.close();
-            throw new MillraceException("no memory for a connection of " + bytes + " bytes: " + e.getMessage() + "; choose a smaller NCCL_BUFFSIZE", e);
+            throw new MillraceException("no memory for a connection of " + bytes + " bytes: " + e.getMessage()
+                    + "; choose a smaller NCCL_BUFFSIZE", e);
         }
     }
 
@@ -63,7 +68,8 @@ final class ProcessMemory implements CommonMemory {
     static CommonMemory open(byte[] handle, long bytes) {
         Block block = handle.length == Long.BYTES ? OFFERED.remove(ByteBuffer.wrap(handle).getLong()) : null;
         if (block == null || block.segment().byteSize() != bytes) {
-            throw new ConnectionException("the other rank's memory is not there, or has another size: was its connection closed?");
+            throw new ConnectionException(
+                    "the other rank's memory is not there, or has another size: was its connection closed?");
         }
         return new ProcessMemory(block);
     }

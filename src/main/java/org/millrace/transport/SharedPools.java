@@ -8,7 +8,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.proxy.SlotPool;
 
-/** A rank's pools of slots, one for each channel and direction, made with the first connection of each and freed with its last. */
+/**
+ * A rank's pools of slots, one for each channel and direction, made with the first connection of each and freed with
+ * its last.
+ */
 final class SharedPools {
 
     private record Place(int channel, boolean sends) {

@@ -7,8 +7,9 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmUnavailableException;
 
 /**
- * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with {@code NCCL_SHM_USE_CUDA_MEMCPY} the proxies
- * of the sides that {@code NCCL_SHM_MEMCPY_MODE} names copy. {@code NCCL_SHM_LOCALITY} says which side makes the memory, and so on which memory node it lies.
+ * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with
+ * {@code NCCL_SHM_USE_CUDA_MEMCPY} the proxies of the sides that {@code NCCL_SHM_MEMCPY_MODE} names copy.
+ * {@code NCCL_SHM_LOCALITY} says which side makes the memory, and so on which memory node it lies.
  */
 final class ShmTransport implements Transport {
 
@@ -40,7 +41,8 @@ final class ShmTransport implements Transport {
         }
         return Transports.frames(configuration).orElseGet(() -> {
             try {
-                return Verdict.yes(SharedMemory.place(directory) + ", locality " + configuration.get(Settings.SHM_LOCALITY));
+                return Verdict
+                        .yes(SharedMemory.place(directory) + ", locality " + configuration.get(Settings.SHM_LOCALITY));
             } catch (ShmUnavailableException e) {
                 return Verdict.no(e.getMessage());
             }
@@ -51,7 +53,8 @@ final class ShmTransport implements Transport {
     public Verdict canConnect(PeerInfo here, PeerInfo there) {
         String mine = here.offer(NAME).text();
         String theirs = there.offer(NAME).text();
-        return mine.equals(theirs) ? Verdict.yes(mine) : Verdict.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
+        return mine.equals(theirs) ? Verdict.yes(mine)
+                : Verdict.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
     }
 
     @Override

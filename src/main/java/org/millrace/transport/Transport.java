@@ -4,10 +4,13 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.net.MemoryRegion;
 
 /**
- * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. P2P, SHM and NET are there; others are found by {@link java.util.ServiceLoader} on the
- * class path, are asked before these, and need a public constructor without arguments.
+ * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. P2P, SHM and NET are there; others are found by
+ * {@link java.util.ServiceLoader} on the class path, are asked before these, and need a public constructor without
+ * arguments.
  *
- * <p>A connection has two ends, and each goes through the same phases: see {@link TransportEnd}. All methods are called on the thread that makes connections.
+ * <p>
+ * A connection has two ends, and each goes through the same phases: see {@link TransportEnd}. All methods are called on
+ * the thread that makes connections.
  */
 public interface Transport {
 
@@ -19,15 +22,17 @@ public interface Transport {
     String name();
 
     /**
-     * What this rank tells the others of itself: what they need to know to decide whether they can connect to it, and whether it takes part at all.
-     * Asked once for each communicator.
+     * What this rank tells the others of itself: what they need to know to decide whether they can connect to it, and
+     * whether it takes part at all. Asked once for each communicator.
      *
-     * @return a text for {@link #canConnect} to read on all ranks, at most some hundred characters; or why not, as in {@code "NCCL_SHM_DISABLE=1"}
+     * @return a text for {@link #canConnect} to read on all ranks, at most some hundred characters; or why not, as in
+     *         {@code "NCCL_SHM_DISABLE=1"}
      */
     Verdict offer();
 
     /**
-     * Whether two ranks that both offer this transport can use it. Both ranks ask, each with itself as the first: they must get the same answer.
+     * Whether two ranks that both offer this transport can use it. Both ranks ask, each with itself as the first: they
+     * must get the same answer.
      *
      * @param here  this rank
      * @param there the other
@@ -55,7 +60,8 @@ public interface Transport {
      * Makes memory of the user's ready to be sent from and received into without slots between (mode PTR).
      *
      * @param memory native memory, whose lifetime is longer than the region's
-     * @return what operations of this transport's connections may be announced with; null if their data always goes through slots
+     * @return what operations of this transport's connections may be announced with; null if their data always goes
+     *         through slots
      */
     default MemoryRegion register(MemorySegment memory) {
         return null;

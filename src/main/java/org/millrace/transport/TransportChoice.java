@@ -26,7 +26,8 @@ record TransportChoice(Transport transport, List<String> refusals) {
             }
             refusals.add(transport.name() + ": " + verdict.text());
         }
-        throw new MillraceException("no transport connects rank " + here.rank() + " and rank " + there.rank() + ": " + String.join("; ", refusals));
+        throw new MillraceException("no transport connects rank " + here.rank() + " and rank " + there.rank() + ": "
+                + String.join("; ", refusals));
     }
 
     private static Verdict ask(Transport transport, PeerInfo here, PeerInfo there) {
@@ -35,7 +36,8 @@ record TransportChoice(Transport transport, List<String> refusals) {
         if (!mine.yes()) {
             return mine;
         }
-        return theirs.yes() ? transport.canConnect(here, there) : Verdict.no("rank " + there.rank() + ": " + theirs.text());
+        return theirs.yes() ? transport.canConnect(here, there)
+                : Verdict.no("rank " + there.rank() + ": " + theirs.text());
     }
 
     @Override

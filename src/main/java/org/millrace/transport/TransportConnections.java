@@ -35,7 +35,8 @@ public final class TransportConnections implements Connections {
      * @param messages   carries what two ends tell each other
      * @param settings   what all connections have in common
      */
-    public TransportConnections(int rank, List<PeerInfo> peers, List<? extends Transport> transports, PeerMessages messages, EndSettings settings) {
+    public TransportConnections(int rank, List<PeerInfo> peers, List<? extends Transport> transports,
+            PeerMessages messages, EndSettings settings) {
         this.rank = rank;
         this.peers = List.copyOf(peers);
         this.transports = List.copyOf(transports);
@@ -54,7 +55,8 @@ public final class TransportConnections implements Connections {
         return begin(peer, channel, index, false, Transport::receive);
     }
 
-    private synchronized Pending<Connection> begin(int peer, int channel, int index, boolean sends, BiFunction<Transport, EndRequest, TransportEnd> maker) {
+    private synchronized Pending<Connection> begin(int peer, int channel, int index, boolean sends,
+            BiFunction<Transport, EndRequest, TransportEnd> maker) {
         if (closed) {
             throw new IllegalStateException("rank " + rank + ": its connections were closed");
         }
@@ -63,7 +65,8 @@ public final class TransportConnections implements Connections {
         String description = request.name() + ": " + choice;
         LOG.info("{}", description);
         descriptions.add(description);
-        EndInTheMaking end = new EndInTheMaking(request, choice.transport().name(), maker.apply(choice.transport(), request), messages, this::made);
+        EndInTheMaking end = new EndInTheMaking(request, choice.transport().name(),
+                maker.apply(choice.transport(), request), messages, this::made);
         making.add(end);
         return end;
     }
@@ -101,7 +104,11 @@ public final class TransportConnections implements Connections {
 
     @Override
     public synchronized List<String> refusals() {
-        return Arrays.stream(choices).filter(Objects::nonNull).flatMap(choice -> choice.refusals().stream()).distinct().toList();
+        return Arrays.stream(choices)
+                .filter(Objects::nonNull)
+                .flatMap(choice -> choice.refusals().stream())
+                .distinct()
+                .toList();
     }
 
     @Override

@@ -17,8 +17,9 @@ import org.millrace.proxy.ProxyOp;
  *   proxyFree, free                          proxyFree, free
  * </pre>
  *
- * The phases of the proxy are for an end whose data a thread moves; an end whose device reaches the other's memory has none of them. None of the methods waits
- * for the other end. If one throws, {@link #proxyFree} and {@link #free} follow, whatever had been reached.
+ * The phases of the proxy are for an end whose data a thread moves; an end whose device reaches the other's memory has
+ * none of them. None of the methods waits for the other end. If one throws, {@link #proxyFree} and {@link #free}
+ * follow, whatever had been reached.
  */
 public interface TransportEnd {
 
@@ -79,19 +80,25 @@ public interface TransportEnd {
     void announce(ProxyOp op);
 
     /**
-     * Who moves the data: what an agent's thread asks for progress ({@code proxyProgress} in NCCL). Called once the end is connected.
+     * Who moves the data: what an agent's thread asks for progress ({@code proxyProgress} in NCCL). Called once the end
+     * is connected.
      *
-     * @return the proxies, the end's own until an agent takes them over; none where the devices reach each other's memory
+     * @return the proxies, the end's own until an agent takes them over; none where the devices reach each other's
+     *         memory
      */
     default List<ProxyConnection> proxyProgress() {
         return List.of();
     }
 
-    /** Frees what the proxy holds, after it has stopped or before it ever ran. May be called twice, and after any phase. */
+    /**
+     * Frees what the proxy holds, after it has stopped or before it ever ran. May be called twice, and after any phase.
+     */
     default void proxyFree() {
         // no proxy
     }
 
-    /** Frees what the end holds, after its device and its proxy have stopped. May be called twice, and after any phase. */
+    /**
+     * Frees what the end holds, after its device and its proxy have stopped. May be called twice, and after any phase.
+     */
     void free();
 }

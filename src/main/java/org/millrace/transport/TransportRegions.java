@@ -19,7 +19,8 @@ final class TransportRegions implements RegisteredMemory {
      * @param choices says which transport connects this rank with another
      * @param maker   the region of a transport; null if it takes none
      */
-    TransportRegions(List<Transport> transports, IntFunction<Transport> choices, Function<Transport, MemoryRegion> maker) {
+    TransportRegions(List<Transport> transports, IntFunction<Transport> choices,
+            Function<Transport, MemoryRegion> maker) {
         this.choices = choices;
         try {
             for (Transport transport : transports) {

@@ -13,13 +13,15 @@ import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 
-/** The transports there are, in the order in which they are asked: those of other jars, and then NCCL's order, P2P, SHM, NET. */
+/**
+ * The transports there are, in the order in which they are asked: those of other jars, and then NCCL's order, P2P, SHM,
+ * NET.
+ */
 public final class Transports {
 
     private static final Logger LOG = LogManager.getLogger(Transports.class);
 
-    private Transports() {
-    }
+    private Transports() {}
 
     /**
      * All transports of a rank.
@@ -30,7 +32,8 @@ public final class Transports {
      * @param here            where the others reach this rank over it
      * @return the transports
      */
-    public static List<Transport> of(Configuration configuration, Path sharedDirectory, Network network, Listener here) {
+    public static List<Transport> of(Configuration configuration, Path sharedDirectory, Network network,
+            Listener here) {
         List<Transport> all = new ArrayList<>(found());
         all.add(new P2pTransport(configuration));
         all.add(new ShmTransport(configuration, sharedDirectory));

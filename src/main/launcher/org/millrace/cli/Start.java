@@ -1,12 +1,14 @@
 package org.millrace.cli;
 
-/** Where {@code java -jar millrace.jar} begins. Compiled for an old Java by itself, so that one can say that it is too old. */
+/**
+ * Where {@code java -jar millrace.jar} begins. Compiled for an old Java by itself, so that one can say that it is too
+ * old.
+ */
 public final class Start {
 
     private static final int OLDEST = 22;
 
-    private Start() {
-    }
+    private Start() {}
 
     /**
      * Runs {@code Main}, if this Java can.
@@ -26,7 +28,9 @@ public final class Start {
 
     /** What is wrong with a release of Java; null if nothing is. */
     static String complaint(int release) {
-        return release >= OLDEST ? null : "millrace: Java " + OLDEST + " or newer is needed, and this is " + release + " (" + System.getProperty("java.home")
-                + "). Run the same with another: /path/to/jdk/bin/java -jar millrace.jar ...";
+        return release >= OLDEST ? null
+                : "millrace: Java " + OLDEST + " or newer is needed, and this is " + release + " ("
+                        + System.getProperty("java.home")
+                        + "). Run the same with another: /path/to/jdk/bin/java -jar millrace.jar ...";
     }
 }

@@ -14,7 +14,10 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
 import org.millrace.transport.EndRequest;
 
-/** Step 4, progress: walks through the steps of the announced operations, one slice after another. A slice on the wire is its size, 8 bytes, and its data. */
+/**
+ * Step 4, progress: walks through the steps of the announced operations, one slice after another. A slice on the wire
+ * is its size, 8 bytes, and its data.
+ */
 abstract class Progress implements ProxyConnection {
 
     final ConnectionInfo memory;

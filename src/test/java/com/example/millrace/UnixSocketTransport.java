@@ -7,8 +7,8 @@ import org.millrace.transport.TransportEnd;
 import org.millrace.transport.Verdict;
 
 /**
- * Step 1, the transport: a Unix-domain socket for each connection between ranks of one host. As a user's jar does not want to serve everybody, it is switched
- * on by a property.
+ * Step 1, the transport: a Unix-domain socket for each connection between ranks of one host. As a user's jar does not
+ * want to serve everybody, it is switched on by a property.
  */
 public final class UnixSocketTransport implements Transport {
 
@@ -16,8 +16,7 @@ public final class UnixSocketTransport implements Transport {
     public static final String ENABLE = "example.unix.enable";
 
     /** For {@link java.util.ServiceLoader}: step 6 is the file in {@code META-INF/services} that names this class. */
-    public UnixSocketTransport() {
-    }
+    public UnixSocketTransport() {}
 
     @Override
     public String name() {

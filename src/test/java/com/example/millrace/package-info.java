@@ -1,5 +1,6 @@
 /**
- * How somebody else adds a transport to Millrace, in six steps, with nothing but what the module exports: {@link com.example.millrace.UnixSocketTransport}.
+ * How somebody else adds a transport to Millrace, in six steps, with nothing but what the module exports:
+ * {@link com.example.millrace.UnixSocketTransport}.
  *
  * <ol>
  * <li>Define the transport: its name, whom it connects, its two ends. {@code UnixSocketTransport}

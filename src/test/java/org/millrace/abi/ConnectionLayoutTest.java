@@ -57,12 +57,10 @@ class ConnectionLayoutTest {
     }
 
     @ParameterizedTest
-    @CsvSource({
-        "0, 1024, 8", "-128, 1024, 8", "192, 1024, 8", "128, 1536, 8", "128, 1024, 12", "128, 1024, 2147483648"
-    })
+    @CsvSource({"0, 1024, 8", "-128, 1024, 8", "192, 1024, 8", "128, 1536, 8", "128, 1024, 12",
+            "128, 1024, 2147483648"})
     void slotsThatCutLinesAreRefused(long ll, long ll128, long simple) {
-        Exception refused =
-                assertThrows(IllegalArgumentException.class, () -> new ConnectionLayout(ll, ll128, simple));
+        Exception refused = assertThrows(IllegalArgumentException.class, () -> new ConnectionLayout(ll, ll128, simple));
         assertTrue(refused.getMessage().contains("choose a multiple of"), refused.getMessage());
     }
 

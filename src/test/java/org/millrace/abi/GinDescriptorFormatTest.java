@@ -12,7 +12,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 
-/** What is written is read back, and words made by hand, as kernels of each release store them, mean what they mean there. */
+/**
+ * What is written is read back, and words made by hand, as kernels of each release store them, mean what they mean
+ * there.
+ */
 class GinDescriptorFormatTest {
 
     @ParameterizedTest
@@ -55,9 +58,8 @@ class GinDescriptorFormatTest {
 
     @Test
     void wordsOf28() {
-        long[] words = {
-            1 | (1 | 16) << 1 | 4096L << 7, 1 | 0x1234L << 1, 1 | 7L << 1, 1 | 0x10L << 1, 1 | 9L << 1,
-            1 | 0xAAAAL << 8 | 0xBBBBL << 24 | 0x4444L << 40, 1 | 0x3333L << 8 | 0x1111_2222L << 24, 1};
+        long[] words = {1 | (1 | 16) << 1 | 4096L << 7, 1 | 0x1234L << 1, 1 | 7L << 1, 1 | 0x10L << 1, 1 | 9L << 1,
+                1 | 0xAAAAL << 8 | 0xBBBBL << 24 | 0x4444L << 40, 1 | 0x3333L << 8 | 0x1111_2222L << 24, 1};
         GinDescriptorFormat format = GinDescriptorFormat.V28;
         assertEquals(64, format.bytes());
         assertEquals(GinOp.PUT | GinOp.SIGNAL_ADD, format.op(words));
@@ -74,9 +76,8 @@ class GinDescriptorFormatTest {
 
     @Test
     void wordsOf29() {
-        long[] words = {
-            1 | (1 | 2 | 4) << 1 | 8L << 7, 1 | 0x5566_7788L << 8 | 0x3344L << 40, 1 | 0x1122L << 8, 1, 1,
-            1 | 0x7F_FFFFL << 1 | 0xFF_FFFEL << 24 | 0x4444L << 48, 1 | 0x3333L << 8 | 0x1111_2222L << 24, 1};
+        long[] words = {1 | (1 | 2 | 4) << 1 | 8L << 7, 1 | 0x5566_7788L << 8 | 0x3344L << 40, 1 | 0x1122L << 8, 1, 1,
+                1 | 0x7F_FFFFL << 1 | 0xFF_FFFEL << 24 | 0x4444L << 48, 1 | 0x3333L << 8 | 0x1111_2222L << 24, 1};
         GinDescriptorFormat format = GinDescriptorFormat.V29;
         assertEquals(GinOp.PUT | GinOp.INLINE | GinOp.COUNTER, format.op(words));
         assertEquals(0x1122_3344_5566_7788L, format.inlineValue(words));
@@ -102,7 +103,10 @@ class GinDescriptorFormatTest {
         assertFalse(format.isVersionKnown(words));
     }
 
-    /** As those of 2.30.5, but for their version; what they leave where strong signals are announced later means nothing. */
+    /**
+     * As those of 2.30.5, but for their version; what they leave where strong signals are announced later means
+     * nothing.
+     */
     @Test
     void wordsOf30_3() {
         long[] words = new long[16];

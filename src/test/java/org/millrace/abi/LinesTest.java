@@ -21,8 +21,7 @@ class LinesTest {
     private final MemorySegment buffer = Arena.ofAuto().allocate(4 * LL128Line.BYTES, 16);
 
     @ParameterizedTest
-    @ValueSource(
-            longs = {0, (1L << 31) - 2, (1L << 31) - 1, 1L << 31, (1L << 32) - 2, (1L << 32) - 1, Long.MAX_VALUE})
+    @ValueSource(longs = {0, (1L << 31) - 2, (1L << 31) - 1, 1L << 31, (1L << 32) - 2, (1L << 32) - 1, Long.MAX_VALUE})
     void anLLLineIsReadyOnlyForItsStep(long step) {
         int flag = LLLine.flag(step);
         assertEquals((step + 1) & 0xffff_ffffL, Integer.toUnsignedLong(flag));
@@ -80,7 +79,8 @@ class LinesTest {
     void manyLLLinesAreEachALine(long step) {
         int flag = LLLine.flag(step);
         buffer.fill((byte) 0x55);
-        LLLine.storeOpaque(buffer, OFFSET, new long[] {-2 & 0xffff_ffffL | 7L << 32, 0x8000_0000_7fff_ffffL, 3}, 2, flag);
+        LLLine.storeOpaque(buffer, OFFSET, new long[] {-2 & 0xffff_ffffL | 7L << 32, 0x8000_0000_7fff_ffffL, 3}, 2,
+                flag);
         long next = OFFSET + LLLine.BYTES;
         assertTrue(LLLine.isReadyAcquire(buffer, OFFSET, flag));
         assertTrue(LLLine.isReadyAcquire(buffer, next, flag));
@@ -101,7 +101,8 @@ class LinesTest {
         LL128Line.storeRelease(buffer, LL128Line.BYTES, data, 2, 6);
         for (int line = 0; line < 2; line++) {
             long at = (1 + line) * LL128Line.BYTES;
-            assertEquals(-1, buffer.asSlice(at, LL128Line.DATA_BYTES).mismatch(data.asSlice(line * LL128Line.DATA_BYTES, LL128Line.DATA_BYTES)));
+            assertEquals(-1, buffer.asSlice(at, LL128Line.DATA_BYTES)
+                    .mismatch(data.asSlice(line * LL128Line.DATA_BYTES, LL128Line.DATA_BYTES)));
             assertEquals(6, LL128Line.flagAcquire(buffer, at));
         }
         assertUntouched(0, LL128Line.BYTES);
@@ -124,8 +125,10 @@ class LinesTest {
         for (long missing = 0; missing < 4; missing++) {
             LL128Line.flagsRelease(buffer, 0, 4, 1L << 40 | 6);
             LL128Line.flagRelease(buffer, missing * LL128Line.BYTES, 6);
-            assertFalse(LL128Line.areReadyAcquire(buffer, 0, buffer.byteSize(), 1L << 40 | 6), "without line " + missing);
-            assertTrue(LL128Line.areReadyAcquire(buffer, 0, missing * LL128Line.BYTES, 1L << 40 | 6), "before line " + missing);
+            assertFalse(LL128Line.areReadyAcquire(buffer, 0, buffer.byteSize(), 1L << 40 | 6),
+                    "without line " + missing);
+            assertTrue(LL128Line.areReadyAcquire(buffer, 0, missing * LL128Line.BYTES, 1L << 40 | 6),
+                    "before line " + missing);
         }
     }
 
@@ -138,7 +141,8 @@ class LinesTest {
         LL128Line.copyRelease(buffer, copy, LL128Line.BYTES, 2 * LL128Line.BYTES);
         MemorySegment outside = Arena.ofAuto().allocate(LL128Line.BYTES);
         assertEquals(-1, copy.asSlice(0, LL128Line.BYTES).mismatch(outside));
-        assertEquals(-1, copy.asSlice(LL128Line.BYTES, 2 * LL128Line.BYTES).mismatch(buffer.asSlice(LL128Line.BYTES, 2 * LL128Line.BYTES)));
+        assertEquals(-1, copy.asSlice(LL128Line.BYTES, 2 * LL128Line.BYTES)
+                .mismatch(buffer.asSlice(LL128Line.BYTES, 2 * LL128Line.BYTES)));
         assertEquals(-1, copy.asSlice(3 * LL128Line.BYTES).mismatch(outside));
     }
 
@@ -146,17 +150,22 @@ class LinesTest {
     void linesMustAllLieInTheSegment() {
         long[] data = new long[64];
         long size = buffer.byteSize();
-        assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, size - LLLine.BYTES, data, 2, 1));
+        assertThrows(IndexOutOfBoundsException.class,
+                () -> LLLine.storeOpaque(buffer, size - LLLine.BYTES, data, 2, 1));
         assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, -LLLine.BYTES, data, 2, 1));
         assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, LLLine.BYTES, data, -1, 1));
         MemorySegment words = MemorySegment.ofArray(data);
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.storeRelease(buffer, size - LL128Line.BYTES, words, 2, 1));
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.flagsRelease(buffer, size - LL128Line.BYTES, 2, 1));
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.areReadyAcquire(buffer, size - LL128Line.BYTES, 2 * LL128Line.BYTES, 1));
+        assertThrows(IndexOutOfBoundsException.class,
+                () -> LL128Line.storeRelease(buffer, size - LL128Line.BYTES, words, 2, 1));
+        assertThrows(IndexOutOfBoundsException.class,
+                () -> LL128Line.flagsRelease(buffer, size - LL128Line.BYTES, 2, 1));
+        assertThrows(IndexOutOfBoundsException.class,
+                () -> LL128Line.areReadyAcquire(buffer, size - LL128Line.BYTES, 2 * LL128Line.BYTES, 1));
         MemorySegment shorter = buffer.asSlice(0, size - LL128Line.BYTES);
         assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.copyRelease(buffer, shorter, 0, size));
         assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.copyRelease(shorter, buffer, 0, size));
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.storeRelease(buffer, 0, words.asSlice(0, 59 * Long.BYTES), 4, 1));
+        assertThrows(IndexOutOfBoundsException.class,
+                () -> LL128Line.storeRelease(buffer, 0, words.asSlice(0, 59 * Long.BYTES), 4, 1));
     }
 
     @Test
@@ -167,7 +176,8 @@ class LinesTest {
         assertThrows(IllegalArgumentException.class, () -> LLLine.storeOpaque(heap, 0, data, 1, 1));
         assertThrows(IllegalArgumentException.class, () -> LL128Line.storeRelease(heap, 0, words, 1, 1));
         assertThrows(UnsupportedOperationException.class, () -> LLLine.storeOpaque(buffer.asReadOnly(), 0, data, 1, 1));
-        assertThrows(UnsupportedOperationException.class, () -> LL128Line.copyRelease(buffer, buffer.asReadOnly(), 0, LL128Line.BYTES));
+        assertThrows(UnsupportedOperationException.class,
+                () -> LL128Line.copyRelease(buffer, buffer.asReadOnly(), 0, LL128Line.BYTES));
         assertThrows(IllegalArgumentException.class, () -> LLLine.storeOpaque(buffer, 4, data, 1, 1));
         assertThrows(IllegalArgumentException.class, () -> LL128Line.areReadyAcquire(buffer, 4, LL128Line.BYTES, 1));
         MemorySegment freed;

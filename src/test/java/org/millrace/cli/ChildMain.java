@@ -10,16 +10,17 @@ import java.util.List;
 /** Starts a main class of the test class path in a process of its own. */
 final class ChildMain {
 
-    private ChildMain() {
-    }
+    private ChildMain() {}
 
     static Process start(Class<?> main, String... arguments) throws IOException {
         return builder(main, arguments).start();
     }
 
     static ProcessBuilder builder(Class<?> main, String... arguments) {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "--enable-native-access=ALL-UNNAMED",
-                "--class-path", System.getProperty("java.class.path"), main.getName()));
+        List<String> command =
+                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED", "--class-path", System.getProperty("java.class.path"),
+                        main.getName()));
         command.addAll(Arrays.asList(arguments));
         return new ProcessBuilder(command);
     }

@@ -25,18 +25,27 @@ class DoctorCommandTest {
     @Test
     void everySubjectAndEverySettingIsThere() {
         Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=8M", "-D", "MILLRACE_SECRET=swordfish");
-        for (String subject : List.of("Java", "kernel", "cores", "memory", "shared memory", "limits", "driver", "CUDA runtime", "GPUs", "NCCL", "devices",
-                "emulated device")) {
+        for (String subject : List.of("Java", "kernel", "cores", "memory", "shared memory", "limits", "driver",
+                "CUDA runtime", "GPUs", "NCCL", "devices", "emulated device")) {
             assertTrue(run.out().lines().anyMatch(line -> line.startsWith(subject + " ")), subject + " in " + run);
         }
         for (Setting<?> setting : Settings.all()) {
             assertTrue(run.out().contains("  " + setting.name() + " "), setting.name() + " in " + run);
         }
-        for (String variable : List.of("MILLRACE_JAVA_HOME", "MILLRACE_JAR", "MILLRACE_JAVA_OPTS", "MILLRACE_GIN", "MILLRACE_UNPACK")) {
+        for (String variable : List.of("MILLRACE_JAVA_HOME", "MILLRACE_JAR", "MILLRACE_JAVA_OPTS", "MILLRACE_GIN",
+                "MILLRACE_UNPACK")) {
             assertTrue(run.out().contains("  " + variable + " "), variable + " in " + run);
         }
-        List<String> lines = run.out().lines().filter(line -> line.startsWith("  ") && line.matches(" +(MILLRACE|NCCL)_.*")).toList();
-        assertEquals(1, lines.stream().map(line -> line.replaceFirst("^ +\\S+ +", "").length() - line.length()).distinct().count(), "one column: " + run);
+        List<String> lines = run.out()
+                .lines()
+                .filter(line -> line.startsWith("  ") && line.matches(" +(MILLRACE|NCCL)_.*"))
+                .toList();
+        assertEquals(1,
+                lines.stream()
+                        .map(line -> line.replaceFirst("^ +\\S+ +", "").length() - line.length())
+                        .distinct()
+                        .count(),
+                "one column: " + run);
         assertTrue(run.out().matches("(?s).*NCCL_BUFFSIZE +8M +override NCCL_BUFFSIZE.*"), run.toString());
         assertFalse(run.toString().contains("swordfish"), run.toString());
         assertEquals("", run.err(), run.toString());
@@ -76,7 +85,9 @@ class DoctorCommandTest {
     void unusableSettingsAreExplainedAndGiveStatus1() {
         Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=5");
         assertEquals(1, run.status(), run.toString());
-        assertTrue(run.out().matches("(?s).*settings +UNUSABLE +override NCCL_BUFFSIZE=5 is not usable; allowed: .*"), run.toString());
-        assertEquals(run.out().indexOf("NCCL_BUFFSIZE=5"), run.out().lastIndexOf("NCCL_BUFFSIZE=5"), "said once: " + run);
+        assertTrue(run.out().matches("(?s).*settings +UNUSABLE +override NCCL_BUFFSIZE=5 is not usable; allowed: .*"),
+                run.toString());
+        assertEquals(run.out().indexOf("NCCL_BUFFSIZE=5"), run.out().lastIndexOf("NCCL_BUFFSIZE=5"),
+                "said once: " + run);
     }
 }

@@ -21,10 +21,12 @@ import org.millrace.net.shm.ShmOptions;
 class EndedFromOutsideTest {
 
     private void endAndExpectNoProcess(Consumer<Process> end) throws Exception {
-        Process process = ChildMain.builder(Main.class, "perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8",
-                        "-D", "MILLRACE_FAULT=hang", "--processes")
-                .redirectError(ProcessBuilder.Redirect.DISCARD)
-                .start();
+        Process process =
+                ChildMain
+                        .builder(Main.class, "perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8", "-D",
+                                "MILLRACE_FAULT=hang", "--processes")
+                        .redirectError(ProcessBuilder.Redirect.DISCARD)
+                        .start();
         List<ProcessHandle> ranks = List.of();
         try (BufferedReader out = process.inputReader()) {
             assertNotNull(ChildMain.readUntil(out, "Using devices"), "the ranks have joined");
@@ -68,9 +70,12 @@ class EndedFromOutsideTest {
     /** A terminal's Ctrl-C goes to every process of the run: no rank has time to close anything. */
     @Test
     void ranksThatAreInterruptedLeaveNoSharedFiles() throws Exception {
-        Process process = ChildMain.builder(Main.class, "perf", "all_reduce", "--device", "host", "-b", "1M", "-e", "64M", "-n", "1000000", "--processes")
-                .redirectError(ProcessBuilder.Redirect.DISCARD)
-                .start();
+        Process process =
+                ChildMain
+                        .builder(Main.class, "perf", "all_reduce", "--device", "host", "-b", "1M", "-e", "64M", "-n",
+                                "1000000", "--processes")
+                        .redirectError(ProcessBuilder.Redirect.DISCARD)
+                        .start();
         List<ProcessHandle> ranks = List.of();
         try (BufferedReader out = process.inputReader()) {
             assertNotNull(ChildMain.readUntil(out, "Using devices"), "the ranks have joined");
@@ -94,13 +99,15 @@ class EndedFromOutsideTest {
 
     private static List<Path> sharedFiles(long pid) throws IOException {
         try (Stream<Path> files = Files.list(ShmOptions.defaults().directory())) {
-            return files.filter(file -> file.getFileName().toString().matches("millrace-[0-9a-f]+-" + pid + "-.*")).toList();
+            return files.filter(file -> file.getFileName().toString().matches("millrace-[0-9a-f]+-" + pid + "-.*"))
+                    .toList();
         }
     }
 
     private static List<Path> left(long pid) {
         try (Stream<Path> files = Files.list(Path.of(System.getProperty("java.io.tmpdir")))) {
-            return files.filter(file -> file.getFileName().toString().startsWith("millrace-perf-" + pid + "-")).toList();
+            return files.filter(file -> file.getFileName().toString().startsWith("millrace-perf-" + pid + "-"))
+                    .toList();
         } catch (IOException failure) {
             throw new AssertionError(failure);
         }

@@ -16,18 +16,21 @@ import org.junit.jupiter.params.provider.CsvSource;
 class GinCommandTest {
 
     @ParameterizedTest
-    @CsvSource({
-        "gin signal -n 50 --format v28, us one way, 5",
-        "gin put -b 1 -e 64K -n 20 --net socket --format v29, 65536, 21",
-        "gin alltoall -r 3 -b 8 -e 4K -n 20 --net shm, 4096, 15",
-        "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 5",
-    })
+    @CsvSource({"gin signal -n 50 --format v28, us one way, 5",
+            "gin put -b 1 -e 64K -n 20 --net socket --format v29, 65536, 21",
+            "gin alltoall -r 3 -b 8 -e 4K -n 20 --net shm, 4096, 15",
+            "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 5",})
     void aPatternIsMeasuredAndChecked(String arguments, String expected, int lines) {
         Run run = Run.of(arguments.split(" "));
         assertEquals(0, run.status(), run.toString());
         assertTrue(run.out().contains(expected), run.toString());
         // the course of a dispatch is shown every two seconds: a busy machine shows more of it
-        assertEquals(lines, run.out().lines().filter(line -> !line.contains(" tokens dispatched ") || line.contains(expected)).count(), run.toString());
+        assertEquals(lines,
+                run.out()
+                        .lines()
+                        .filter(line -> !line.contains(" tokens dispatched ") || line.contains(expected))
+                        .count(),
+                run.toString());
     }
 
     /** 50 rounds, a fifth as many before, and one to end: as many signals of each rank. */
@@ -35,7 +38,8 @@ class GinCommandTest {
     void whatJavaServedIsSaid() {
         Run run = Run.of("gin", "signal", "-n", "50");
         for (int rank = 0; rank < 2; rank++) {
-            String said = "# rank " + rank + ": descriptors served by Java: 61 (0 puts, 0 values, 61 signals alone, 0 gets, 0 flushes;"
+            String said = "# rank " + rank
+                    + ": descriptors served by Java: 61 (0 puts, 0 values, 61 signals alone, 0 gets, 0 flushes;"
                     + " 0 puts and values brought a signal, 0 signals without a frame)";
             assertTrue(run.out().contains(said), run.toString());
         }

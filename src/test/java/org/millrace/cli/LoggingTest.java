@@ -26,14 +26,13 @@ class LoggingTest {
     /** Logs a message of every level. With an argument it first does what the command line does. */
     static final class Probe {
 
-        private Probe() {
-        }
+        private Probe() {}
 
         public static void main(String[] arguments) {
             if (arguments.length > 0) {
                 Logging.configure(LogLevel.valueOf(arguments[0]));
             }
-            Logger logger = LogManager.getLogger("org.millrace.proxy.Probe");
+            Logger logger = LogManager.getLogger("org.millrace.cli.doctor.Probe");
             logger.error("an error", new IllegalStateException("the cause"));
             logger.warn("a warning");
             logger.info("an info");
@@ -56,16 +55,24 @@ class LoggingTest {
         return log(ChildMain.builder(Probe.class, arguments));
     }
 
-    /** A deadline that is over before ranks have begun interrupts their threads: whatever these are about to load, it is not Log4j. */
+    /**
+     * A deadline that is over before ranks have begun interrupts their threads: whatever these are about to load, it is
+     * not Log4j.
+     */
     @Test
     void aRunThatEndsBeforeItBeganSaysNothingOfTheLogger() throws Exception {
-        Process process = ChildMain.builder(Main.class, "matrix", "--quick", "--processes", "0", "--ranks", "2", "--deadline", "1ms")
-                .redirectErrorStream(true).start();
+        Process process = ChildMain
+                .builder(Main.class, "matrix", "--quick", "--processes", "0", "--ranks", "2", "--deadline", "1ms")
+                .redirectErrorStream(true)
+                .start();
         try {
             List<String> lines = process.inputReader().lines().toList();
             assertEquals(1, process.waitFor(), lines.toString());
-            assertTrue(lines.stream().anyMatch(line -> line.contains("not finished in time (--deadline)")), lines.toString());
-            assertFalse(lines.stream().anyMatch(line -> line.contains("FATAL") || line.contains("Exception") || line.startsWith("\tat ")), lines.toString());
+            assertTrue(lines.stream().anyMatch(line -> line.contains("not finished in time (--deadline)")),
+                    lines.toString());
+            assertFalse(lines.stream()
+                    .anyMatch(line -> line.contains("FATAL") || line.contains("Exception") || line.startsWith("\tat ")),
+                    lines.toString());
         } finally {
             process.destroyForcibly();
         }
@@ -75,7 +82,8 @@ class LoggingTest {
     void warningsAndErrorsAreOneShortLineEach() throws Exception {
         List<String> lines = log("WARN");
         assertEquals(2, lines.size(), lines.toString());
-        assertTrue(lines.get(0).matches("\\d\\d:\\d\\d:\\d\\d\\.\\d{3} ERROR Probe: an error.*the cause"), lines.toString());
+        assertTrue(lines.get(0).matches("\\d\\d:\\d\\d:\\d\\d\\.\\d{3} ERROR Probe: an error.*the cause"),
+                lines.toString());
         assertTrue(lines.get(1).matches("\\d\\d:\\d\\d:\\d\\d\\.\\d{3} WARN Probe: a warning"), lines.toString());
     }
 

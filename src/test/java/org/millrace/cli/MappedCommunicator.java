@@ -32,7 +32,8 @@ final class MappedCommunicator implements Communicator, Device, Stream {
     }
 
     @Override
-    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            Stream stream) {
         misbehave();
         long bytes = count * type.bytes();
         MemorySegment.copy(send, 0, memory, place(rank), bytes);
@@ -53,7 +54,8 @@ final class MappedCommunicator implements Communicator, Device, Stream {
             }
         }
         if (fault.equals("wrong") && bytes > 0) {
-            receive.set(ValueLayout.JAVA_BYTE, bytes - 2, (byte) (receive.get(ValueLayout.JAVA_BYTE, bytes - 2) ^ 0x40));
+            receive.set(ValueLayout.JAVA_BYTE, bytes - 2,
+                    (byte) (receive.get(ValueLayout.JAVA_BYTE, bytes - 2) ^ 0x40));
         }
         barrier.await();
     }
@@ -70,7 +72,7 @@ final class MappedCommunicator implements Communicator, Device, Stream {
                     LockSupport.parkNanos(10_000_000);
                 }
             }
-            default -> { }
+            default -> {}
         }
     }
 
@@ -99,8 +101,7 @@ final class MappedCommunicator implements Communicator, Device, Stream {
     }
 
     @Override
-    public void close() {
-    }
+    public void close() {}
 
     @Override
     public String name() {
@@ -153,6 +154,5 @@ final class MappedCommunicator implements Communicator, Device, Stream {
     }
 
     @Override
-    public void synchronize(Duration deadline) {
-    }
+    public void synchronize(Duration deadline) {}
 }

@@ -12,11 +12,13 @@ import org.millrace.CommunicatorProvider;
 import org.millrace.MillraceException;
 
 /**
- * The simplest thing that reduces: ranks, threads or processes, copy their operands into a file that all of them map. For tests of the command line only.
+ * The simplest thing that reduces: ranks, threads or processes, copy their operands into a file that all of them map.
+ * For tests of the command line only.
  *
- * <p>{@code MILLRACE_FAULT} plants what goes wrong: {@code wrong} (rank 1 changes one element of its results), {@code throw} (rank 1's third operation throws),
- * {@code hang} (rank 1's third operation never ends, not even when it is aborted), {@code die} (rank 1's process ends in its third operation), {@code late}
- * (rank 1 never comes).
+ * <p>
+ * {@code MILLRACE_FAULT} plants what goes wrong: {@code wrong} (rank 1 changes one element of its results),
+ * {@code throw} (rank 1's third operation throws), {@code hang} (rank 1's third operation never ends, not even when it
+ * is aborted), {@code die} (rank 1's process ends in its third operation), {@code late} (rank 1 never comes).
  */
 public final class MappedProvider implements CommunicatorProvider {
 
@@ -32,8 +34,10 @@ public final class MappedProvider implements CommunicatorProvider {
     @Override
     public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Path path = Path.of(rendezvous.substring("file:".length()));
-        try (FileChannel file = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            MemorySegment memory = file.map(FileChannel.MapMode.READ_WRITE, 0, MappedBarrier.BYTES + size * LIMIT, Arena.ofAuto());
+        try (FileChannel file =
+                FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            MemorySegment memory =
+                    file.map(FileChannel.MapMode.READ_WRITE, 0, MappedBarrier.BYTES + size * LIMIT, Arena.ofAuto());
             MappedBarrier barrier = new MappedBarrier(memory, size);
             String fault = rank == 1 ? settings.getOrDefault("MILLRACE_FAULT", "") : "";
             if (fault.equals("late")) {

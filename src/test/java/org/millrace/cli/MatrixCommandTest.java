@@ -26,12 +26,17 @@ class MatrixCommandTest {
     @AfterEach
     void nothingIsLeftBehind() {
         System.clearProperty(UnixSocketTransport.ENABLE);
-        assertEquals(List.of(), ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
+        assertEquals(List.of(),
+                ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
     }
 
     /** Cells of the row that begins with these words. */
     private static List<String> row(Run run, String begin) {
-        String line = run.out().lines().map(each -> each.replaceAll(" +", " ")).filter(each -> each.startsWith(begin + " ")).findFirst()
+        String line = run.out()
+                .lines()
+                .map(each -> each.replaceAll(" +", " "))
+                .filter(each -> each.startsWith(begin + " "))
+                .findFirst()
                 .orElseThrow(() -> new AssertionError(begin + ": " + run));
         return Arrays.asList(line.substring(begin.length() + 1).split(" "));
     }
@@ -40,17 +45,25 @@ class MatrixCommandTest {
     void someCellsOfAll() {
         Run run = Run.of("matrix", "--quick");
         assertEquals(0, run.status(), run.toString());
-        assertTrue(run.out().matches("(?s).*# cells: [1-9]\\d* ran, 0 wrong, \\d+ impossible \\(\\d+ reasons\\)\\R"), run.toString());
+        assertTrue(run.out().matches("(?s).*# cells: [1-9]\\d* ran, 0 wrong, \\d+ impossible \\(\\d+ reasons\\)\\R"),
+                run.toString());
         assertTrue(run.out().startsWith("# seed: "), run.toString());
     }
 
     @Test
     void whereThereIsNoTerminalALineForEachNumberOfRanksSaysHowFarItIs() {
-        Run run = Run.of("matrix", "--collective", "all_reduce", "--algorithm", "tree", "--transport", "P2P,SHM", "--protocol", "Simple", "--mode", "NORMAL",
-                "-r", "2,3", "--processes", "0");
+        Run run = Run.of("matrix", "--collective", "all_reduce", "--algorithm", "tree", "--transport", "P2P,SHM",
+                "--protocol", "Simple", "--mode", "NORMAL", "-r", "2,3", "--processes", "0");
         assertEquals(0, run.status(), run.toString());
-        assertEquals(List.of("# 2 ranks, threads: 2 of 4 cells, 2 ran, 0 wrong, ", "# 3 ranks, threads: 4 of 4 cells, 4 ran, 0 wrong, "),
-                run.err().lines().filter(line -> line.startsWith("# ")).map(line -> line.replaceAll("\\d+ s$", "")).toList(), run.toString());
+        assertEquals(
+                List.of("# 2 ranks, threads: 2 of 4 cells, 2 ran, 0 wrong, ",
+                        "# 3 ranks, threads: 4 of 4 cells, 4 ran, 0 wrong, "),
+                run.err()
+                        .lines()
+                        .filter(line -> line.startsWith("# "))
+                        .map(line -> line.replaceAll("\\d+ s$", ""))
+                        .toList(),
+                run.toString());
         assertFalse(run.out().contains("all_reduce     ring"), run.toString());
         assertFalse(run.out().contains(" of 4 cells"), run.toString());
     }
@@ -58,16 +71,22 @@ class MatrixCommandTest {
     @Test
     void whatCannotBeHasItsReason() throws IOException {
         Path file = directory.resolve("matrix.json");
-        Run run = Run.of("matrix", "--collective", "all_reduce,sendrecv", "--transport", "P2P,COLLNET", "--protocol", "LL,Simple", "--mode", "NORMAL", "-r",
-                "2", "--seed", "3", "--json", file.toString());
+        Run run = Run.of("matrix", "--collective", "all_reduce,sendrecv", "--transport", "P2P,COLLNET", "--protocol",
+                "LL,Simple", "--mode", "NORMAL", "-r", "2", "--seed", "3", "--json", file.toString());
         assertEquals(0, run.status(), run.toString());
-        String other = run.out().lines().filter(line -> line.endsWith(": P2P: other process")).findFirst().orElseThrow(() -> new AssertionError(run))
+        String other = run.out()
+                .lines()
+                .filter(line -> line.endsWith(": P2P: other process"))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(run))
                 .substring(2, 3);
         assertEquals(List.of("ok", other, "ok", other), row(run, "all_reduce ring P2P NORMAL"), run.toString());
         assertEquals(List.of("ok", other, "ok", other), row(run, "all_reduce tree P2P NORMAL"), run.toString());
         assertEquals("ok", row(run, "all_reduce collnet COLLNET NORMAL").getLast(), run.toString());
-        for (String reason : List.of("P2P: other process", "tree: all_reduce only", "COLLNET: all_reduce only", "LL: COLLNET runs Simple only")) {
-            assertTrue(run.out().lines().anyMatch(line -> line.matches("# [a-z]: " + reason + ".*")), reason + " in " + run);
+        for (String reason : List.of("P2P: other process", "tree: all_reduce only", "COLLNET: all_reduce only",
+                "LL: COLLNET runs Simple only")) {
+            assertTrue(run.out().lines().anyMatch(line -> line.matches("# [a-z]: " + reason + ".*")),
+                    reason + " in " + run);
         }
         assertFalse(run.out().contains("not yet"), run.toString());
         String json = Files.readString(file);
@@ -76,17 +95,20 @@ class MatrixCommandTest {
 
     @Test
     void whatTheDeadlineCutsOffIsCountedAndNotListed() {
-        Run run = Run.of("matrix", "--deadline", "1ms", "--processes", "0", "-r", "2", "--collective", "all_gather,broadcast");
+        Run run = Run.of("matrix", "--deadline", "1ms", "--processes", "0", "-r", "2", "--collective",
+                "all_gather,broadcast");
         assertEquals(1, run.status(), run.toString());
         assertEquals(8, run.out().lines().filter(line -> line.startsWith("#   again: ")).count(), run.toString());
-        assertTrue(run.out().matches("(?s).*# FAIL \\d+ more cells: not finished in time \\(--deadline\\)\\R.*"), run.toString());
+        assertTrue(run.out().matches("(?s).*# FAIL \\d+ more cells: not finished in time \\(--deadline\\)\\R.*"),
+                run.toString());
     }
 
     @Test
     void aFaultIsSeen() {
         // an all-gather: a minimum or a rounded sum may rightly swallow a bit, and the seed chooses the reduction
-        Run run = Run.of("matrix", "--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple", "--mode", "NORMAL", "-r", "2",
-                "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
+        Run run =
+                Run.of("matrix", "--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple",
+                        "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
         assertEquals(1, run.status(), run.toString());
         assertTrue(Long.parseLong(row(run, "all_gather ring NET socket NORMAL").getFirst()) > 0, run.toString());
         assertTrue(run.out().contains(": P2P: MILLRACE_FAULT is planted in a network"), run.toString());
@@ -95,25 +117,37 @@ class MatrixCommandTest {
 
     @Test
     void aCellWithAFaultSaysHowToRunItAgain() {
-        Run first = Run.of("matrix", "--collective", "broadcast,reduce", "--transport", "NET socket", "--mode", "NORMAL", "--protocol", "LL,Simple", "-r",
-                "2,3", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=1,bit=17");
+        Run first = Run.of("matrix", "--collective", "broadcast,reduce", "--transport", "NET socket", "--mode",
+                "NORMAL", "--protocol", "LL,Simple", "-r", "2,3", "--processes", "0", "-D",
+                "MILLRACE_FAULT=flip:frame=1,bit=17");
         assertEquals(1, first.status(), first.toString());
         List<String> lines = first.out().lines().toList();
-        int wrong = lines.indexOf(lines.stream().filter(line -> line.endsWith("wrong broadcast ring NET socket NORMAL Simple, 2 threads")).findFirst()
+        int wrong = lines.indexOf(lines.stream()
+                .filter(line -> line.endsWith("wrong broadcast ring NET socket NORMAL Simple, 2 threads"))
+                .findFirst()
                 .orElseThrow(() -> new AssertionError(first)));
         String again = lines.get(wrong + 1);
-        assertTrue(again.matches("#   again: millrace matrix --seed \\d+ --collective broadcast --algorithm ring --transport 'NET socket' --protocol Simple "
-                + "--mode NORMAL --ranks 2" + " --processes 0 -D MILLRACE_FAULT=flip:frame=1,bit=17"), again);
-        Run second = Run.of(again.substring(again.indexOf("matrix")).replace("'NET socket'", "NET_socket").transform(each ->
-                Arrays.stream(each.split(" ")).map(word -> word.replace('_', word.startsWith("NET") ? ' ' : '_')).toArray(String[]::new)));
-        assertEquals(List.of(lines.get(wrong), again), second.out().lines().filter(line -> line.contains(" wrong broadcast ") || line.contains("again"))
-                .toList(), second.toString());
+        assertTrue(again.matches(
+                "#   again: millrace matrix --seed \\d+ --collective broadcast --algorithm ring --transport 'NET socket' --protocol Simple "
+                        + "--mode NORMAL --ranks 2" + " --processes 0 -D MILLRACE_FAULT=flip:frame=1,bit=17"),
+                again);
+        Run second = Run.of(again.substring(again.indexOf("matrix"))
+                .replace("'NET socket'", "NET_socket")
+                .transform(each -> Arrays.stream(each.split(" "))
+                        .map(word -> word.replace('_', word.startsWith("NET") ? ' ' : '_'))
+                        .toArray(String[]::new)));
+        assertEquals(List.of(lines.get(wrong), again),
+                second.out()
+                        .lines()
+                        .filter(line -> line.contains(" wrong broadcast ") || line.contains("again"))
+                        .toList(),
+                second.toString());
     }
 
     @Test
     void aCellThatFailsDoesNotEndTheOthers() {
-        Run run = Run.of("matrix", "--collective", "broadcast", "--transport", "NET shm", "--protocol", "LL,Simple", "--mode", "NORMAL", "-r", "2",
-                "--processes", "0", "-D", "MILLRACE_FAULT=cut:frame=2");
+        Run run = Run.of("matrix", "--collective", "broadcast", "--transport", "NET shm", "--protocol", "LL,Simple",
+                "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=cut:frame=2");
         assertEquals(1, run.status(), run.toString());
         assertEquals(List.of("FAIL", "FAIL"), row(run, "broadcast ring NET shm NORMAL"), run.toString());
         assertTrue(run.out().contains("# FAIL broadcast ring NET shm NORMAL Simple, 2 threads: "), run.toString());
@@ -122,8 +156,8 @@ class MatrixCommandTest {
     @Test
     void aTransportOfAnotherJarIsAColumnOfItsOwn() {
         System.setProperty(UnixSocketTransport.ENABLE, "true");
-        Run run = Run.of("matrix", "--collective", "reduce", "--transport", "UNIX,SHM", "--protocol", "Simple", "--mode", "NORMAL", "-r", "2", "--processes",
-                "0");
+        Run run = Run.of("matrix", "--collective", "reduce", "--transport", "UNIX,SHM", "--protocol", "Simple",
+                "--mode", "NORMAL", "-r", "2", "--processes", "0");
         assertEquals(0, run.status(), run.toString());
         assertEquals(List.of("ok"), row(run, "reduce ring UNIX NORMAL"), run.toString());
         assertTrue(run.out().contains("SHM: UNIX is asked first, and says yes"), run.toString());

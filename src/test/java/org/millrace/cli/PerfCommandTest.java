@@ -31,7 +31,8 @@ class PerfCommandTest {
     private Path directory;
 
     private static Run perf(String how, String... more) {
-        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-n", "3", "--deadline", "60s"));
+        List<String> arguments = new ArrayList<>(
+                List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-n", "3", "--deadline", "60s"));
         arguments.addAll(Arrays.asList(more));
         if (!how.isEmpty()) {
             arguments.add(how);
@@ -41,7 +42,8 @@ class PerfCommandTest {
 
     @AfterEach
     void nothingIsLeftBehind() throws IOException {
-        assertEquals(List.of(), ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
+        assertEquals(List.of(),
+                ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
         String prefix = "millrace-perf-" + ProcessHandle.current().pid() + "-";
         try (Stream<Path> files = Files.list(Path.of(System.getProperty("java.io.tmpdir")))) {
             assertEquals(List.of(), files.filter(file -> file.getFileName().toString().startsWith(prefix)).toList());
@@ -53,7 +55,8 @@ class PerfCommandTest {
     void rightResultsGiveATableAndStatus0(String how) {
         Run run = perf(how, "-b", "8", "-e", "1000", "-f", "5", "-r", "3", "-t", "float,int32");
         assertEquals(0, run.status(), run.toString());
-        assertEquals(List.of("8", "40", "200", "1000", "8", "40", "200", "1000"), run.rows().stream().map(row -> row[0]).toList());
+        assertEquals(List.of("8", "40", "200", "1000", "8", "40", "200", "1000"),
+                run.rows().stream().map(row -> row[0]).toList());
         for (String[] row : run.rows()) {
             assertEquals(13, row.length, run.toString());
             assertTrue(Double.parseDouble(row[5]) > 0 && Double.parseDouble(row[9]) > 0, run.toString());
@@ -76,10 +79,15 @@ class PerfCommandTest {
     void wrongElementsAreCountedAndGiveStatus1(String how) {
         Run run = perf(how, "-b", "8", "-e", "16", "-D", "MILLRACE_FAULT=wrong");
         assertEquals(1, run.status(), run.toString());
-        // The provider falsifies one element of every operation, and with a fault planted every operation is checked, those before the first line included.
-        List<Long> wrong = run.rows().stream().flatMap(row -> java.util.stream.Stream.of(Long.valueOf(row[8]), Long.valueOf(row[12]))).toList();
+        // The provider falsifies one element of every operation, and with a fault planted every operation is checked,
+        // those before the first line included.
+        List<Long> wrong = run.rows()
+                .stream()
+                .flatMap(row -> java.util.stream.Stream.of(Long.valueOf(row[8]), Long.valueOf(row[12])))
+                .toList();
         assertTrue(wrong.size() == 4 && wrong.stream().allMatch(each -> each > 0), run.toString());
-        assertTrue(run.out().contains("# wrong values: " + wrong.stream().mapToLong(Long::longValue).sum()), run.toString());
+        assertTrue(run.out().contains("# wrong values: " + wrong.stream().mapToLong(Long::longValue).sum()),
+                run.toString());
     }
 
     @Test
@@ -97,10 +105,15 @@ class PerfCommandTest {
         assertEquals(1, run.status(), run.toString());
         assertTrue(run.err().contains("millrace: rank 1: the planted failure"), run.toString());
         assertFalse(run.err().contains("\tat "), "no stack trace: " + run);
-        assertTrue(perf(how, "-e", "8", "-D", "MILLRACE_FAULT=throw", "--stacktrace").err().contains("\tat org.millrace"), "stack trace on demand");
+        assertTrue(
+                perf(how, "-e", "8", "-D", "MILLRACE_FAULT=throw", "--stacktrace").err().contains("\tat org.millrace"),
+                "stack trace on demand");
     }
 
-    /** The ranks have to come to the operation that hangs before the deadline: a machine that is too busy to start two processes by then has more time once. */
+    /**
+     * The ranks have to come to the operation that hangs before the deadline: a machine that is too busy to start two
+     * processes by then has more time once.
+     */
     @ParameterizedTest
     @ValueSource(strings = {THREADS, PROCESSES})
     void aRankThatHangsEndsAtTheDeadline(String how) {
@@ -110,12 +123,14 @@ class PerfCommandTest {
         }
         assertEquals(1, run.status(), run.toString());
         String where = "rank 0 is at 8 B float sum, rank 1 is at 8 B float sum";
-        assertTrue(run.err().matches("(?s).*not finished after \\d+s \\(--deadline\\): " + where + "\\R.*"), run.toString());
+        assertTrue(run.err().matches("(?s).*not finished after \\d+s \\(--deadline\\): " + where + "\\R.*"),
+                run.toString());
     }
 
     private static Run hang(String how, String deadline) {
         // the second --deadline of perf() would be refused: this one stands alone
-        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8", "-D", "MILLRACE_FAULT=hang"));
+        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e",
+                "8", "-D", "MILLRACE_FAULT=hang"));
         arguments.addAll(List.of("--deadline", deadline));
         if (!how.isEmpty()) {
             arguments.add(how);
@@ -133,13 +148,16 @@ class PerfCommandTest {
 
     /** A fault that waits for what never comes has shown nothing; one that happened to any rank has. */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-        "''|cut:frame=2,rail=1|1|the planted fault cut:frame=2,rail=1 (MILLRACE_FAULT) did not happen|that has a rail 1",
-        "--processes|delay:frame=999999999,polls=3|1|the planted fault delay:frame=999999999,polls=3 (MILLRACE_FAULT) did not happen|frame 999999999 or a "
-        + "later one", "''|delay:frame=1,polls=3|0|''|''", "--processes|delay:frame=1,polls=3|0|''|''"})
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                    "''|cut:frame=2,rail=1|1|the planted fault cut:frame=2,rail=1 (MILLRACE_FAULT) did not happen|that has a rail 1",
+                    "--processes|delay:frame=999999999,polls=3|1|the planted fault delay:frame=999999999,polls=3 (MILLRACE_FAULT) did not happen|frame 999999999 or a "
+                            + "later one",
+                    "''|delay:frame=1,polls=3|0|''|''", "--processes|delay:frame=1,polls=3|0|''|''"})
     void aFaultThatDidNotHappenIsSaid(String how, String fault, int status, String said, String why) {
-        List<String> arguments = new ArrayList<>(List.of("perf", "broadcast", "--device", "host", "-b", "8", "-e", "8", "-n", "2", "-w", "1", "--deadline",
-                "60s", "-D", "MILLRACE_FAULT=" + fault));
+        List<String> arguments = new ArrayList<>(List.of("perf", "broadcast", "--device", "host", "-b", "8", "-e", "8",
+                "-n", "2", "-w", "1", "--deadline", "60s", "-D", "MILLRACE_FAULT=" + fault));
         if (!how.isEmpty()) {
             arguments.add(how);
         }
@@ -153,11 +171,12 @@ class PerfCommandTest {
     @Test
     void resultsAreWrittenForProgramsToo() throws IOException {
         Path file = directory.resolve("results.json");
-        Run run = perf(THREADS, "-b", "8", "-e", "16", "--seed", "77", "--json", file.toString(), "-D", "MILLRACE_SECRET=swordfish");
+        Run run = perf(THREADS, "-b", "8", "-e", "16", "--seed", "77", "--json", file.toString(), "-D",
+                "MILLRACE_SECRET=swordfish");
         assertEquals(0, run.status(), run.toString());
         String json = Files.readString(file);
-        for (String part : List.of("\"seed\": 77", "\"size\": 16", "\"redop\": \"sum\"", "\"complete\": true", "\"wrong\": 0", "\"cores\":",
-                "\"NCCL_BUFFSIZE\": {", "\"failures\": []")) {
+        for (String part : List.of("\"seed\": 77", "\"size\": 16", "\"redop\": \"sum\"", "\"complete\": true",
+                "\"wrong\": 0", "\"cores\":", "\"NCCL_BUFFSIZE\": {", "\"failures\": []")) {
             assertTrue(json.contains(part), part + " in " + json);
         }
         assertFalse((json + run).contains("swordfish"));
@@ -169,8 +188,9 @@ class PerfCommandTest {
     @ValueSource(strings = {THREADS, PROCESSES})
     void theTableSaysWhichWayDataGoes(String how) throws IOException {
         Path file = directory.resolve("results.json");
-        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", "host", "--net", "socket", "-r", "2", "-b", "8", "-e", "256K", "-f",
-                "32768", "-n", "3", "-D", "NCCL_ALGO=ring", "-D", "MILLRACE_PTR_THRESHOLD=64K", "--deadline", "60s", "--json", file.toString()));
+        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", "host", "--net", "socket",
+                "-r", "2", "-b", "8", "-e", "256K", "-f", "32768", "-n", "3", "-D", "NCCL_ALGO=ring", "-D",
+                "MILLRACE_PTR_THRESHOLD=64K", "--deadline", "60s", "--json", file.toString()));
         if (!how.isEmpty()) {
             arguments.add(how);
         }
@@ -178,13 +198,18 @@ class PerfCommandTest {
         assertEquals(0, run.status(), run.toString());
         List<String> lines = run.out().lines().toList();
         List<String> routes = lines.stream().filter(line -> line.startsWith("# route: ")).toList();
-        assertEquals(List.of("# route: ring, Simple, NORMAL, over NET socket", "# route: ring, Simple, PTR, over NET socket"), routes, run.toString());
-        assertTrue(lines.indexOf(routes.getFirst()) < lines.indexOf(lines.stream().filter(line -> line.contains("(elements)")).findFirst().orElseThrow()),
+        assertEquals(List.of("# route: ring, Simple, NORMAL, over NET socket",
+                "# route: ring, Simple, PTR, over NET socket"), routes, run.toString());
+        assertTrue(
+                lines.indexOf(routes.getFirst()) < lines
+                        .indexOf(lines.stream().filter(line -> line.contains("(elements)")).findFirst().orElseThrow()),
                 run.toString());
         String json = Files.readString(file);
         assertTrue(json.replaceAll("\\s+", " ")
-                .matches(".*\"route\": \\{ ?\"algorithm\": \"ring\", \"protocol\": \"[LS]\\w+\", \"mode\": \"NORMAL\", \"transports\": \\[ ?\"NET socket\" "
-                        + "?\\] ?\\}.*"), json);
+                .matches(
+                        ".*\"route\": \\{ ?\"algorithm\": \"ring\", \"protocol\": \"[LS]\\w+\", \"mode\": \"NORMAL\", \"transports\": \\[ ?\"NET socket\" "
+                                + "?\\] ?\\}.*"),
+                json);
     }
 
     @Test

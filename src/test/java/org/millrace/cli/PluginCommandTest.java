@@ -26,9 +26,13 @@ class PluginCommandTest {
             assertEquals(0, run.status(), run.toString());
             assertEquals("", run.err(), run.toString());
             Path library = directory.resolve("libnccl-net-millrace.so");
-            assertEquals(List.of("# " + library + " (" + Files.size(library) + " bytes)", "# " + directory.resolve("millrace.jar") + " (" + Files.size(jar)
-                    + " bytes)", "# " + directory.resolve("runtime") + " -> " + Path.of(JAVA).toRealPath(), "# In the shell that starts an NCCL program:",
-                    "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'"), run.out().lines().toList());
+            assertEquals(
+                    List.of("# " + library + " (" + Files.size(library) + " bytes)",
+                            "# " + directory.resolve("millrace.jar") + " (" + Files.size(jar) + " bytes)",
+                            "# " + directory.resolve("runtime") + " -> " + Path.of(JAVA).toRealPath(),
+                            "# In the shell that starts an NCCL program:",
+                            "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'"),
+                    run.out().lines().toList());
         }
     }
 
@@ -36,7 +40,8 @@ class PluginCommandTest {
     @Test
     void whatElseLiesThereStays() throws Exception {
         Path other = Files.writeString(temporary.resolve("notes.txt"), "mine");
-        Run run = Run.of("plugin", "install", temporary.toString(), "--jar", WholeJar.write(temporary.resolve("other.jar")).toString());
+        Run run = Run.of("plugin", "install", temporary.toString(), "--jar",
+                WholeJar.write(temporary.resolve("other.jar")).toString());
         assertEquals(0, run.status(), run.toString());
         assertTrue(!run.out().contains("notes.txt") && !run.out().contains("other.jar"), run.toString());
         assertEquals("mine", Files.readString(other));
@@ -54,7 +59,10 @@ class PluginCommandTest {
         Path file = Files.writeString(temporary.resolve("file"), "");
         Run noDirectory = Run.of("plugin", "install", file.toString(), "--jar", jar);
         assertEquals(1, noDirectory.status(), noDirectory.toString());
-        assertTrue(noDirectory.err().startsWith("millrace: cannot install the plugin into " + file + ": it is no directory"), noDirectory.toString());
+        assertTrue(
+                noDirectory.err()
+                        .startsWith("millrace: cannot install the plugin into " + file + ": it is no directory"),
+                noDirectory.toString());
         Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // as from a variable that is not set
         assertEquals(1, unnamed.status(), unnamed.toString());
         assertTrue(unnamed.err().contains("the name of the directory to install into is empty"), unnamed.toString());

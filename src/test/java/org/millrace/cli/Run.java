@@ -16,7 +16,10 @@ record Run(int status, String out, String err) {
 
     /** Lines of the table, as columns. */
     List<String[]> rows() {
-        return out.lines().filter(line -> !line.startsWith("#") && !line.isBlank()).map(line -> line.strip().split(" +")).toList();
+        return out.lines()
+                .filter(line -> !line.startsWith("#") && !line.isBlank())
+                .map(line -> line.strip().split(" +"))
+                .toList();
     }
 
     @Override

@@ -38,7 +38,8 @@ class StandardOutputTest {
     @Test
     void aFullDiskIsAFailure() {
         assertEquals(1, help(broken("No space left on device")));
-        assertEquals("millrace: the results could not be written: No space left on device" + System.lineSeparator(), err.toString());
+        assertEquals("millrace: the results could not be written: No space left on device" + System.lineSeparator(),
+                err.toString());
     }
 
     @Test

@@ -23,7 +23,8 @@ class StartTest {
 
     @Test
     void anOldJavaIsToldApart() {
-        assertTrue(Start.complaint(17).startsWith("millrace: Java 22 or newer is needed, and this is 17 ("), Start.complaint(17));
+        assertTrue(Start.complaint(17).startsWith("millrace: Java 22 or newer is needed, and this is 17 ("),
+                Start.complaint(17));
         assertNull(Start.complaint(22));
     }
 }

@@ -12,58 +12,54 @@ import org.junit.jupiter.params.provider.CsvSource;
 class UsageTest {
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-        "| what to do? There are: perf, matrix, doctor, gin, plugin",
-        "plugin | what to do? There are: install",
-        "plugin install | Missing required parameter: 'DIR'",
-        "perff | Did you mean",
-        "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, plugin",
-        "plugin instal | there is no 'instal'; there are: install",
-        "perf | Missing required parameter: 'COLLECTIVE'",
-        "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, gather, scatter, sendrecv",
-        "perf all_reduce -t float31 | there is no 'float31'; allowed: all, or one or more of int8",
-        "perf all_reduce -o sub | there is no 'sub'; allowed: all, or one or more of sum, prod, max, min, avg, mulsum",
-        "perf all_reduce -b 3X | '3X' is not usable; allowed: a number of bytes",
-        "perf all_reduce -b 16 -e 8 | the smallest size (-b 16) is larger than the largest (-e 8)",
-        "perf all_reduce -f 2 -i 8 | not by both",
-        "perf all_reduce -f 1 | sizes must grow",
-        "perf all_reduce -i 0 | sizes must grow",
-        "perf all_reduce -r 0 | a whole number from 1 to 256",
-        "perf all_reduce -r 100000 | a whole number from 1 to 256",
-        "perf all_reduce -n 0 | a whole number, 1 or more",
-        "perf all_reduce -c 2 | 1 (or true, yes, on) or 0",
-        "perf all_reduce --json /does/not/exist/x.json | the directory does not exist",
-        "perf all_reduce --json /tmp | /tmp is a directory; name a file",
-        "perf all_reduce -f 1.5 | '1.5' is not usable; allowed: a whole number",
-        "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
-        "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
-        "gin pat | 'pat' is not usable; allowed: put, signal, alltoall, dispatch",
-        "gin put --format v27 | 'v27' is not usable; allowed: V28, V29, V30_3, V30",
-        "gin put --contexts 100000 | a whole number from 1 to 256",
-        "gin put -r 10000 | a whole number from 1 to 256",
-        "gin put --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket",
-        "matrix -r 1000 | a whole number from 1 to 256",
-        "matrix --json /tmp | /tmp is a directory; name a file",
-        "perf all_reduce --deadline 30 | '30' is not usable; allowed: a time",
-        "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or one of those found",
-        "perf all_reduce --device mapped --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket",
-        "perf all_reduce --device mapped --channels 65 | NCCL_MAX_NCHANNELS=65 is not usable",
-        "perf all_reduce --device mapped -D NCCL_BUFSIZE=1M | did you mean NCCL_BUFFSIZE?",
-        "perf all_reduce --device host -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
-        "perf all_reduce --device host -D NCCL_PROTO=LL64 | NCCL_PROTO=LL64: there is no protocol ll64",
-        "perf all_reduce --device host -D MILLRACE_FAULT=flip:frame=3 | MILLRACE_FAULT: fault 'flip:frame=3': 'bit=' is missing",
-        "gin put -D MILLRACE_FAULT=burn | MILLRACE_FAULT: fault 'burn': there is no fault 'burn'",
-        "matrix -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
-        "perf all_reduce -D MILLRACE_NET | NAME=VALUE",
-        "matrix --collective allreduce | --collective: there is no 'allreduce'; allowed: all_reduce, all_gather",
-        "matrix --algorithm nvls | --algorithm: there is no 'nvls'; allowed: ring, tree, collnet",
-        "matrix --algorithm tree --transport COLLNET | no cell is all of that",
-        "matrix --transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",
-        "matrix --protocol LL64 | there is no 'LL64'; allowed: LL, LL128, Simple",
-        "matrix --mode DMA | there is no 'DMA'; allowed: NORMAL, OFFSET, PTR",
-        "matrix --ranks 1 | one rank has nobody to send to",
-        "matrix -D MILLRACE_NETT=shm | did you mean MILLRACE_NET?",
-    })
+    @CsvSource(
+            delimiter = '|',
+            value = {"| what to do? There are: perf, matrix, doctor, gin, plugin",
+                    "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
+                    "perff | Did you mean", "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, plugin",
+                    "plugin instal | there is no 'instal'; there are: install",
+                    "perf | Missing required parameter: 'COLLECTIVE'",
+                    "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, gather, scatter, sendrecv",
+                    "perf all_reduce -t float31 | there is no 'float31'; allowed: all, or one or more of int8",
+                    "perf all_reduce -o sub | there is no 'sub'; allowed: all, or one or more of sum, prod, max, min, avg, mulsum",
+                    "perf all_reduce -b 3X | '3X' is not usable; allowed: a number of bytes",
+                    "perf all_reduce -b 16 -e 8 | the smallest size (-b 16) is larger than the largest (-e 8)",
+                    "perf all_reduce -f 2 -i 8 | not by both", "perf all_reduce -f 1 | sizes must grow",
+                    "perf all_reduce -i 0 | sizes must grow", "perf all_reduce -r 0 | a whole number from 1 to 256",
+                    "perf all_reduce -r 100000 | a whole number from 1 to 256",
+                    "perf all_reduce -n 0 | a whole number, 1 or more",
+                    "perf all_reduce -c 2 | 1 (or true, yes, on) or 0",
+                    "perf all_reduce --json /does/not/exist/x.json | the directory does not exist",
+                    "perf all_reduce --json /tmp | /tmp is a directory; name a file",
+                    "perf all_reduce -f 1.5 | '1.5' is not usable; allowed: a whole number",
+                    "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
+                    "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
+                    "gin pat | 'pat' is not usable; allowed: put, signal, alltoall, dispatch",
+                    "gin put --format v27 | 'v27' is not usable; allowed: V28, V29, V30_3, V30",
+                    "gin put --contexts 100000 | a whole number from 1 to 256",
+                    "gin put -r 10000 | a whole number from 1 to 256",
+                    "gin put --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket",
+                    "matrix -r 1000 | a whole number from 1 to 256",
+                    "matrix --json /tmp | /tmp is a directory; name a file",
+                    "perf all_reduce --deadline 30 | '30' is not usable; allowed: a time",
+                    "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or one of those found",
+                    "perf all_reduce --device mapped --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket",
+                    "perf all_reduce --device mapped --channels 65 | NCCL_MAX_NCHANNELS=65 is not usable",
+                    "perf all_reduce --device mapped -D NCCL_BUFSIZE=1M | did you mean NCCL_BUFFSIZE?",
+                    "perf all_reduce --device host -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
+                    "perf all_reduce --device host -D NCCL_PROTO=LL64 | NCCL_PROTO=LL64: there is no protocol ll64",
+                    "perf all_reduce --device host -D MILLRACE_FAULT=flip:frame=3 | MILLRACE_FAULT: fault 'flip:frame=3': 'bit=' is missing",
+                    "gin put -D MILLRACE_FAULT=burn | MILLRACE_FAULT: fault 'burn': there is no fault 'burn'",
+                    "matrix -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
+                    "perf all_reduce -D MILLRACE_NET | NAME=VALUE",
+                    "matrix --collective allreduce | --collective: there is no 'allreduce'; allowed: all_reduce, all_gather",
+                    "matrix --algorithm nvls | --algorithm: there is no 'nvls'; allowed: ring, tree, collnet",
+                    "matrix --algorithm tree --transport COLLNET | no cell is all of that",
+                    "matrix --transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",
+                    "matrix --protocol LL64 | there is no 'LL64'; allowed: LL, LL128, Simple",
+                    "matrix --mode DMA | there is no 'DMA'; allowed: NORMAL, OFFSET, PTR",
+                    "matrix --ranks 1 | one rank has nobody to send to",
+                    "matrix -D MILLRACE_NETT=shm | did you mean MILLRACE_NET?",})
     void whatCannotBeUnderstoodIsExplainedAndGivesStatus2(String arguments, String expected) {
         Run run = Run.of(arguments == null ? new String[0] : arguments.split(" "));
         assertEquals(2, run.status(), run.toString());
@@ -76,13 +72,15 @@ class UsageTest {
     void helpAndVersion() {
         Run help = Run.of("--help");
         assertEquals(0, help.status(), help.toString());
-        assertTrue(help.out().contains("perf") && help.out().contains("doctor") && help.out().contains("Exit status"), help.toString());
+        assertTrue(help.out().contains("perf") && help.out().contains("doctor") && help.out().contains("Exit status"),
+                help.toString());
         Run perf = Run.of("perf", "--help");
         assertEquals(0, perf.status(), perf.toString());
         assertTrue(perf.out().contains("-b, --minbytes") && perf.out().contains("all_reduce"), perf.toString());
         assertFalse(perf.out().contains("worker"), "hidden options: " + perf);
         Run version = Run.of("--version");
         assertEquals(0, version.status(), version.toString());
-        assertTrue(version.out().startsWith("millrace ") && version.out().contains("Java " + Runtime.version()), version.toString());
+        assertTrue(version.out().startsWith("millrace ") && version.out().contains("Java " + Runtime.version()),
+                version.toString());
     }
 }

@@ -89,7 +89,10 @@ class ConfigurationTest {
         load();
     }
 
-    /** One environment serves the program and the plugin: which Java the plugin starts is none of the program's business. */
+    /**
+     * One environment serves the program and the plugin: which Java the plugin starts is none of the program's
+     * business.
+     */
     @Test
     void variablesOfThePluginAreNotUnknown() {
         environment.put("MILLRACE_JAVA_HOME", "/opt/java");
@@ -104,7 +107,8 @@ class ConfigurationTest {
         assertTrue(refusal().contains("NCCL_PROXY_IDLE_SLEEP_US"), "lists what there is: " + refusal());
         environment.clear();
         properties.setProperty("millrace.stall.dedline", "1s");
-        assertTrue(refusal().contains("property millrace.stall.dedline; did you mean millrace.stall.deadline?"), refusal());
+        assertTrue(refusal().contains("property millrace.stall.dedline; did you mean millrace.stall.deadline?"),
+                refusal());
         properties.clear();
         overrides.put("NCCL_BUFSIZE", "1M");
         assertTrue(refusal().contains("override NCCL_BUFSIZE; did you mean NCCL_BUFFSIZE?"), refusal());
@@ -120,9 +124,14 @@ class ConfigurationTest {
         properties.setProperty("nccl.buffsize", "4097");
         overrides.put("MILLRACE_STALL_DEADLINE", "30");
         String message = refusal();
-        assertTrue(message.contains("environment NCCL_MAX_NCHANNELS=65 is not usable; allowed: a whole number from 1 to 64"), message);
+        assertTrue(
+                message.contains(
+                        "environment NCCL_MAX_NCHANNELS=65 is not usable; allowed: a whole number from 1 to 64"),
+                message);
         assertTrue(message.contains("MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket"), message);
-        assertTrue(message.contains("property nccl.buffsize=4097 is not usable; allowed: a number of bytes from 32K to 1G, a multiple of 32K"), message);
+        assertTrue(message.contains(
+                "property nccl.buffsize=4097 is not usable; allowed: a number of bytes from 32K to 1G, a multiple of 32K"),
+                message);
         assertTrue(message.contains("override MILLRACE_STALL_DEADLINE=30 is not usable; allowed: a time"), message);
     }
 
@@ -132,7 +141,8 @@ class ConfigurationTest {
         environment.put("NCCL_MAX_NCHANNELS", "4");
         load();
         overrides.put("NCCL_MAX_NCHANNELS", "2");
-        assertTrue(refusal().contains("environment NCCL_MIN_NCHANNELS=4 is more than override NCCL_MAX_NCHANNELS=2"), refusal());
+        assertTrue(refusal().contains("environment NCCL_MIN_NCHANNELS=4 is more than override NCCL_MAX_NCHANNELS=2"),
+                refusal());
     }
 
     @Test

@@ -16,7 +16,8 @@ class SettingsTest {
     @Test
     void everyConstantIsListedOnce() {
         long constants = Arrays.stream(Settings.class.getFields())
-                .filter(field -> field.getType() == Setting.class && Modifier.isStatic(field.getModifiers())).count();
+                .filter(field -> field.getType() == Setting.class && Modifier.isStatic(field.getModifiers()))
+                .count();
         assertEquals(constants, Settings.all().size());
         Set<String> names = new HashSet<>();
         Settings.all().forEach(setting -> assertTrue(names.add(setting.name()), setting.name()));

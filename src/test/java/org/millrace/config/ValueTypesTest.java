@@ -17,13 +17,16 @@ class ValueTypesTest {
     private static final DurationType TIMES = new DurationType(Duration.ofNanos(1000), Duration.ofHours(2));
 
     @ParameterizedTest
-    @CsvSource({"0,0", "8,8", "1023,1023", "64K,65536", "64KiB,65536", "64 k,65536", "4M,4194304", "1G,1073741824", "1T,1099511627776", "16B,16"})
+    @CsvSource({"0,0", "8,8", "1023,1023", "64K,65536", "64KiB,65536", "64 k,65536", "4M,4194304", "1G,1073741824",
+            "1T,1099511627776", "16B,16"})
     void sizesAreRead(String text, long bytes) {
         assertEquals(bytes, SIZES.parse(text));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "K", "-1", "1.5M", "4X", "4MB", "0x10", "2T", "9223372036854775807K", "99999999999999999999"})
+    @ValueSource(
+            strings = {"", "K", "-1", "1.5M", "4X", "4MB", "0x10", "2T", "9223372036854775807K",
+                    "99999999999999999999"})
     void otherSizesAreRefused(String text) {
         assertThrows(IllegalArgumentException.class, () -> SIZES.parse(text));
     }
@@ -43,7 +46,9 @@ class ValueTypesTest {
             assertThrows(IllegalArgumentException.class, () -> powers.parse(refused), refused);
         }
         assertEquals("1M", powers.format(1L << 20));
-        assertEquals("a number of bytes from 256 to 1G, with K, M or G for 2^10, 2^20 or 2^30 (as in 4M); only powers of two", powers.allowed());
+        assertEquals(
+                "a number of bytes from 256 to 1G, with K, M or G for 2^10, 2^20 or 2^30 (as in 4M); only powers of two",
+                powers.allowed());
     }
 
     @Test
@@ -55,7 +60,8 @@ class ValueTypesTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"100us,100000", "500ms,500000000", "30s,30000000000", "10m,600000000000", "2h,7200000000000", "30 s,30000000000"})
+    @CsvSource({"100us,100000", "500ms,500000000", "30s,30000000000", "10m,600000000000", "2h,7200000000000",
+            "30 s,30000000000"})
     void timesAreReadAndWritten(String text, long nanos) {
         assertEquals(Duration.ofNanos(nanos), TIMES.parse(text));
         assertEquals(text.replace(" ", ""), TIMES.format(Duration.ofNanos(nanos)));

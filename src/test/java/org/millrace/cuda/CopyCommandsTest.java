@@ -40,8 +40,9 @@ class CopyCommandsTest {
 
     /** By how much it loads at once: 512 times 16 bytes, 8 or 1. */
     @ParameterizedTest
-    @CsvSource({"0, 0, 8192, true", "0, 0, 8208, false", "16, 8, 4096, true", "16, 8, 4104, false", "0, 0, 4092, false", "4, 8, 512, true", "4, 8, 516, false",
-        "1, 3, 512, true", "1, 3, 513, false", "0, 0, 1, true", "0, 0, 1099511627776, false"})
+    @CsvSource({"0, 0, 8192, true", "0, 0, 8208, false", "16, 8, 4096, true", "16, 8, 4104, false", "0, 0, 4092, false",
+            "4, 8, 512, true", "4, 8, 516, false", "1, 3, 512, true", "1, 3, 513, false", "0, 0, 1, true",
+            "0, 0, 1099511627776, false"})
     void whatTheKernelCopies(long to, long from, long bytes, boolean fits) {
         assertEquals(fits, CopyCommands.fits(to, from, bytes));
     }
@@ -125,7 +126,10 @@ class CopyCommandsTest {
         assertEquals(List.of(1, 1), launches);
     }
 
-    /** It has said that it leaves when the command comes, and looks once more: it may see the command, or have looked before. */
+    /**
+     * It has said that it leaves when the command comes, and looks once more: it may see the command, or have looked
+     * before.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aCommandThatMeetsItLeaving(boolean seen) throws InterruptedException {
@@ -150,7 +154,8 @@ class CopyCommandsTest {
 
         commands.invite();
         kernel.begin(launches.getLast());
-        assertFalse(kernel.look(), "whoever was told that it was not seen has stored it otherwise: it must not be stored again");
+        assertFalse(kernel.look(),
+                "whoever was told that it was not seen has stored it otherwise: it must not be stored again");
         assertTrue(commands.store(at(8), 8, 8));
         assertFalse(commands.isDone(commands.last()));
         assertTrue(kernel.look());

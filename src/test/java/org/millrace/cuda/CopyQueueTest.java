@@ -118,12 +118,16 @@ class CopyQueueTest {
         queue.copy(at + BYTES / 2, at, BYTES / 2);
         assertTrue(kernel.look());
         long last = queue.copy(at, at + 1, 1000);
-        assertEquals(3, engine.begun, "the kernel makes no such copy of odd addresses, and has made what was before it");
+        assertEquals(3, engine.begun,
+                "the kernel makes no such copy of odd addresses, and has made what was before it");
         engine.make();
         assertTrue(queue.isDone(last));
     }
 
-    /** One thread begins copies that overlap, long ones and short ones; another plays the kernel, which leaves whenever it likes. */
+    /**
+     * One thread begins copies that overlap, long ones and short ones; another plays the kernel, which leaves whenever
+     * it likes.
+     */
     @ParameterizedTest
     @ValueSource(ints = {1, -3000})
     void randomCopiesKeepTheirOrder(int firstCommand) throws InterruptedException {
@@ -161,7 +165,8 @@ class CopyQueueTest {
         launches.add(0);
         device.join();
         assertEquals(null, failure.get());
-        assertTrue(engine.begun > 1000 && played[0] > 1000, engine.begun + " by the engine, " + played[0] + " by the kernel: both are to be tried");
+        assertTrue(engine.begun > 1000 && played[0] > 1000,
+                engine.begun + " by the engine, " + played[0] + " by the kernel: both are to be tried");
     }
 
     private int play(int first, Random random) {

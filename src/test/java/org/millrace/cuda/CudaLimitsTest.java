@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -34,7 +33,8 @@ class CudaLimitsTest {
     void theCurrentDeviceIsRefusedOnVirtualThreads() throws InterruptedException {
         CudaDevice device = cuda.device(0);
         AtomicReference<Throwable> thrown = new AtomicReference<>();
-        Thread.startVirtualThread(() -> thrown.set(assertThrows(IllegalStateException.class, device::makeCurrent))).join();
+        Thread.startVirtualThread(() -> thrown.set(assertThrows(IllegalStateException.class, device::makeCurrent)))
+                .join();
         assertTrue(thrown.get().getMessage().contains("platform thread"), thrown.get().getMessage());
     }
 
@@ -55,7 +55,8 @@ class CudaLimitsTest {
         CudaReport report = CudaReport.probe(stub.path().toString());
         assertEquals(new LibraryReport("CUDA runtime", stub.path(), "12.4", null, false, List.of()), report.library());
         assertEquals("13.0", report.driver());
-        assertEquals(new CudaReport.Device(1, "Stub GPU 1", 80L << 30, "0000:42:00.0", "1075.1076"), report.devices().get(1));
+        assertEquals(new CudaReport.Device(1, "Stub GPU 1", 80L << 30, "0000:42:00.0", "1075.1076"),
+                report.devices().get(1));
         assertNull(report.deviceProblem());
         stub.driver(0);
         stub.fail("cudaGetDeviceCount", 35, 1);
@@ -63,6 +64,7 @@ class CudaLimitsTest {
         stub.driver(13000);
         assertNull(none.driver());
         assertEquals(List.of(), none.devices());
-        assertTrue(none.deviceProblem().contains("(35)") && none.deviceProblem().contains("no NVIDIA driver"), none.deviceProblem());
+        assertTrue(none.deviceProblem().contains("(35)") && none.deviceProblem().contains("no NVIDIA driver"),
+                none.deviceProblem());
     }
 }

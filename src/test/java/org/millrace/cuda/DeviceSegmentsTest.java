@@ -9,7 +9,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.Test;
 
 /** The addresses here are mapped to nothing: one access that went through would end the JVM. */
@@ -33,12 +32,15 @@ class DeviceSegmentsTest {
         assertThrows(WrongThreadException.class, () -> device.get(ValueLayout.JAVA_BYTE, 0));
         assertThrows(WrongThreadException.class, () -> device.set(ValueLayout.JAVA_LONG, 8, 1));
         assertThrows(WrongThreadException.class, () -> device.fill((byte) 0));
-        assertThrows(WrongThreadException.class, () -> device.asSlice(0, 8).copyFrom(MemorySegment.ofArray(new byte[8])));
-        assertThrows(WrongThreadException.class, () -> MemorySegment.ofArray(new byte[8]).copyFrom(device.asSlice(0, 8)));
+        assertThrows(WrongThreadException.class,
+                () -> device.asSlice(0, 8).copyFrom(MemorySegment.ofArray(new byte[8])));
+        assertThrows(WrongThreadException.class,
+                () -> MemorySegment.ofArray(new byte[8]).copyFrom(device.asSlice(0, 8)));
         assertThrows(WrongThreadException.class, () -> device.mismatch(MemorySegment.ofArray(new byte[4096])));
         assertThrows(WrongThreadException.class, () -> ValueLayout.JAVA_LONG.varHandle().getAcquire(device, 0L));
         AtomicReference<Throwable> elsewhere = new AtomicReference<>();
-        Thread other = new Thread(() -> elsewhere.set(assertThrows(WrongThreadException.class, () -> device.get(ValueLayout.JAVA_BYTE, 0))));
+        Thread other = new Thread(() -> elsewhere
+                .set(assertThrows(WrongThreadException.class, () -> device.get(ValueLayout.JAVA_BYTE, 0))));
         other.start();
         other.join();
         assertTrue(elsewhere.get() instanceof WrongThreadException);
@@ -47,9 +49,12 @@ class DeviceSegmentsTest {
     @Test
     void becomeBarePointersOnlyIfTheyAreLargeEnoughAndAlive() {
         assertEquals(MemorySegment.ofAddress(0x700000000000L), DeviceSegments.pointer("operand", device, 4096));
-        String small = assertThrows(IllegalArgumentException.class, () -> DeviceSegments.pointer("operand", device, 4097)).getMessage();
+        String small =
+                assertThrows(IllegalArgumentException.class, () -> DeviceSegments.pointer("operand", device, 4097))
+                        .getMessage();
         assertEquals("operand has 4096 bytes, but 4097 are needed", small);
-        assertThrows(IllegalArgumentException.class, () -> DeviceSegments.pointer("operand", MemorySegment.ofArray(new byte[8]), 8));
+        assertThrows(IllegalArgumentException.class,
+                () -> DeviceSegments.pointer("operand", MemorySegment.ofArray(new byte[8]), 8));
         Arena arena = Arena.ofConfined();
         MemorySegment closed = arena.allocate(8);
         arena.close();

@@ -20,7 +20,8 @@ public final class NativeBuild {
     /** A new folder. */
     public static Path directory() {
         try {
-            return Files.createTempDirectory(Files.createDirectories(Path.of("target", "stub")), "lib").toAbsolutePath();
+            return Files.createTempDirectory(Files.createDirectories(Path.of("target", "stub")), "lib")
+                    .toAbsolutePath();
         } catch (IOException failure) {
             throw new UncheckedIOException(failure);
         }
@@ -28,13 +29,14 @@ public final class NativeBuild {
 
     /** Compiles a C file into a library; fails the test with the compiler's words if it cannot. */
     public static Path library(Path target, Path source, String... flags) {
-        List<String> command = new ArrayList<>(
-                List.of(System.getenv().getOrDefault("CC", "cc"), "-std=gnu11", "-Wall", "-fPIC", "-shared", "-pthread", "-I", "headers"));
+        List<String> command = new ArrayList<>(List.of(System.getenv().getOrDefault("CC", "cc"), "-std=gnu11", "-Wall",
+                "-fPIC", "-shared", "-pthread", "-I", "headers"));
         command.addAll(List.of(flags));
         command.addAll(List.of("-o", target.toString(), source.toString()));
         Path log = target.resolveSibling("cc.log");
         try {
-            Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
             if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
                 fail(String.join(" ", command) + " was still running after " + LIMIT_SECONDS + " s");
@@ -44,7 +46,8 @@ public final class NativeBuild {
             }
             return target;
         } catch (IOException noCompiler) {
-            return fail("this test needs a C compiler (Debian: apt-get install gcc; CC names another): " + noCompiler.getMessage());
+            return fail("this test needs a C compiler (Debian: apt-get install gcc; CC names another): "
+                    + noCompiler.getMessage());
         } catch (InterruptedException interrupted) {
             return fail("interrupted while " + command.getFirst() + " ran", interrupted);
         }

@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.junit.jupiter.api.Test;
 
 class NativeHandleTest {
@@ -78,7 +77,10 @@ class NativeHandleTest {
         }
     }
 
-    /** Users and a closer race, many times: the release comes exactly once, after the last user, and nobody gets in after it. */
+    /**
+     * Users and a closer race, many times: the release comes exactly once, after the last user, and nobody gets in
+     * after it.
+     */
     @Test
     void isNeverGivenBackWhileItIsUsed() throws Exception {
         int users = 3;

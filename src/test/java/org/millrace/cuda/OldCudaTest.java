@@ -20,9 +20,11 @@ class OldCudaTest {
             stream.beginCapture();
             CudaGraph graph = stream.endCapture();
             String graphs = assertThrows(MillraceException.class, graph::instantiate).getMessage();
-            assertTrue(graphs.startsWith("cudaGraphInstantiateWithFlags is not in the loaded CUDA runtime 12.4"), graphs);
+            assertTrue(graphs.startsWith("cudaGraphInstantiateWithFlags is not in the loaded CUDA runtime 12.4"),
+                    graphs);
         }
         String modules = assertThrows(MillraceException.class, () -> CudaModule.load(cuda, new byte[1])).getMessage();
-        assertTrue(modules.contains("cudaLibraryLoadData") && modules.contains(stub.path().toString()) && modules.contains("12.8 and later"), modules);
+        assertTrue(modules.contains("cudaLibraryLoadData") && modules.contains(stub.path().toString())
+                && modules.contains("12.8 and later"), modules);
     }
 }

@@ -6,7 +6,6 @@ import java.io.UncheckedIOException;
 import java.lang.annotation.Annotation;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -14,28 +13,33 @@ import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
 /**
- * Runs the tests of a class in a class loader of their own, in which no native library is bound yet. A library is bound once per class loader, so this is how
- * several stand-ins and the real one can be tested in one JVM. All methods of one class share a class loader; constructors must not do anything.
+ * Runs the tests of a class in a class loader of their own, in which no native library is bound yet. A library is bound
+ * once per class loader, so this is how several stand-ins and the real one can be tested in one JVM. All methods of one
+ * class share a class loader; constructors must not do anything.
  */
 public final class OwnClassLoader implements InvocationInterceptor {
 
     private static final ExtensionContext.Namespace NAMESPACE = ExtensionContext.Namespace.create(OwnClassLoader.class);
 
     @Override
-    public void interceptBeforeEachMethod(Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context) {
+    public void interceptBeforeEachMethod(Invocation<Void> invocation, ReflectiveInvocationContext<Method> method,
+            ExtensionContext context) {
         invocation.skip();
     }
 
     @Override
-    public void interceptAfterEachMethod(Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context) {
+    public void interceptAfterEachMethod(Invocation<Void> invocation, ReflectiveInvocationContext<Method> method,
+            ExtensionContext context) {
         invocation.skip();
     }
 
     @Override
-    public void interceptTestMethod(Invocation<Void> invocation, ReflectiveInvocationContext<Method> method, ExtensionContext context) throws Throwable {
+    public void interceptTestMethod(Invocation<Void> invocation, ReflectiveInvocationContext<Method> method,
+            ExtensionContext context) throws Throwable {
         invocation.skip();
         ExtensionContext.Store store = context.getParent().orElseThrow().getStore(NAMESPACE);
-        ClassLoader own = store.getOrComputeIfAbsent("loader", key -> new ProjectLoader(OwnClassLoader.class.getClassLoader()), ClassLoader.class);
+        ClassLoader own = store.getOrComputeIfAbsent("loader",
+                key -> new ProjectLoader(OwnClassLoader.class.getClassLoader()), ClassLoader.class);
         Class<?> test = own.loadClass(method.getTargetClass().getName());
         var constructor = test.getDeclaredConstructor();
         constructor.setAccessible(true);

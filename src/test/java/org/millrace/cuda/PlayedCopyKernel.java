@@ -8,7 +8,10 @@ import org.millrace.ffi.mailbox.mailbox_h;
 import org.millrace.ffi.mailbox.millraceCopyCommand;
 import org.millrace.ffi.mailbox.millraceCopyMailbox;
 
-/** Does what {@code copy.cu} does, step by step, on host memory. It knows nothing of {@link CopyMailbox}, only the layout that the header declares. */
+/**
+ * Does what {@code copy.cu} does, step by step, on host memory. It knows nothing of {@link CopyMailbox}, only the
+ * layout that the header declares.
+ */
 final class PlayedCopyKernel {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();

@@ -39,16 +39,21 @@ public final class StubLibrary {
         return path;
     }
 
-    /** The calls since the last time, in order, without those that only ask for the current device or make it current. */
+    /**
+     * The calls since the last time, in order, without those that only ask for the current device or make it current.
+     */
     public List<String> calls() {
-        return allCalls().stream().filter(call -> !call.equals("cudaGetDevice") && !call.startsWith("cudaSetDevice ")).toList();
+        return allCalls().stream()
+                .filter(call -> !call.equals("cudaGetDevice") && !call.startsWith("cudaSetDevice "))
+                .toList();
     }
 
     /** The calls since the last time, in order. */
     public List<String> allCalls() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment buffer = arena.allocate(LOG_BYTES);
-            call("stub_take", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), buffer, (long) LOG_BYTES);
+            call("stub_take", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), buffer,
+                    (long) LOG_BYTES);
             List<String> calls = buffer.getString(0).lines().map(String::strip).toList();
             calls.forEach(line -> everCalled.add(line.split(" ")[0]));
             return calls;
@@ -66,8 +71,9 @@ public final class StubLibrary {
 
     public void fail(String function, int code, int times) {
         try (Arena arena = Arena.ofConfined()) {
-            call("stub_fail", FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT), arena.allocateFrom(function), code,
-                    times);
+            call("stub_fail",
+                    FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT),
+                    arena.allocateFrom(function), code, times);
         }
     }
 

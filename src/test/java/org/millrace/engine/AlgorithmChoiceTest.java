@@ -12,10 +12,12 @@ import org.millrace.config.ConfigurationException;
 class AlgorithmChoiceTest {
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-        "Ring | [ring]", "tree | [tree]", "ring,tree | [ring, tree]", "^tree | [ring]", "^NVLS | [ring, tree]", "NVLS,Tree | [tree]", "allreduce:tree | [tree]",
-        "ring;allreduce:tree | [tree]", "broadcast:ring | [ring, tree]", "tree;allgather:ring | [tree]", "allreduce:^ring , nvls | [tree]"
-    })
+    @CsvSource(
+            delimiter = '|',
+            value = {"Ring | [ring]", "tree | [tree]", "ring,tree | [ring, tree]", "^tree | [ring]",
+                    "^NVLS | [ring, tree]", "NVLS,Tree | [tree]", "allreduce:tree | [tree]",
+                    "ring;allreduce:tree | [tree]", "broadcast:ring | [ring, tree]", "tree;allgather:ring | [tree]",
+                    "allreduce:^ring , nvls | [tree]"})
     void namesAreThoseOfNccl(String text, String expected) {
         assertEquals(expected, AlgorithmChoice.parse(text).text());
     }
@@ -28,7 +30,8 @@ class AlgorithmChoiceTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"ring, 8, 8, false", "tree, 2, 1000000000, true", "^nvls, 8, 8, true", "^nvls, 2, 8, false", "^nvls, 8, 1000000000, false"})
+    @CsvSource({"ring, 8, 8, false", "tree, 2, 1000000000, true", "^nvls, 8, 8, true", "^nvls, 2, 8, false",
+            "^nvls, 8, 1000000000, false"})
     void whatIsForcedIsUsedAndElseTheSizeDecides(String text, int ranks, long bytes, boolean tree) {
         assertEquals(tree, AlgorithmChoice.parse(text).prefersTree(ranks, bytes));
     }

@@ -13,18 +13,22 @@ import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** A rank in a process of its own that reduces again and again, until it is killed or something fails; says so, a line each. */
+/**
+ * A rank in a process of its own that reduces again and again, until it is killed or something fails; says so, a line
+ * each.
+ */
 final class AllReduceRank {
 
-    private AllReduceRank() {
-    }
+    private AllReduceRank() {}
 
     /** Arguments: directory, rank, size, settings as NAME=VALUE. */
     public static void main(String[] arguments) {
         List<String> pairs = new ArrayList<>();
         Arrays.stream(arguments).skip(3).forEach(setting -> pairs.addAll(List.of(setting.split("=", 2))));
-        try (Communicator communicator = EngineGroup.join(Path.of(arguments[0]), Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]),
-                EngineGroup.settings(pairs.toArray(String[]::new))); Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Communicator communicator = EngineGroup.join(Path.of(arguments[0]), Integer.parseInt(arguments[1]),
+                Integer.parseInt(arguments[2]), EngineGroup.settings(pairs.toArray(String[]::new)));
+                Arena arena = Arena.ofShared();
+                Stream stream = communicator.device().newStream()) {
             MemorySegment data = communicator.device().allocate(8 << 16, arena);
             for (int round = 0;; round++) {
                 communicator.allReduce(data, data, 1 << 16, DataType.INT64, ReduceOp.MAX, stream);

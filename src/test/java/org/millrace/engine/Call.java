@@ -12,7 +12,8 @@ import org.millrace.Registration;
 import org.millrace.Stream;
 
 /**
- * One operation of a test program, the same on every rank: what goes in, what is called, and what must come out. Elements are {@code int32}.
+ * One operation of a test program, the same on every rank: what goes in, what is called, and what must come out.
+ * Elements are {@code int32}.
  *
  * @param operation which
  * @param count     elements, as the call takes them
@@ -74,7 +75,8 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
                 case ALL_REDUCE -> communicator.allReduce(send, receive, count, type, op, stream);
                 case ALL_GATHER -> communicator.allGather(send, receive, count, type, stream);
                 case REDUCE_SCATTER -> communicator.reduceScatter(send, receive, count, type, op, stream);
-                case BROADCAST -> communicator.broadcast(rank == root ? send : null, receive, count, type, root, stream);
+                case BROADCAST ->
+                    communicator.broadcast(rank == root ? send : null, receive, count, type, root, stream);
                 case REDUCE -> communicator.reduce(send, rank == root ? receive : null, count, type, op, root, stream);
                 case ALL_TO_ALL -> communicator.allToAll(send, receive, count, type, stream);
                 case GATHER -> communicator.gather(send, rank == root ? receive : null, count, type, root, stream);
@@ -95,7 +97,8 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
                 int expected = expected(i);
                 int found = receive.getAtIndex(ValueLayout.JAVA_INT, i);
                 if (found != expected) {
-                    return Call.this + ", rank " + rank + " of " + ranks + ", element " + i + ": " + found + " instead of " + expected;
+                    return Call.this + ", rank " + rank + " of " + ranks + ", element " + i + ": " + found
+                            + " instead of " + expected;
                 }
             }
             return null;
@@ -137,7 +140,8 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
     }
 
     private boolean spreadsSend() {
-        return operation == Operation.ALL_TO_ALL || operation == Operation.REDUCE_SCATTER || operation == Operation.SCATTER;
+        return operation == Operation.ALL_TO_ALL || operation == Operation.REDUCE_SCATTER
+                || operation == Operation.SCATTER;
     }
 
     private boolean spreadsReceive() {
@@ -146,6 +150,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
 
     private int value(int rank, int index) {
         long mixed = (seed * 31 + rank) * 0x9E3779B97F4A7C15L + index * 0x2545F4914F6CDD1DL;
-        return (int) (mixed >>> 32) >> 4; // so that sums of a few ranks do not overflow, and averages are what they seem
+        return (int) (mixed >>> 32) >> 4; // so that sums of a few ranks do not overflow, and averages are what they
+                                          // seem
     }
 }

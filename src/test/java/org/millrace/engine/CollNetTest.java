@@ -45,28 +45,34 @@ class CollNetTest {
         return settings;
     }
 
-    /** Sizes around a slot and around all of them, on both sides of the limit, one after the other without waiting in between. */
+    /**
+     * Sizes around a slot and around all of them, on both sides of the limit, one after the other without waiting in
+     * between.
+     */
     @ParameterizedTest
     @CsvSource({"2, auto, 0", "3, auto, 4294967290", "5, auto, 0", "3, socket, 9223372036854775804"})
     void everyRankGetsTheSum(int ranks, String network, long firstStep) throws Exception {
         int[] counts = {1, 3, 512, 513, 4096, 4097, 12_500, 12_501, 40_000};
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000", "MILLRACE_NET", network,
-                "MILLRACE_FIRST_STEP", "" + firstStep), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
-                MemorySegment[] data = new MemorySegment[counts.length];
-                for (int i = 0; i < counts.length; i++) {
-                    data[i] = filled(communicator, counts[i], arena);
-                    communicator.allReduce(data[i], data[i], counts[i], DataType.INT64, i % 2 == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
-                }
-                stream.synchronize(PATIENCE);
-                for (int i = 0; i < counts.length; i++) {
-                    for (int at = 0; at < counts[i]; at++) {
-                        long sum = (long) ranks * at + ranks * (ranks - 1) / 2;
-                        assertEquals(i % 2 == 0 ? sum : at + ranks - 1, data[i].getAtIndex(ValueLayout.JAVA_LONG, at), "element " + at + " of " + counts[i]);
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000",
+                "MILLRACE_NET", network, "MILLRACE_FIRST_STEP", "" + firstStep), communicator -> {
+                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                        MemorySegment[] data = new MemorySegment[counts.length];
+                        for (int i = 0; i < counts.length; i++) {
+                            data[i] = filled(communicator, counts[i], arena);
+                            communicator.allReduce(data[i], data[i], counts[i], DataType.INT64,
+                                    i % 2 == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
+                        }
+                        stream.synchronize(PATIENCE);
+                        for (int i = 0; i < counts.length; i++) {
+                            for (int at = 0; at < counts[i]; at++) {
+                                long sum = (long) ranks * at + ranks * (ranks - 1) / 2;
+                                assertEquals(i % 2 == 0 ? sum : at + ranks - 1,
+                                        data[i].getAtIndex(ValueLayout.JAVA_LONG, at),
+                                        "element " + at + " of " + counts[i]);
+                            }
+                        }
                     }
-                }
-            }
-        });
+                });
         thrown.forEach(failure -> assertNull(failure));
     }
 
@@ -108,12 +114,14 @@ class CollNetTest {
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(800, arena);
-                communicator.allReduce(data, data, communicator.rank() == 1 ? 99 : 100, DataType.INT64, ReduceOp.SUM, stream);
+                communicator.allReduce(data, data, communicator.rank() == 1 ? 99 : 100, DataType.INT64, ReduceOp.SUM,
+                        stream);
                 stream.synchronize(PATIENCE);
             }
         });
         for (Throwable failure : thrown) {
-            assertTrue(failure != null && failure.getMessage().contains("the ranks disagree") && failure.getMessage().contains("gives the aggregator")
+            assertTrue(failure != null && failure.getMessage().contains("the ranks disagree")
+                    && failure.getMessage().contains("gives the aggregator")
                     && failure.getMessage().contains("99 int64, sum"), String.valueOf(failure));
         }
     }
@@ -123,9 +131,11 @@ class CollNetTest {
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
             Map<String, String> settings = settings();
             settings.put("NCCL_COLLNET_ENABLE", "" + rank);
-            try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings); Arena arena = Arena.ofShared();
+            try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
+                    Arena arena = Arena.ofShared();
                     Stream stream = communicator.device().newStream()) {
-                assertEquals(List.of(), EngineGroup.threadsAlive().stream().filter(name -> name.contains("aggregator")).toList());
+                assertEquals(List.of(),
+                        EngineGroup.threadsAlive().stream().filter(name -> name.contains("aggregator")).toList());
                 MemorySegment data = filled(communicator, 10, arena);
                 communicator.allReduce(data, data, 10, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);

@@ -42,7 +42,8 @@ class CommunicatorsInOneGroupTest {
     }
 
     /** Both communicators' streams are one or two; operands of each. */
-    private record Pair(Communicator there, Communicator back, Stream thereOn, Stream backOn, MemorySegment sent, MemorySegment received) {
+    private record Pair(Communicator there, Communicator back, Stream thereOn, Stream backOn, MemorySegment sent,
+            MemorySegment received) {
 
         private int rank() {
             return there.rank();
@@ -75,10 +76,12 @@ class CommunicatorsInOneGroupTest {
             Communicator in = rank() == 0 ? back : there;
             long bytes = COUNT * Long.BYTES / pieces;
             for (long i = 0; i < pieces; i++) {
-                out.send(sent.asSlice(i * bytes, bytes), COUNT / pieces, DataType.INT64, 1 - rank(), out == there ? thereOn : backOn);
+                out.send(sent.asSlice(i * bytes, bytes), COUNT / pieces, DataType.INT64, 1 - rank(),
+                        out == there ? thereOn : backOn);
             }
             for (long i = 0; i < pieces; i++) {
-                in.receive(received.asSlice(i * bytes, bytes), COUNT / pieces, DataType.INT64, 1 - rank(), in == there ? thereOn : backOn);
+                in.receive(received.asSlice(i * bytes, bytes), COUNT / pieces, DataType.INT64, 1 - rank(),
+                        in == there ? thereOn : backOn);
             }
         }
     }
@@ -89,9 +92,12 @@ class CommunicatorsInOneGroupTest {
 
     private void pairs(Map<String, String> settings, boolean oneStream, Body body) throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, there -> {
-            try (Communicator back = there.split(0, 0).orElseThrow(); Arena arena = Arena.ofShared(); Stream first = there.device().newStream();
+            try (Communicator back = there.split(0, 0).orElseThrow();
+                    Arena arena = Arena.ofShared();
+                    Stream first = there.device().newStream();
                     Stream second = there.device().newStream()) {
-                body.run(new Pair(there, back, first, oneStream ? first : second, there.device().allocate(COUNT * Long.BYTES, arena),
+                body.run(new Pair(there, back, first, oneStream ? first : second,
+                        there.device().allocate(COUNT * Long.BYTES, arena),
                         there.device().allocate(COUNT * Long.BYTES, arena)));
             }
         });
@@ -111,17 +117,21 @@ class CommunicatorsInOneGroupTest {
         });
     }
 
-    /** Kernels fill the work FIFO of one communicator, and end only when those of the other run: a launch that waited for room would wait for ever. */
+    /**
+     * Kernels fill the work FIFO of one communicator, and end only when those of the other run: a launch that waited
+     * for room would wait for ever.
+     */
     @ParameterizedTest
     @CsvSource({"true", "false"})
     void aFullFifoOfOneDoesNotKeepTheOthersFromLaunching(boolean oneStream) throws Exception {
-        pairs(EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_WORK_ARGS_BYTES", "0", "NCCL_WORK_FIFO_BYTES", "1K"), oneStream, pair -> {
-            for (int i = 0; i < 3; i++) {
-                pair.fill();
-                Millrace.group(() -> pair.exchange(64));
-                pair.check();
-            }
-        });
+        pairs(EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_WORK_ARGS_BYTES", "0", "NCCL_WORK_FIFO_BYTES", "1K"),
+                oneStream, pair -> {
+                    for (int i = 0; i < 3; i++) {
+                        pair.fill();
+                        Millrace.group(() -> pair.exchange(64));
+                        pair.check();
+                    }
+                });
     }
 
     @Test
@@ -157,7 +167,8 @@ class CommunicatorsInOneGroupTest {
         }).forEach(failure -> assertNull(failure));
         try (Arena arena = Arena.ofShared()) {
             MemorySegment all = arena.allocate(3 * Long.BYTES, Long.BYTES);
-            List<Stream> streams = List.of(ranks[0].device().newStream(), ranks[1].device().newStream(), ranks[2].device().newStream());
+            List<Stream> streams = List.of(ranks[0].device().newStream(), ranks[1].device().newStream(),
+                    ranks[2].device().newStream());
             Millrace.group(() -> {
                 for (int rank = 0; rank < 3; rank++) {
                     MemorySegment own = all.asSlice(rank * 8L, 8);
@@ -166,8 +177,8 @@ class CommunicatorsInOneGroupTest {
                 }
             });
             streams.forEach(stream -> stream.synchronize(PATIENCE));
-            assertEquals(List.of(7L, 7L, 7L), List.of(all.getAtIndex(ValueLayout.JAVA_LONG, 0), all.getAtIndex(ValueLayout.JAVA_LONG, 1),
-                    all.getAtIndex(ValueLayout.JAVA_LONG, 2)));
+            assertEquals(List.of(7L, 7L, 7L), List.of(all.getAtIndex(ValueLayout.JAVA_LONG, 0),
+                    all.getAtIndex(ValueLayout.JAVA_LONG, 1), all.getAtIndex(ValueLayout.JAVA_LONG, 2)));
             streams.forEach(Stream::close);
         }
         EngineGroup.call(3, rank -> () -> {
@@ -234,7 +245,8 @@ class CommunicatorsInOneGroupTest {
         pairs(EngineGroup.settings(), true, pair -> {
             MemorySegment word = pair.sent.asSlice(0, 8);
             Runnable operation = () -> pair.there.allReduce(word, word, 1, DataType.INT64, ReduceOp.SUM, pair.thereOn);
-            assertThrows(IllegalStateException.class, () -> Millrace.group(() -> pair.there.plan(pair.thereOn, operation)));
+            assertThrows(IllegalStateException.class,
+                    () -> Millrace.group(() -> pair.there.plan(pair.thereOn, operation)));
             try (Plan plan = pair.there.plan(pair.thereOn, () -> Millrace.group(operation))) {
                 assertThrows(IllegalStateException.class, () -> Millrace.group(() -> plan.launch(pair.thereOn)));
                 word.set(ValueLayout.JAVA_LONG, 0, 21);

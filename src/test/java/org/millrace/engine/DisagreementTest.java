@@ -58,25 +58,27 @@ class DisagreementTest {
 
     /** Rank 1 calls something else than all others. */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-        "3 | all_reduce 1000 INT64  | all_reduce 500 INT64      | all_reduce of 1000 int64, sum    | all_reduce of 500 int64, sum",
-        "3 | all_reduce 1000 INT64  | maximum 1000 INT64        | all_reduce of 1000 int64, sum    | all_reduce of 1000 int64, max",
-        "3 | all_reduce 1000 INT64  | all_reduce 1000 FLOAT64   | all_reduce of 1000 int64, sum    | all_reduce of 1000 double, sum",
-        "4 | all_reduce 1000 INT64  | all_reduce 1000000 INT64  | all_reduce of 1000 int64, sum    | all_reduce of 1000000 int64, sum",
-        "3 | all_reduce 1000 INT64  | all_reduce 0 INT64        | all_reduce of 1000 int64, sum    | all_reduce of 0 int64, sum",
-        "4 | all_gather 1000 INT8   | all_gather 999 INT8       | all_gather of 1000 int8          | all_gather of 999 int8",
-        "3 | all_gather 1000 INT64  | reduce_scatter 1000 INT64 | all_gather of 1000 int64         | reduce_scatter of 1000 int64, sum",
-        "3 | reduce_scatter 10 INT8 | reduce_scatter 11 INT8    | reduce_scatter of 10 int8, sum   | reduce_scatter of 11 int8, sum",
-        "2 | broadcast 10 INT8 0    | broadcast 11 INT8 0       | broadcast of 10 int8, root 0     | broadcast of 11 int8, root 0",
-        "3 | broadcast 10 INT8 0    | broadcast 10 INT8 2       | broadcast of 10 int8, root 0     | broadcast of 10 int8, root 2",
-        "2 | broadcast 10 INT8 0    | reduce 10 INT8 0          | broadcast of 10 int8, root 0     | reduce of 10 int8, sum, root 0",
-        "3 | alltoall 10 INT8       | alltoall 11 INT8          | sendrecv of 10 int8              | sendrecv of 11 int8",
-        "3 | gather 10 INT32 0      | gather 10 INT8 0          | sendrecv of 10 int32             | sendrecv of 10 int8",
-        "3 | scatter 100000 INT32 0 | scatter 10 INT32 0        | sendrecv of 100000 int32         | sendrecv of 10 int32",
-        "2 | send 100 INT32 1       | receive 99 INT32 0        | sendrecv of 100 int32            | sendrecv of 99 int32",
-        "2 | send 100 INT32 1       | receive 0 INT32 0         | sendrecv of 100 int32            | sendrecv of 0 int32",
-    })
-    void everybodyHearsWhoCalledWhat(int ranks, String most, String rankOne, String first, String second) throws Exception {
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                    "3 | all_reduce 1000 INT64  | all_reduce 500 INT64      | all_reduce of 1000 int64, sum    | all_reduce of 500 int64, sum",
+                    "3 | all_reduce 1000 INT64  | maximum 1000 INT64        | all_reduce of 1000 int64, sum    | all_reduce of 1000 int64, max",
+                    "3 | all_reduce 1000 INT64  | all_reduce 1000 FLOAT64   | all_reduce of 1000 int64, sum    | all_reduce of 1000 double, sum",
+                    "4 | all_reduce 1000 INT64  | all_reduce 1000000 INT64  | all_reduce of 1000 int64, sum    | all_reduce of 1000000 int64, sum",
+                    "3 | all_reduce 1000 INT64  | all_reduce 0 INT64        | all_reduce of 1000 int64, sum    | all_reduce of 0 int64, sum",
+                    "4 | all_gather 1000 INT8   | all_gather 999 INT8       | all_gather of 1000 int8          | all_gather of 999 int8",
+                    "3 | all_gather 1000 INT64  | reduce_scatter 1000 INT64 | all_gather of 1000 int64         | reduce_scatter of 1000 int64, sum",
+                    "3 | reduce_scatter 10 INT8 | reduce_scatter 11 INT8    | reduce_scatter of 10 int8, sum   | reduce_scatter of 11 int8, sum",
+                    "2 | broadcast 10 INT8 0    | broadcast 11 INT8 0       | broadcast of 10 int8, root 0     | broadcast of 11 int8, root 0",
+                    "3 | broadcast 10 INT8 0    | broadcast 10 INT8 2       | broadcast of 10 int8, root 0     | broadcast of 10 int8, root 2",
+                    "2 | broadcast 10 INT8 0    | reduce 10 INT8 0          | broadcast of 10 int8, root 0     | reduce of 10 int8, sum, root 0",
+                    "3 | alltoall 10 INT8       | alltoall 11 INT8          | sendrecv of 10 int8              | sendrecv of 11 int8",
+                    "3 | gather 10 INT32 0      | gather 10 INT8 0          | sendrecv of 10 int32             | sendrecv of 10 int8",
+                    "3 | scatter 100000 INT32 0 | scatter 10 INT32 0        | sendrecv of 100000 int32         | sendrecv of 10 int32",
+                    "2 | send 100 INT32 1       | receive 99 INT32 0        | sendrecv of 100 int32            | sendrecv of 99 int32",
+                    "2 | send 100 INT32 1       | receive 0 INT32 0         | sendrecv of 100 int32            | sendrecv of 0 int32",})
+    void everybodyHearsWhoCalledWhat(int ranks, String most, String rankOne, String first, String second)
+            throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
@@ -91,7 +93,8 @@ class DisagreementTest {
             assertNotNull(failure, "every rank should have failed: " + thrown);
             String message = failure.getMessage();
             // one of the two may have gone on to the next call when it was found out
-            assertTrue(message.contains("the ranks disagree: rank ") && (message.contains(first) || message.contains(second)), message);
+            assertTrue(message.contains("the ranks disagree: rank ")
+                    && (message.contains(first) || message.contains(second)), message);
         }
     }
 }

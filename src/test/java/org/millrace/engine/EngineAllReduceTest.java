@@ -20,8 +20,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
 /**
- * All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's own tests' business; here the data must
- * get there.
+ * All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's
+ * own tests' business; here the data must get there.
  */
 class EngineAllReduceTest {
 
@@ -31,13 +31,12 @@ class EngineAllReduceTest {
     Path directory;
 
     @ParameterizedTest
-    @CsvSource({
-        "1, 1000, 1, 0", "2, 1, 1, 0", "2, 100003, 1, 0", "2, 1000003, 3, 0", "3, 77777, 2, 0", "4, 50001, 1, 0", "8, 10007, 1, 0", "5, 3, 2, 0",
-        "2, 300007, 1, 2147483644", "3, 300007, 2, 4294967292", "2, 300007, 2, 9223372036854775804"
-    })
+    @CsvSource({"1, 1000, 1, 0", "2, 1, 1, 0", "2, 100003, 1, 0", "2, 1000003, 3, 0", "3, 77777, 2, 0",
+            "4, 50001, 1, 0", "8, 10007, 1, 0", "5, 3, 2, 0", "2, 300007, 1, 2147483644", "3, 300007, 2, 4294967292",
+            "2, 300007, 2, 9223372036854775804"})
     void everyRankGetsTheSum(int ranks, int count, int channels, long firstStep) throws Exception {
-        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE",
-                "256K");
+        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP",
+                "" + firstStep, "NCCL_BUFFSIZE", "256K");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 for (boolean inPlace : new boolean[] {false, true}) {
@@ -48,7 +47,8 @@ class EngineAllReduceTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    private static void reduceAndCheck(Communicator communicator, Stream stream, Arena arena, int count, boolean inPlace) {
+    private static void reduceAndCheck(Communicator communicator, Stream stream, Arena arena, int count,
+            boolean inPlace) {
         MemorySegment send = communicator.device().allocate(8L * count, arena);
         MemorySegment receive = inPlace ? send : communicator.device().allocate(8L * count, arena);
         for (int i = 0; i < count; i++) {
@@ -61,7 +61,8 @@ class EngineAllReduceTest {
             for (int rank = 0; rank < communicator.size(); rank++) {
                 expected += value(rank, i);
             }
-            assertEquals(expected, receive.getAtIndex(ValueLayout.JAVA_LONG, i), "element " + i + " on rank " + communicator.rank());
+            assertEquals(expected, receive.getAtIndex(ValueLayout.JAVA_LONG, i),
+                    "element " + i + " on rank " + communicator.rank());
         }
     }
 

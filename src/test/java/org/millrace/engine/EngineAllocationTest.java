@@ -22,13 +22,15 @@ import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
 /**
- * What one operation allocates on one rank, on all of its threads. An operation is an object or two for each thing that is handed to another thread, and those
- * are left to the collector. The bounds are what interpreted code allocates and a fifth more, so that they hold whatever the JIT compiler has come to.
+ * What one operation allocates on one rank, on all of its threads. An operation is an object or two for each thing that
+ * is handed to another thread, and those are left to the collector. The bounds are what interpreted code allocates and
+ * a fifth more, so that they hold whatever the JIT compiler has come to.
  */
 class EngineAllocationTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-    private static final com.sun.management.ThreadMXBean THREADS = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final com.sun.management.ThreadMXBean THREADS =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int OPERATIONS = 2000;
     /** Before each wait. */
     private static final int AT_A_TIME = 100;
@@ -58,7 +60,8 @@ class EngineAllocationTest {
 
     @Test
     void anAllToAll() throws Exception {
-        assertBytes(2, 5000, (communicator, send, receive, stream) -> communicator.allToAll(send, receive, 1, DataType.INT64, stream));
+        assertBytes(2, 5000, (communicator, send, receive, stream) -> communicator.allToAll(send, receive, 1,
+                DataType.INT64, stream));
     }
 
     private static void allReduce(Communicator communicator, MemorySegment send, MemorySegment receive, Stream stream) {
@@ -89,7 +92,8 @@ class EngineAllocationTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    private static void run(Communicator communicator, Operation operation, MemorySegment send, MemorySegment receive, Stream stream) {
+    private static void run(Communicator communicator, Operation operation, MemorySegment send, MemorySegment receive,
+            Stream stream) {
         for (int i = 0; i < OPERATIONS; i += AT_A_TIME) {
             for (int j = 0; j < AT_A_TIME; j++) {
                 operation.enqueue(communicator, send, receive, stream);
@@ -102,7 +106,8 @@ class EngineAllocationTest {
     private static long allocated() {
         long bytes = 0;
         for (ThreadInfo thread : THREADS.getThreadInfo(THREADS.getAllThreadIds())) {
-            if (thread != null && (thread.getThreadName().startsWith("test-rank-") || thread.getThreadName().startsWith("millrace-"))) {
+            if (thread != null && (thread.getThreadName().startsWith("test-rank-")
+                    || thread.getThreadName().startsWith("millrace-"))) {
                 bytes += THREADS.getThreadAllocatedBytes(thread.getThreadId());
             }
         }

@@ -30,13 +30,16 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Stream;
 
-/** Where an operation's data lies on its way: slots of the connection's own, shared ones, or the user's memory; and memory that must be flushed. */
+/**
+ * Where an operation's data lies on its way: slots of the connection's own, shared ones, or the user's memory; and
+ * memory that must be flushed.
+ */
 @Timeout(240)
 class EngineBufferModesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-    private static final List<Operation> COPYING = List.of(Operation.SEND_RECEIVE, Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER,
-            Operation.BROADCAST, Operation.ALL_GATHER);
+    private static final List<Operation> COPYING = List.of(Operation.SEND_RECEIVE, Operation.ALL_TO_ALL,
+            Operation.GATHER, Operation.SCATTER, Operation.BROADCAST, Operation.ALL_GATHER);
     private static final int[] COUNTS = {1, 1023, 4096, 30_001};
 
     @TempDir
@@ -52,8 +55,8 @@ class EngineBufferModesTest {
     }
 
     private static Map<String, String> settings(int channels, boolean shares) {
-        return EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "" + channels, "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0",
-                "MILLRACE_FIRST_STEP", "4294967290");
+        return EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "" + channels,
+                "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0", "MILLRACE_FIRST_STEP", "4294967290");
     }
 
     /** Runs all operations that do not combine elements on every rank, at once, and compares. */
@@ -61,9 +64,12 @@ class EngineBufferModesTest {
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 for (int count : COUNTS) {
-                    List<Call.Running> running = COPYING.stream().flatMap(operation -> java.util.stream.Stream.of(false, true).map(inPlace ->
-                            new Call(operation, count, ReduceOp.SUM, (count + operation.ordinal()) % ranks, inPlace, count).new Running(communicator, stream,
-                                    arena, registers.test(communicator.rank())))).toList();
+                    List<Call.Running> running = COPYING.stream()
+                            .flatMap(operation -> java.util.stream.Stream.of(false, true)
+                                    .map(inPlace -> new Call(operation, count, ReduceOp.SUM,
+                                            (count + operation.ordinal()) % ranks, inPlace, count).new Running(
+                                                    communicator, stream, arena, registers.test(communicator.rank()))))
+                            .toList();
                     stream.synchronize(PATIENCE);
                     running.forEach(call -> assertNull(call.wrong()));
                     running.forEach(Call.Running::release);
@@ -101,7 +107,8 @@ class EngineBufferModesTest {
         run(ranks, settings(1, shares), _ -> false);
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings(1, shares), communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
-                Call.Running reduced = new Call(Operation.ALL_REDUCE, 5000, ReduceOp.SUM, 0, true, 7).new Running(communicator, stream, arena, true);
+                Call.Running reduced = new Call(Operation.ALL_REDUCE, 5000, ReduceOp.SUM, 0, true, 7).new Running(
+                        communicator, stream, arena, true);
                 stream.synchronize(PATIENCE);
                 assertNull(reduced.wrong());
                 reduced.release();
@@ -115,20 +122,25 @@ class EngineBufferModesTest {
     /** A network that reaches all memory needs no registration; a rank whose threshold is higher goes through slots. */
     @ParameterizedTest
     @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1"})
-    void largeOperationsUseMemoryInPlaceThatNobodyRegistered(int ranks, String network, int slotsOnRank) throws Exception {
+    void largeOperationsUseMemoryInPlaceThatNobodyRegistered(int ranks, String network, int slotsOnRank)
+            throws Exception {
         List<Throwable> thrown = EngineGroup.call(ranks, rank -> () -> {
             Map<String, String> settings = settings(2, false);
-            settings.putAll(Map.of("MILLRACE_NET", network, "NCCL_ALGO", "ring", "MILLRACE_PTR_THRESHOLD", rank == slotsOnRank ? "1024G" : "8K"));
-            try (Communicator communicator = EngineGroup.join(directory, rank, ranks, settings); Arena arena = Arena.ofShared();
-                 Stream stream = communicator.device().newStream()) {
+            settings.putAll(Map.of("MILLRACE_NET", network, "NCCL_ALGO", "ring", "MILLRACE_PTR_THRESHOLD",
+                    rank == slotsOnRank ? "1024G" : "8K"));
+            try (Communicator communicator = EngineGroup.join(directory, rank, ranks, settings);
+                    Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream()) {
                 for (Operation operation : List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.BROADCAST)) {
                     for (int count : new int[] {1000, 30_001}) {
                         for (boolean inPlace : new boolean[] {false, true}) {
-                            Call.Running running = new Call(operation, count, ReduceOp.SUM, 0, inPlace, count).new Running(communicator, stream, arena);
+                            Call.Running running =
+                                    new Call(operation, count, ReduceOp.SUM, 0, inPlace, count).new Running(
+                                            communicator, stream, arena);
                             stream.synchronize(PATIENCE);
                             assertNull(running.wrong());
-                            assertEquals(rank == slotsOnRank || count == 1000 ? "NORMAL" : "PTR", communicator.route().orElseThrow().mode(), operation + " of "
-                                    + count);
+                            assertEquals(rank == slotsOnRank || count == 1000 ? "NORMAL" : "PTR",
+                                    communicator.route().orElseThrow().mode(), operation + " of " + count);
                         }
                     }
                 }
@@ -141,10 +153,12 @@ class EngineBufferModesTest {
     /** Without the flush the device would find what was there before. */
     @ParameterizedTest
     @CsvSource({"2, 1, true, true", "3, 1, false, false", "3, 2, false, true"})
-    void memoryThatAsksForItIsFlushedBeforeTheDeviceLooks(int ranks, int channels, boolean shares, boolean registers) throws Exception {
+    void memoryThatAsksForItIsFlushedBeforeTheDeviceLooks(int ranks, int channels, boolean shares, boolean registers)
+            throws Exception {
         WatchedTransport.on(directory, true);
         run(ranks, settings(channels, shares), _ -> registers);
-        assertEquals(WatchedNetwork.RECEIVED_BY_SLOTS.get() + WatchedNetwork.RECEIVED_BY_USER.get(), WatchedNetwork.FLUSHED.get());
+        assertEquals(WatchedNetwork.RECEIVED_BY_SLOTS.get() + WatchedNetwork.RECEIVED_BY_USER.get(),
+                WatchedNetwork.FLUSHED.get());
         assertTrue(WatchedNetwork.FLUSHED.get() > 0);
     }
 
@@ -155,9 +169,13 @@ class EngineBufferModesTest {
         settings.put("NCCL_P2P_NET_CHUNKSIZE", "1K");
         settings.put("MILLRACE_NET", "shm");
         List<Throwable> thrown = EngineGroup.run(directory, 5, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
-                List<Call.Running> running = java.util.stream.IntStream.range(0, 6).mapToObj(i ->
-                        new Call(Operation.ALL_TO_ALL, 25_000 + i, ReduceOp.SUM, 0, false, i).new Running(communicator, i % 2 == 0 ? stream : other, arena))
+            try (Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream();
+                    Stream other = communicator.device().newStream()) {
+                List<Call.Running> running =
+                        java.util.stream.IntStream.range(0, 6)
+                                .mapToObj(i -> new Call(Operation.ALL_TO_ALL, 25_000 + i, ReduceOp.SUM, 0, false,
+                                        i).new Running(communicator, i % 2 == 0 ? stream : other, arena))
                                 .toList();
                 stream.synchronize(PATIENCE);
                 other.synchronize(PATIENCE);
@@ -167,19 +185,27 @@ class EngineBufferModesTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** Six channels on two connections, with as little room in the slots as there can be between ranks that wait for each other in a ring. */
+    /**
+     * Six channels on two connections, with as little room in the slots as there can be between ranks that wait for
+     * each other in a ring.
+     */
     @ParameterizedTest
     @CsvSource({"2, 0, 2147483640", "3, 4294967290, 0", "5, 0, -4"})
     void channelsOfARingShareConnections(int ranks, long firstStep, long seed) throws Exception {
         WatchedTransport.on(directory, false);
         Map<String, String> settings = settings(6, false);
-        settings.putAll(Map.of("MILLRACE_GROUPED_CONNECTIONS", "1", "NCCL_BUFFSIZE", "32K", "MILLRACE_FIRST_STEP", "" + firstStep));
+        settings.putAll(Map.of("MILLRACE_GROUPED_CONNECTIONS", "1", "NCCL_BUFFSIZE", "32K", "MILLRACE_FIRST_STEP",
+                "" + firstStep));
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream();
+                    Stream other = communicator.device().newStream()) {
                 List<Call.Running> running = java.util.stream.IntStream.range(0, 24).mapToObj(i -> {
-                    Operation operation = List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.BROADCAST, Operation.REDUCE_SCATTER).get(i % 4);
-                    return new Call(operation, i % 3 == 0 ? 100 + i : 60_000 + i, ReduceOp.SUM, i % ranks, false, seed + i).new Running(communicator,
-                            i % 2 == 0 ? stream : other, arena, i % 5 == communicator.rank());
+                    Operation operation = List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.BROADCAST,
+                            Operation.REDUCE_SCATTER).get(i % 4);
+                    return new Call(operation, i % 3 == 0 ? 100 + i : 60_000 + i, ReduceOp.SUM, i % ranks, false,
+                            seed + i).new Running(communicator, i % 2 == 0 ? stream : other, arena,
+                                    i % 5 == communicator.rank());
                 }).toList();
                 stream.synchronize(PATIENCE);
                 other.synchronize(PATIENCE);
@@ -195,8 +221,9 @@ class EngineBufferModesTest {
     void treesCannotShareConnections() throws Exception {
         Map<String, String> settings = settings(2, false);
         settings.putAll(Map.of("MILLRACE_GROUPED_CONNECTIONS", "1", "NCCL_ALGO", "tree"));
-        for (Throwable failure : EngineGroup.run(directory, 2, settings, _ -> { })) {
-            assertTrue(failure != null && failure.getMessage().contains("MILLRACE_GROUPED_CONNECTIONS=1 needs rings"), String.valueOf(failure));
+        for (Throwable failure : EngineGroup.run(directory, 2, settings, _ -> {})) {
+            assertTrue(failure != null && failure.getMessage().contains("MILLRACE_GROUPED_CONNECTIONS=1 needs rings"),
+                    String.valueOf(failure));
         }
     }
 
@@ -204,7 +231,8 @@ class EngineBufferModesTest {
     @ParameterizedTest
     @CsvSource({"shm, 0", "socket, 1", "shm, 1"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
-        CountDownLatch sending = new CountDownLatch(2); // who is behind would hear of the abort when it registers or sends
+        CountDownLatch sending = new CountDownLatch(2); // who is behind would hear of the abort when it registers or
+                                                        // sends
         Map<String, String> settings = settings(1, shares == 1);
         settings.put("MILLRACE_NET", network);
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings, communicator -> {
@@ -220,9 +248,13 @@ class EngineBufferModesTest {
                     try (Registration registration = communicator.register(data)) {
                         assertNotNull(registration);
                         communicator.group(() -> {
-                            communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8, 2, stream); // which never receives
-                            communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8, 1 - communicator.rank(), stream);
-                            communicator.receive(data.asSlice(count / 2, count / 2), count / 2, DataType.INT8, 1 - communicator.rank(), stream);
+                            communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8, 2, stream); // which
+                                                                                                                // never
+                                                                                                                // receives
+                            communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8,
+                                    1 - communicator.rank(), stream);
+                            communicator.receive(data.asSlice(count / 2, count / 2), count / 2, DataType.INT8,
+                                    1 - communicator.rank(), stream);
                         });
                         sending.countDown();
                         assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
@@ -237,9 +269,11 @@ class EngineBufferModesTest {
     void onlyMemoryThatEveryThreadMayWriteCanBeRegistered() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings(1, false), communicator -> {
             try (Arena shared = Arena.ofShared(); Arena confined = Arena.ofConfined()) {
-                assertThrows(IllegalArgumentException.class, () -> communicator.register(MemorySegment.ofArray(new byte[64])));
+                assertThrows(IllegalArgumentException.class,
+                        () -> communicator.register(MemorySegment.ofArray(new byte[64])));
                 assertThrows(IllegalArgumentException.class, () -> communicator.register(confined.allocate(64)));
-                assertThrows(IllegalArgumentException.class, () -> communicator.register(shared.allocate(64).asReadOnly()));
+                assertThrows(IllegalArgumentException.class,
+                        () -> communicator.register(shared.allocate(64).asReadOnly()));
                 Registration registration = communicator.register(shared.allocate(64));
                 registration.close();
                 registration.close();

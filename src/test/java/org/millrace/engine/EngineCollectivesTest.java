@@ -15,12 +15,16 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** Every operation through the whole stack: numbers of ranks, odd sizes, reductions, roots, in place and not, at counters that wrap. */
+/**
+ * Every operation through the whole stack: numbers of ranks, odd sizes, reductions, roots, in place and not, at
+ * counters that wrap.
+ */
 class EngineCollectivesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int[] COUNTS = {0, 1, 3, 1023, 40_007};
-    private static final List<ReduceOp> REDUCTIONS = List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(3));
+    private static final List<ReduceOp> REDUCTIONS =
+            List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(3));
 
     @TempDir
     Path directory;
@@ -31,7 +35,8 @@ class EngineCollectivesTest {
             for (int count : COUNTS) {
                 for (boolean inPlace : new boolean[] {false, true}) {
                     int number = calls.size();
-                    calls.add(new Call(operation, count, REDUCTIONS.get(number % REDUCTIONS.size()), number % ranks, inPlace, number));
+                    calls.add(new Call(operation, count, REDUCTIONS.get(number % REDUCTIONS.size()), number % ranks,
+                            inPlace, number));
                 }
             }
         }
@@ -39,15 +44,13 @@ class EngineCollectivesTest {
     }
 
     @ParameterizedTest
-    @CsvSource({
-        "1, 1, 0, auto, ring", "2, 1, 0, auto, ring", "2, 3, 2147483646, socket, tree", "3, 2, 4294967294, auto, tree",
-                "3, 1, 9223372036854775806, socket, ring", "4, 1, -3, auto, tree",
-        "5, 2, 0, auto, ring", "5, 3, -3, auto, tree", "8, 1, 0, auto, tree", "8, 1, 0, auto, ring"
-    })
-    void everyRankGetsWhatTheReferenceSays(int ranks, int channels, long firstStep, String network, String algorithm) throws Exception {
-        Map<String, String> settings = EngineGroup.settings(
-                "NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE", "64K", "MILLRACE_NET", network,
-                "NCCL_ALGO", algorithm);
+    @CsvSource({"1, 1, 0, auto, ring", "2, 1, 0, auto, ring", "2, 3, 2147483646, socket, tree",
+            "3, 2, 4294967294, auto, tree", "3, 1, 9223372036854775806, socket, ring", "4, 1, -3, auto, tree",
+            "5, 2, 0, auto, ring", "5, 3, -3, auto, tree", "8, 1, 0, auto, tree", "8, 1, 0, auto, ring"})
+    void everyRankGetsWhatTheReferenceSays(int ranks, int channels, long firstStep, String network, String algorithm)
+            throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP",
+                "" + firstStep, "NCCL_BUFFSIZE", "64K", "MILLRACE_NET", network, "NCCL_ALGO", algorithm);
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 List<Call.Running> running = new ArrayList<>();

@@ -19,13 +19,15 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** What a program does wrong, and what becomes of the others: an error that says what and where, nothing hangs, nothing is left behind. */
+/**
+ * What a program does wrong, and what becomes of the others: an error that says what and where, nothing hangs, nothing
+ * is left behind.
+ */
 class EngineErrorsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
@@ -52,17 +54,26 @@ class EngineErrorsTest {
             Arena closed = Arena.ofShared();
             MemorySegment dead = closed.allocate(64);
             closed.close();
-            try (Arena arena = Arena.ofShared(); Arena confined = Arena.ofConfined(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared();
+                    Arena confined = Arena.ofConfined();
+                    Stream stream = communicator.device().newStream()) {
                 MemorySegment good = communicator.device().allocate(64, arena);
-                refused("arena is closed", () -> communicator.allReduce(dead, good, 1, DataType.INT32, ReduceOp.SUM, stream));
-                refused("take 68 bytes, the segment has 64", () -> communicator.allReduce(good, good, 17, DataType.FLOAT32, ReduceOp.SUM, stream));
-                refused("not aligned to the 4 bytes of a float", () -> communicator.allReduce(good.asSlice(2), good, 4, DataType.FLOAT32, ReduceOp.SUM,
-                        stream));
-                refused("count -1 is negative", () -> communicator.allReduce(good, good, -1, DataType.INT8, ReduceOp.SUM, stream));
-                refused("heap segment", () -> communicator.allReduce(MemorySegment.ofArray(new byte[64]), good, 4, DataType.INT8, ReduceOp.SUM, stream));
-                refused("confined arena", () -> communicator.allReduce(confined.allocate(64, 8), good, 4, DataType.INT8, ReduceOp.SUM, stream));
-                refused("read-only", () -> communicator.allReduce(good, good.asReadOnly(), 4, DataType.INT8, ReduceOp.SUM, stream));
-                refused("overlap by 4 of 8 bytes", () -> communicator.allReduce(good, good.asSlice(4), 2, DataType.FLOAT32, ReduceOp.SUM, stream));
+                refused("arena is closed",
+                        () -> communicator.allReduce(dead, good, 1, DataType.INT32, ReduceOp.SUM, stream));
+                refused("take 68 bytes, the segment has 64",
+                        () -> communicator.allReduce(good, good, 17, DataType.FLOAT32, ReduceOp.SUM, stream));
+                refused("not aligned to the 4 bytes of a float",
+                        () -> communicator.allReduce(good.asSlice(2), good, 4, DataType.FLOAT32, ReduceOp.SUM, stream));
+                refused("count -1 is negative",
+                        () -> communicator.allReduce(good, good, -1, DataType.INT8, ReduceOp.SUM, stream));
+                refused("heap segment", () -> communicator.allReduce(MemorySegment.ofArray(new byte[64]), good, 4,
+                        DataType.INT8, ReduceOp.SUM, stream));
+                refused("confined arena", () -> communicator.allReduce(confined.allocate(64, 8), good, 4, DataType.INT8,
+                        ReduceOp.SUM, stream));
+                refused("read-only",
+                        () -> communicator.allReduce(good, good.asReadOnly(), 4, DataType.INT8, ReduceOp.SUM, stream));
+                refused("overlap by 4 of 8 bytes",
+                        () -> communicator.allReduce(good, good.asSlice(4), 2, DataType.FLOAT32, ReduceOp.SUM, stream));
                 communicator.allReduce(good, good, 16, DataType.FLOAT32, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
             }
@@ -105,8 +116,10 @@ class EngineErrorsTest {
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
                 MillraceException stalled = assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
                 assertTrue(stalled.getMessage()
-                        .contains("rank 0, operation 0: all_reduce of 100 int64, sum: nothing moved for 500 ms: rank 0 <- rank 1, channel 0 waits for data: "
-                                + "step 0"), stalled.getMessage());
+                        .contains(
+                                "rank 0, operation 0: all_reduce of 100 int64, sum: nothing moved for 500 ms: rank 0 <- rank 1, channel 0 waits for data: "
+                                        + "step 0"),
+                        stalled.getMessage());
                 MillraceException later = assertThrows(MillraceException.class,
                         () -> communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream));
                 assertTrue(later.getMessage().contains("has failed and can only be closed"), later.getMessage());
@@ -120,23 +133,25 @@ class EngineErrorsTest {
 
     @Test
     void anAbortInMidTransferEndsEveryRank() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 3, EngineGroup.settings("NCCL_BUFFSIZE", "32K"), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
-                MemorySegment data = communicator.device().allocate(8 << 20, arena);
-                MillraceException failure = assertThrows(MillraceException.class, () -> {
-                    for (int i = 0; i < 100; i++) {
-                        communicator.allReduce(data, data, 1 << 20, DataType.INT64, ReduceOp.SUM, stream);
-                        if (communicator.rank() == 1 && i == 50) {
-                            communicator.abort();
-                            communicator.abort();
+        List<Throwable> thrown =
+                EngineGroup.run(directory, 3, EngineGroup.settings("NCCL_BUFFSIZE", "32K"), communicator -> {
+                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                        MemorySegment data = communicator.device().allocate(8 << 20, arena);
+                        MillraceException failure = assertThrows(MillraceException.class, () -> {
+                            for (int i = 0; i < 100; i++) {
+                                communicator.allReduce(data, data, 1 << 20, DataType.INT64, ReduceOp.SUM, stream);
+                                if (communicator.rank() == 1 && i == 50) {
+                                    communicator.abort();
+                                    communicator.abort();
+                                    stream.synchronize(PATIENCE);
+                                }
+                            }
                             stream.synchronize(PATIENCE);
-                        }
+                        });
+                        assertTrue(failure.getMessage().contains("rank 1 aborted the communicator"),
+                                failure.getMessage());
                     }
-                    stream.synchronize(PATIENCE);
                 });
-                assertTrue(failure.getMessage().contains("rank 1 aborted the communicator"), failure.getMessage());
-            }
-        });
         thrown.forEach(failure -> assertNull(failure));
     }
 
@@ -149,16 +164,21 @@ class EngineErrorsTest {
             return null;
         });
         assertInstanceOf(MillraceException.class, thrown.get(0));
-        assertTrue(message(thrown.get(0)).contains("1, 2") || message(thrown.get(0)).contains("rank 1"), message(thrown.get(0)));
+        assertTrue(message(thrown.get(0)).contains("1, 2") || message(thrown.get(0)).contains("rank 1"),
+                message(thrown.get(0)));
     }
 
     @Test
     void settingsThatMustAgreeAreCompared() throws Exception {
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
-            EngineGroup.join(directory, rank, 2, EngineGroup.settings("NCCL_BUFFSIZE", rank == 0 ? "1M" : "2M")).close();
+            EngineGroup.join(directory, rank, 2, EngineGroup.settings("NCCL_BUFFSIZE", rank == 0 ? "1M" : "2M"))
+                    .close();
             return null;
         });
-        assertTrue(thrown.stream().anyMatch(failure -> failure != null && failure.getMessage().contains("NCCL_BUFFSIZE is")), thrown.toString());
+        assertTrue(
+                thrown.stream()
+                        .anyMatch(failure -> failure != null && failure.getMessage().contains("NCCL_BUFFSIZE is")),
+                thrown.toString());
         assertTrue(thrown.stream().allMatch(failure -> failure instanceof MillraceException), thrown.toString());
     }
 
@@ -168,8 +188,8 @@ class EngineErrorsTest {
             communicator.close();
             communicator.close();
             communicator.abort();
-            MillraceException closed = assertThrows(MillraceException.class,
-                    () -> communicator.allReduce(MemorySegment.NULL, MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM, null));
+            MillraceException closed = assertThrows(MillraceException.class, () -> communicator
+                    .allReduce(MemorySegment.NULL, MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM, null));
             assertTrue(closed.getMessage().contains("closed"), closed.getMessage());
         });
         thrown.forEach(failure -> assertNull(failure));

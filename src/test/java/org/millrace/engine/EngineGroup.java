@@ -25,11 +25,11 @@ final class EngineGroup {
         void run(Communicator communicator) throws Exception;
     }
 
-    private EngineGroup() {
-    }
+    private EngineGroup() {}
 
     static Map<String, String> settings(String... pairs) {
-        Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_CONNECT_DEADLINE", "20s", "MILLRACE_STALL_DEADLINE", "20s"));
+        Map<String, String> settings =
+                new HashMap<>(Map.of("MILLRACE_CONNECT_DEADLINE", "20s", "MILLRACE_STALL_DEADLINE", "20s"));
         for (int i = 0; i < pairs.length; i += 2) {
             settings.put(pairs[i], pairs[i + 1]);
         }
@@ -37,7 +37,8 @@ final class EngineGroup {
     }
 
     /** Runs a body on each rank; returns what each threw, null for a rank that ended well. */
-    static List<Throwable> run(Path directory, int ranks, Map<String, String> settings, RankBody body) throws InterruptedException {
+    static List<Throwable> run(Path directory, int ranks, Map<String, String> settings, RankBody body)
+            throws InterruptedException {
         return call(ranks, rank -> () -> {
             try (Communicator communicator = join(directory, rank, ranks, settings)) {
                 body.run(communicator);
@@ -51,13 +52,16 @@ final class EngineGroup {
     }
 
     /** Runs one callable per rank, each on a thread of its own. */
-    static List<Throwable> call(int ranks, java.util.function.IntFunction<Callable<Void>> body) throws InterruptedException {
+    static List<Throwable> call(int ranks, java.util.function.IntFunction<Callable<Void>> body)
+            throws InterruptedException {
         return call(ranks, PATIENCE_SECONDS, body);
     }
 
     /** For bodies of many operations, all of them bounded: how long they take together is a matter of the machine. */
-    static List<Throwable> call(int ranks, long patienceSeconds, java.util.function.IntFunction<Callable<Void>> body) throws InterruptedException {
-        try (ExecutorService threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().name("test-rank-", 0).factory())) {
+    static List<Throwable> call(int ranks, long patienceSeconds, java.util.function.IntFunction<Callable<Void>> body)
+            throws InterruptedException {
+        try (ExecutorService threads =
+                Executors.newThreadPerTaskExecutor(Thread.ofPlatform().name("test-rank-", 0).factory())) {
             List<Future<Void>> futures = new ArrayList<>();
             for (int rank = 0; rank < ranks; rank++) {
                 futures.add(threads.submit(body.apply(rank)));
@@ -80,6 +84,12 @@ final class EngineGroup {
 
     /** Names of this library's threads that are alive. */
     static List<String> threadsAlive() {
-        return Thread.getAllStackTraces().keySet().stream().map(Thread::getName).filter(name -> name.startsWith("millrace-")).sorted().toList();
+        return Thread.getAllStackTraces()
+                .keySet()
+                .stream()
+                .map(Thread::getName)
+                .filter(name -> name.startsWith("millrace-"))
+                .sorted()
+                .toList();
     }
 }

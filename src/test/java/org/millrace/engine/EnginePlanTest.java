@@ -35,9 +35,12 @@ class EnginePlanTest {
     @ParameterizedTest
     @ValueSource(strings = {"4096", "0"})
     void everyLaunchRunsAllOperations(String argumentBytes) throws Exception {
-        Map<String, String> settings = EngineGroup.settings("NCCL_WORK_ARGS_BYTES", argumentBytes, "NCCL_WORK_FIFO_BYTES", "1K");
+        Map<String, String> settings =
+                EngineGroup.settings("NCCL_WORK_ARGS_BYTES", argumentBytes, "NCCL_WORK_FIFO_BYTES", "1K");
         List<Throwable> thrown = EngineGroup.run(directory, RANKS, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream();
+                    Stream other = communicator.device().newStream()) {
                 int rank = communicator.rank();
                 MemorySegment sum = communicator.device().allocate(8, arena);
                 MemorySegment sent = communicator.device().allocate(8, arena);
@@ -80,23 +83,30 @@ class EnginePlanTest {
     @Test
     void whatAPlanCannotBe() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream();
+                    Stream other = communicator.device().newStream()) {
                 MemorySegment word = communicator.device().allocate(8, arena);
                 word.set(ValueLayout.JAVA_LONG, 0, 21);
                 ReduceOp twice = new ReduceOp.PreMulSum(2);
                 Runnable operation = () -> communicator.allReduce(word, word, 1, DataType.INT64, twice, stream);
-                IllegalArgumentException elsewhere = assertThrows(IllegalArgumentException.class, () -> communicator.plan(other, operation));
-                assertTrue(elsewhere.getMessage().contains("must be on the stream that the plan is made with"), elsewhere.getMessage());
-                assertThrows(IllegalStateException.class, () -> communicator.group(() -> communicator.plan(stream, operation)));
-                IllegalCallerException own = assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, () -> {
-                    operation.run();
-                    throw new IllegalCallerException("the test's");
-                }));
+                IllegalArgumentException elsewhere =
+                        assertThrows(IllegalArgumentException.class, () -> communicator.plan(other, operation));
+                assertTrue(elsewhere.getMessage().contains("must be on the stream that the plan is made with"),
+                        elsewhere.getMessage());
+                assertThrows(IllegalStateException.class,
+                        () -> communicator.group(() -> communicator.plan(stream, operation)));
+                IllegalCallerException own =
+                        assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, () -> {
+                            operation.run();
+                            throw new IllegalCallerException("the test's");
+                        }));
                 assertEquals("the test's", own.getMessage());
                 try (Plan plan = communicator.plan(stream, operation)) {
                     stream.synchronize(PATIENCE);
                     assertEquals(21, word.get(ValueLayout.JAVA_LONG, 0), "something ran without a launch");
-                    IllegalStateException inGroup = assertThrows(IllegalStateException.class, () -> communicator.group(() -> plan.launch(stream)));
+                    IllegalStateException inGroup = assertThrows(IllegalStateException.class,
+                            () -> communicator.group(() -> plan.launch(stream)));
                     assertTrue(inGroup.getMessage().contains("outside of groups"), inGroup.getMessage());
                     plan.launch(stream);
                     stream.synchronize(PATIENCE);

@@ -41,7 +41,8 @@ class EngineRailsTest {
     }
 
     private static Map<String, String> settings(String fault) {
-        return EngineGroup.settings("MILLRACE_NET", "socket", "MILLRACE_SOCKET_ADDRESSES", "127.0.0.1,127.0.0.2", "MILLRACE_FAULT", fault);
+        return EngineGroup.settings("MILLRACE_NET", "socket", "MILLRACE_SOCKET_ADDRESSES", "127.0.0.1,127.0.0.2",
+                "MILLRACE_FAULT", fault);
     }
 
     private static void sums(Communicator communicator) {
@@ -55,7 +56,8 @@ class EngineRailsTest {
                 communicator.allReduce(from, to, COUNT, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
                 for (int i = 0; i < COUNT; i++) {
-                    assertEquals(3L * i + 2 * operation, to.getAtIndex(ValueLayout.JAVA_LONG, i), "element " + i + " of operation " + operation);
+                    assertEquals(3L * i + 2 * operation, to.getAtIndex(ValueLayout.JAVA_LONG, i),
+                            "element " + i + " of operation " + operation);
                 }
             }
         }
@@ -70,15 +72,19 @@ class EngineRailsTest {
     }
 
     /**
-     * Twice as many frames are between the cuts as can be under way: those that were when the first rail was cut have arrived before the second is, and so
-     * a receiver has found out about the first, even if it read nothing there while a piece waited for its destination.
+     * Twice as many frames are between the cuts as can be under way: those that were when the first rail was cut have
+     * arrived before the second is, and so a receiver has found out about the first, even if it read nothing there
+     * while a piece waited for its destination.
      */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1;cut:frame=27,rail=0|rail 0", "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1"})
+    @CsvSource(
+            delimiter = '|',
+            value = {"cut:frame=9,rail=1;cut:frame=27,rail=0|rail 0", "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1"})
     void theLastRailIsTheConnectionAndEveryRankSaysSo(String faults, String last) throws Exception {
         for (Throwable failure : EngineGroup.run(directory, 2, settings(faults), EngineRailsTest::sums)) {
             assertNotNull(failure, faults);
-            assertTrue(failure.getMessage().contains("socket connection") && failure.getMessage().contains("connection lost ("), failure.getMessage());
+            assertTrue(failure.getMessage().contains("socket connection")
+                    && failure.getMessage().contains("connection lost ("), failure.getMessage());
             assertTrue(failure.getMessage().contains("on its last rail, " + last), failure.getMessage());
         }
     }

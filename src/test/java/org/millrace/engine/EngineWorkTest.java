@@ -51,8 +51,8 @@ class EngineWorkTest {
 
     /** No item fits into a kernel's arguments. */
     private static Map<String, String> through(int fifoBytes, long first) {
-        return EngineGroup.settings("NCCL_WORK_FIFO_BYTES", "" + fifoBytes, "NCCL_WORK_ARGS_BYTES", "0", "MILLRACE_FIRST_WORK", "" + first, "NCCL_BUFFSIZE",
-                "32K");
+        return EngineGroup.settings("NCCL_WORK_FIFO_BYTES", "" + fifoBytes, "NCCL_WORK_ARGS_BYTES", "0",
+                "MILLRACE_FIRST_WORK", "" + first, "NCCL_BUFFSIZE", "32K");
     }
 
     private static DeviceCommunicator device(Communicator communicator) {
@@ -79,7 +79,9 @@ class EngineWorkTest {
         int operations = 20;
         int groups = 25;
         List<Throwable> thrown = EngineGroup.run(directory, ranks, through(FIFO, first), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream one = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared();
+                    Stream one = communicator.device().newStream();
+                    Stream other = communicator.device().newStream()) {
                 int rank = communicator.rank();
                 for (int group = 0; group < groups; group++) {
                     MemorySegment[] sums = new MemorySegment[operations];
@@ -92,7 +94,8 @@ class EngineWorkTest {
                                 received[i * ranks + peer] = words(communicator, arena, -1);
                                 // what a rank hands to itself is on one stream
                                 Stream on = i % 3 == 2 ? other : one;
-                                communicator.send(words(communicator, arena, 100 * rank + 10 * peer + i), 1, DataType.INT64, peer, on);
+                                communicator.send(words(communicator, arena, 100 * rank + 10 * peer + i), 1,
+                                        DataType.INT64, peer, on);
                                 communicator.receive(received[i * ranks + peer], 1, DataType.INT64, peer, on);
                             }
                         }
@@ -103,7 +106,8 @@ class EngineWorkTest {
                         assertEquals(3, sums[i].get(ValueLayout.JAVA_LONG, 0));
                         assertEquals(3L * i, sums[i].get(ValueLayout.JAVA_LONG, 8));
                         for (int peer = 0; peer < ranks; peer++) {
-                            assertEquals(100 * peer + 10 * rank + i, received[i * ranks + peer].get(ValueLayout.JAVA_LONG, 0));
+                            assertEquals(100 * peer + 10 * rank + i,
+                                    received[i * ranks + peer].get(ValueLayout.JAVA_LONG, 0));
                         }
                     }
                 }
@@ -136,16 +140,20 @@ class EngineWorkTest {
                 });
                 WorkFifo fifo = device(communicator).fifo();
                 long deadline = System.nanoTime() + PATIENCE.toNanos();
-                // it sleeps elsewhere, too, so that the sleep alone does not say that it waits for room: it does once there is none
-                while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING) && System.nanoTime() < deadline) {
+                // it sleeps elsewhere, too, so that the sleep alone does not say that it waits for room: it does once
+                // there is none
+                while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING)
+                        && System.nanoTime() < deadline) {
                     Thread.onSpinWait();
                 }
                 assertFalse(fifo.hasRoom(CollectiveWork.BYTES), "the FIFO is not full: " + fifo);
                 communicator.abort();
                 caller.join(PATIENCE);
                 assertNotNull(told.get(), "the caller still waits");
-                assertTrue(told.get().getMessage().contains("while it waited for room in the work FIFO")
-                        && told.get().getMessage().contains("rank 0 aborted the communicator"), told.get().getMessage());
+                assertTrue(
+                        told.get().getMessage().contains("while it waited for room in the work FIFO")
+                                && told.get().getMessage().contains("rank 0 aborted the communicator"),
+                        told.get().getMessage());
                 assertEquals(0, fifo.used(), "left in the FIFO");
             } finally {
                 ended.countDown();
@@ -154,16 +162,21 @@ class EngineWorkTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** With one polling thread and with two. The streams' thread ends with the communicator: what they hold is not left to nobody. */
+    /**
+     * With one polling thread and with two. The streams' thread ends with the communicator: what they hold is not left
+     * to nobody.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"1", "2"})
     void aStreamOutlivesItsCommunicator(String threads) {
-        Communicator communicator = EngineGroup.join(directory, 0, 1, EngineGroup.settings("MILLRACE_THREADS", threads));
+        Communicator communicator =
+                EngineGroup.join(directory, 0, 1, EngineGroup.settings("MILLRACE_THREADS", threads));
         try (Stream stream = communicator.device().newStream()) {
             Event event = communicator.device().newEvent();
             communicator.close();
             stream.record(event);
-            for (MillraceException told : List.of(assertThrows(MillraceException.class, () -> stream.synchronize(Duration.ZERO)),
+            for (MillraceException told : List.of(
+                    assertThrows(MillraceException.class, () -> stream.synchronize(Duration.ZERO)),
                     assertThrows(MillraceException.class, () -> event.synchronize(Duration.ZERO)))) {
                 assertTrue(told.getMessage().contains("the device has stopped"), told.getMessage());
             }
@@ -206,7 +219,8 @@ class EngineWorkTest {
         int operations = Integer.getInteger("millrace.test.operations", 100_000);
         // a machine with ten times as many threads as cores needs more than a minute for them
         List<Throwable> thrown = EngineGroup.call(2, TIMEOUT_SECONDS - 10, rank -> () -> {
-            try (Communicator communicator = EngineGroup.join(directory, rank, 2, through(4096, 0xffff_0000L)); Arena arena = Arena.ofShared();
+            try (Communicator communicator = EngineGroup.join(directory, rank, 2, through(4096, 0xffff_0000L));
+                    Arena arena = Arena.ofShared();
                     Stream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 1);
                 long before = 0;
@@ -238,9 +252,11 @@ class EngineWorkTest {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 1);
                 AtomicReference<Throwable> told = new AtomicReference<>();
-                stream.call(() -> told.set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
+                stream.call(
+                        () -> told.set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
                 stream.synchronize(PATIENCE);
-                assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"), told.get().getMessage());
+                assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"),
+                        told.get().getMessage());
                 sum(communicator, data, stream);
                 stream.synchronize(PATIENCE);
             }

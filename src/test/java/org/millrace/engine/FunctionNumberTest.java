@@ -26,7 +26,8 @@ class FunctionNumberTest {
                 for (DataType type : DataType.values()) {
                     for (ReduceOp op : ops) {
                         int function = FunctionNumber.pack(kind, protocol, type, op);
-                        assertTrue(function >= 0 && function <= WorkBatch.MAX_FUNCTION && seen.add(function), () -> kind + " has number " + function);
+                        assertTrue(function >= 0 && function <= WorkBatch.MAX_FUNCTION && seen.add(function),
+                                () -> kind + " has number " + function);
                         assertEquals(kind, FunctionNumber.kind(function));
                         assertEquals(protocol, FunctionNumber.protocol(function));
                         assertEquals(type, FunctionNumber.type(function));

@@ -11,14 +11,14 @@ import org.millrace.device.host.gin.RemoteAction;
 /** A GIN rank in a process of its own: puts its number to rank 0, says so, and waits to be killed. */
 final class GinChildRank {
 
-    private GinChildRank() {
-    }
+    private GinChildRank() {}
 
     /** Arguments: rendezvous, rank, size, network. */
     public static void main(String[] arguments) {
         int rank = Integer.parseInt(arguments[1]);
         try (Arena arena = Arena.ofShared();
-                GinRank joined = GinRank.join(arguments[0], rank, Integer.parseInt(arguments[2]), Map.of("MILLRACE_NET", arguments[3]))) {
+                GinRank joined = GinRank.join(arguments[0], rank, Integer.parseInt(arguments[2]),
+                        Map.of("MILLRACE_NET", arguments[3]))) {
             GinRank.LocalWindow window = joined.window(arena, 64);
             GinDeviceCommunicator device = joined.device(GinRequirements.of(2, 1, 0));
             HostGin gin = new HostGin(device, 1);

@@ -47,14 +47,15 @@ class GinProcessTest {
     void aKilledProcessIsNamed(String network) throws Exception {
         String rendezvous = "file:" + folder.resolve("group");
         for (int rank = 1; rank < SIZE; rank++) {
-            children[rank] = new ProcessBuilder(
-                    Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1", "-Xmx64m",
-                            "--enable-native-access=ALL-UNNAMED",
-                    "-cp", System.getProperty("java.class.path"), GinChildRank.class.getName(), rendezvous, String.valueOf(rank), String.valueOf(SIZE), network)
-                    .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+            children[rank] = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                    "-XX:TieredStopAtLevel=1", "-Xmx64m", "--enable-native-access=ALL-UNNAMED", "-cp",
+                    System.getProperty("java.class.path"), GinChildRank.class.getName(), rendezvous,
+                    String.valueOf(rank), String.valueOf(SIZE), network).redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
         }
         BufferedReader survivor = children[1].inputReader(StandardCharsets.UTF_8);
-        try (Arena arena = Arena.ofShared(); GinRank self = GinRank.join(rendezvous, 0, SIZE, Map.of("MILLRACE_NET", network))) {
+        try (Arena arena = Arena.ofShared();
+                GinRank self = GinRank.join(rendezvous, 0, SIZE, Map.of("MILLRACE_NET", network))) {
             GinRank.LocalWindow window = self.window(arena, 64);
             GinDeviceCommunicator device = self.device(GinRequirements.of(2, 1, 0));
             HostGin gin = new HostGin(device, 1);
@@ -70,7 +71,8 @@ class GinProcessTest {
                 }
             });
             // rank 1 gives up for the same reason, and that may be seen here first
-            assertTrue(failure.getMessage().contains("lost rank 2") || failure.getMessage().contains("lost rank 1"), failure.getMessage());
+            assertTrue(failure.getMessage().contains("lost rank 2") || failure.getMessage().contains("lost rank 1"),
+                    failure.getMessage());
         }
         String told = survivor.readLine();
         assertTrue(told.contains("lost rank 2") || told.contains("lost rank 0"), told);

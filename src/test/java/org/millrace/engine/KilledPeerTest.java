@@ -18,7 +18,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Processes that share memory directly have no connection that breaks: that one was killed comes over the control plane, and the others' kernels leave. */
+/**
+ * Processes that share memory directly have no connection that breaks: that one was killed comes over the control
+ * plane, and the others' kernels leave.
+ */
 @Timeout(180)
 class KilledPeerTest {
 
@@ -34,10 +37,10 @@ class KilledPeerTest {
     }
 
     private BufferedReader start(int rank, int size, String setting) throws IOException {
-        Process child = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1", "-Xmx64m",
-                "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"), AllReduceRank.class.getName(), folder.toString(), "" + rank,
-                "" + size, setting)
-                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        Process child = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1", "-Xmx64m", "--enable-native-access=ALL-UNNAMED", "-cp",
+                System.getProperty("java.class.path"), AllReduceRank.class.getName(), folder.toString(), "" + rank,
+                "" + size, setting).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         children.add(child);
         return child.inputReader(StandardCharsets.UTF_8);
     }
@@ -58,7 +61,8 @@ class KilledPeerTest {
         for (int rank = 0; rank < size; rank++) {
             if (rank != victim) {
                 String told = outputs.get(rank).readLine();
-                assertTrue(told != null && told.contains("rank " + victim + " (pid " + killed.pid() + " on ") && told.contains("is gone"), told);
+                assertTrue(told != null && told.contains("rank " + victim + " (pid " + killed.pid() + " on ")
+                        && told.contains("is gone"), told);
                 assertEquals("left []", outputs.get(rank).readLine());
                 assertTrue(children.get(rank).waitFor(60, TimeUnit.SECONDS), "rank " + rank + " ends");
                 assertEquals(0, children.get(rank).exitValue());
@@ -69,8 +73,10 @@ class KilledPeerTest {
 
     private static List<String> filesOf(long pid) throws IOException {
         try (Stream<Path> files = Files.list(Path.of("/dev/shm"))) {
-            return files.map(file -> file.getFileName().toString()).filter(name -> name.startsWith("millrace-") && name.endsWith(".mem")
-                    && name.contains("-" + pid + "-")).toList();
+            return files.map(file -> file.getFileName().toString())
+                    .filter(name -> name.startsWith("millrace-") && name.endsWith(".mem")
+                            && name.contains("-" + pid + "-"))
+                    .toList();
         }
     }
 }

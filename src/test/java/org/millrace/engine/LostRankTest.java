@@ -65,14 +65,19 @@ class LostRankTest {
     void anAbortEndsEveryRank(Operation operation) throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_BUFFSIZE", "32K"),
                 communicator -> run(communicator, operation, () -> {
-            if (communicator.rank() == LOST) {
-                communicator.abort();
-            }
-        }));
+                    if (communicator.rank() == LOST) {
+                        communicator.abort();
+                    }
+                }));
         // whose part was over before cannot know
         assertNotNull(thrown.get(LOST));
-        thrown.stream().filter(failure -> failure != null).forEach(failure -> assertTrue(
-                failure.getMessage().contains("rank 1 aborted") || failure.getMessage().contains("the communicator is closed"), failure.getMessage()));
+        thrown.stream()
+                .filter(failure -> failure != null)
+                .forEach(
+                        failure -> assertTrue(
+                                failure.getMessage().contains("rank 1 aborted")
+                                        || failure.getMessage().contains("the communicator is closed"),
+                                failure.getMessage()));
         assertTrue(thrown.stream().filter(failure -> failure != null).count() >= 2, thrown.toString());
     }
 
@@ -82,10 +87,12 @@ class LostRankTest {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K", "MILLRACE_NET", "socket");
         Map<String, String> faulty = new HashMap<>(settings);
         faulty.put("MILLRACE_FAULT", "cut:frame=9");
-        int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST; // who sends, whatever the root
+        int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST; // who sends, whatever
+                                                                                                 // the root
         List<Throwable> thrown = EngineGroup.call(RANKS, rank -> () -> {
-            try (Communicator communicator = EngineGroup.join(directory, rank, RANKS, rank == cutting ? faulty : settings)) {
-                run(communicator, operation, () -> { });
+            try (Communicator communicator =
+                    EngineGroup.join(directory, rank, RANKS, rank == cutting ? faulty : settings)) {
+                run(communicator, operation, () -> {});
             }
             return null;
         });
@@ -101,8 +108,8 @@ class LostRankTest {
                     communicator.send(communicator.device().allocate(400, arena), 100, DataType.INT32, 1, stream);
                     stream.synchronize(PATIENCE);
                 } else {
-                    communicator.allReduce(communicator.device().allocate(400, arena), communicator.device().allocate(400, arena), 100, DataType.INT32,
-                            ReduceOp.SUM, stream);
+                    communicator.allReduce(communicator.device().allocate(400, arena),
+                            communicator.device().allocate(400, arena), 100, DataType.INT32, ReduceOp.SUM, stream);
                     stream.synchronize(PATIENCE);
                 }
             }

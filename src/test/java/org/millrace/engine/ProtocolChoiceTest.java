@@ -46,15 +46,16 @@ class ProtocolChoiceTest {
             ''                | there is no protocol
             """)
     void whatIsNotUnderstoodIsRefused(String text, String because) {
-        String message = assertThrows(ConfigurationException.class, () -> ProtocolChoice.parse(text, THRESHOLDS)).getMessage();
+        String message =
+                assertThrows(ConfigurationException.class, () -> ProtocolChoice.parse(text, THRESHOLDS)).getMessage();
         assertTrue(message.contains(because) && message.contains("Allowed: LL, LL128 and Simple"), message);
     }
 
     @ParameterizedTest
     @CsvSource({", 0, SIMPLE, 16384", "0, 0, LL, 16384", "16K, 16384, LL, 16384", "16K, 16385, SIMPLE, 16384"})
     void aTransferTravelsInLLUpToAThreshold(String threshold, long bytes, Protocol expected, long chunkBytes) {
-        TransferOptions options = options(threshold == null ? Map.of("NCCL_BUFFSIZE", "128K") : Map.of("NCCL_P2P_LL_THRESHOLD", threshold, "NCCL_BUFFSIZE",
-                "128K"));
+        TransferOptions options = options(threshold == null ? Map.of("NCCL_BUFFSIZE", "128K")
+                : Map.of("NCCL_P2P_LL_THRESHOLD", threshold, "NCCL_BUFFSIZE", "128K"));
         assertEquals(expected, options.protocol(bytes));
         assertEquals(chunkBytes, options.chunkBytes(Protocol.SIMPLE, 777));
         assertEquals(777, options.chunkBytes(Protocol.LL, 777));
@@ -62,9 +63,11 @@ class ProtocolChoiceTest {
 
     /** NCCL's 128 KiB where slots are shared, but never more than a slot. */
     @ParameterizedTest
-    @CsvSource({"0, 8M, , 1048576", "1, 8M, , 131072", "1, 128K, , 16384", "1, 8M, 2K, 2048", "0, 8M, 2K, 2048", "0, 64K, 1M, 8192"})
+    @CsvSource({"0, 8M, , 1048576", "1, 8M, , 131072", "1, 128K, , 16384", "1, 8M, 2K, 2048", "0, 8M, 2K, 2048",
+            "0, 64K, 1M, 8192"})
     void aChunkFitsIntoASlot(String shares, String buffer, String chunk, long expected) {
-        Map<String, String> settings = new java.util.HashMap<>(Map.of("NCCL_NET_SHARED_BUFFERS", shares, "NCCL_BUFFSIZE", buffer));
+        Map<String, String> settings =
+                new java.util.HashMap<>(Map.of("NCCL_NET_SHARED_BUFFERS", shares, "NCCL_BUFFSIZE", buffer));
         if (chunk != null) {
             settings.put("NCCL_P2P_NET_CHUNKSIZE", chunk);
         }

@@ -20,14 +20,18 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** Programs made by chance: all operations, groups within groups, several streams and communicators, against a reference that knows of none of that. */
+/**
+ * Programs made by chance: all operations, groups within groups, several streams and communicators, against a reference
+ * that knows of none of that.
+ */
 class RandomProgramTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int STREAMS = 3;
     private static final int BATCHES = 20;
     private static final int CALLS = 20;
-    private static final List<ReduceOp> REDUCTIONS = List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(-2));
+    private static final List<ReduceOp> REDUCTIONS =
+            List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(-2));
 
     @TempDir
     Path directory;
@@ -60,8 +64,8 @@ class RandomProgramTest {
         private void call(int communicator, Arena arena) {
             Communicator on = communicators[communicator];
             Operation operation = Operation.values()[random.nextInt(Operation.values().length)];
-            Call call = new Call(operation, size(), REDUCTIONS.get(random.nextInt(REDUCTIONS.size())), random.nextInt(on.size()), random.nextBoolean(),
-                    random.nextLong());
+            Call call = new Call(operation, size(), REDUCTIONS.get(random.nextInt(REDUCTIONS.size())),
+                    random.nextInt(on.size()), random.nextBoolean(), random.nextLong());
             running.add(call.new Running(on, streams.get(communicator).get(random.nextInt(STREAMS)), arena,
                     registers != null && registers.nextInt(3) > 0));
         }
@@ -69,7 +73,8 @@ class RandomProgramTest {
         private void calls(int communicator, int number, int depth, Arena arena) {
             for (int i = 0; i < number; i++) {
                 if (depth < 3 && random.nextInt(5) == 0) {
-                    communicators[communicator].group(() -> calls(communicator, 1 + random.nextInt(4), depth + 1, arena));
+                    communicators[communicator]
+                            .group(() -> calls(communicator, 1 + random.nextInt(4), depth + 1, arena));
                 } else {
                     call(communicator, arena);
                 }
@@ -95,25 +100,24 @@ class RandomProgramTest {
     }
 
     @ParameterizedTest
-    @CsvSource({
-        "2, 2, 1, 11, 2147483640, '^nvls'", "3, 1, 2, 12, 4294967290, '^nvls'", "4, 2, 1, 13, 9223372036854775800, 'tree'", "5, 1, 1, 14, -20, 'ring'",
-        "8, 1, 1, 15, 0, '^nvls'", "1, 2, 1, 16, 0, 'ring'"
-    })
-    void everyResultIsRight(int ranks, int communicators, int channels, long seed, long firstStep, String algorithms) throws Exception {
-        run(ranks, communicators, seed, false, EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE",
-                "32K", "NCCL_ALGO", algorithms));
+    @CsvSource({"2, 2, 1, 11, 2147483640, '^nvls'", "3, 1, 2, 12, 4294967290, '^nvls'",
+            "4, 2, 1, 13, 9223372036854775800, 'tree'", "5, 1, 1, 14, -20, 'ring'", "8, 1, 1, 15, 0, '^nvls'",
+            "1, 2, 1, 16, 0, 'ring'"})
+    void everyResultIsRight(int ranks, int communicators, int channels, long seed, long firstStep, String algorithms)
+            throws Exception {
+        run(ranks, communicators, seed, false, EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels,
+                "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE", "32K", "NCCL_ALGO", algorithms));
     }
 
     @ParameterizedTest
     @CsvSource({
-        "2, 21, 'MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=2K NCCL_P2P_LL_THRESHOLD=500 MILLRACE_FIRST_STEP=4294967290'",
-        "3, 22, 'MILLRACE_NET=socket NCCL_NET_SHARED_BUFFERS=1 NCCL_MIN_NCHANNELS=2 MILLRACE_FIRST_STEP=-20'",
-        "5, 23, 'MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=1K NCCL_MIN_NCHANNELS=3'",
-        "2, 25, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=0 MILLRACE_FIRST_STEP=2147483640'",
-        "5, 26, 'MILLRACE_NET=shm MILLRACE_PTR_THRESHOLD=0 NCCL_ALGO=ring NCCL_MIN_NCHANNELS=2 NCCL_P2P_NET_CHUNKSIZE=1K'",
-        "3, 27, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=1024G MILLRACE_GROUPED_CONNECTIONS=1 NCCL_MIN_NCHANNELS=5 MILLRACE_FIRST_STEP=4294967290'",
-        "3, 24, 'NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_LL_THRESHOLD=1K'"
-    })
+            "2, 21, 'MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=2K NCCL_P2P_LL_THRESHOLD=500 MILLRACE_FIRST_STEP=4294967290'",
+            "3, 22, 'MILLRACE_NET=socket NCCL_NET_SHARED_BUFFERS=1 NCCL_MIN_NCHANNELS=2 MILLRACE_FIRST_STEP=-20'",
+            "5, 23, 'MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=1K NCCL_MIN_NCHANNELS=3'",
+            "2, 25, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=0 MILLRACE_FIRST_STEP=2147483640'",
+            "5, 26, 'MILLRACE_NET=shm MILLRACE_PTR_THRESHOLD=0 NCCL_ALGO=ring NCCL_MIN_NCHANNELS=2 NCCL_P2P_NET_CHUNKSIZE=1K'",
+            "3, 27, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=1024G MILLRACE_GROUPED_CONNECTIONS=1 NCCL_MIN_NCHANNELS=5 MILLRACE_FIRST_STEP=4294967290'",
+            "3, 24, 'NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_LL_THRESHOLD=1K'"})
     void everyResultIsRightInEveryMode(int ranks, long seed, String modes) throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K");
         for (String mode : modes.split(" ")) {
@@ -122,7 +126,8 @@ class RandomProgramTest {
         run(ranks, 1, seed, true, settings);
     }
 
-    private void run(int ranks, int communicators, long seed, boolean registers, Map<String, String> settings) throws Exception {
+    private void run(int ranks, int communicators, long seed, boolean registers, Map<String, String> settings)
+            throws Exception {
         AtomicInteger checked = new AtomicInteger();
         List<Throwable> thrown = EngineGroup.call(ranks, rank -> () -> {
             for (int i = 0; i < communicators; i++) {
@@ -134,7 +139,8 @@ class RandomProgramTest {
                 for (int i = 0; i < communicators; i++) {
                     all[i] = EngineGroup.join(directory.resolve("c" + i), rank, ranks, settings);
                     Communicator one = all[i];
-                    streams.add(java.util.stream.Stream.generate(() -> one.device().newStream()).limit(STREAMS).toList());
+                    streams.add(
+                            java.util.stream.Stream.generate(() -> one.device().newStream()).limit(STREAMS).toList());
                 }
                 checked.addAndGet(new Program(seed, all, streams, registers).run());
                 streams.forEach(ofOne -> ofOne.forEach(Stream::close));

@@ -36,7 +36,8 @@ class SplitTest {
         try (Arena arena = Arena.ofShared()) {
             List<Call.Running> running = new ArrayList<>();
             for (Operation operation : Operation.values()) {
-                running.add(new Call(operation, 777, ReduceOp.SUM, 1 % communicator.size(), false, seed).new Running(communicator, stream, arena));
+                running.add(new Call(operation, 777, ReduceOp.SUM, 1 % communicator.size(), false, seed).new Running(
+                        communicator, stream, arena));
             }
             stream.synchronize(PATIENCE);
             running.forEach(call -> assertNull(call.wrong()));
@@ -47,9 +48,11 @@ class SplitTest {
     void rowsColumnsAndTheWholeWorkAtTheSameTimeOnOneStream() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 6, EngineGroup.settings(), whole -> {
             int rank = whole.rank();
-            try (Communicator row = whole.split(rank / 3, 0).orElseThrow(); Communicator column = whole.split(rank % 3, -rank).orElseThrow();
+            try (Communicator row = whole.split(rank / 3, 0).orElseThrow();
+                    Communicator column = whole.split(rank % 3, -rank).orElseThrow();
                     Stream stream = whole.device().newStream()) {
-                assertEquals(List.of(3, rank % 3, 2, 1 - rank / 3), List.of(row.size(), row.rank(), column.size(), column.rank()), "keys order the ranks");
+                assertEquals(List.of(3, rank % 3, 2, 1 - rank / 3),
+                        List.of(row.size(), row.rank(), column.size(), column.rank()), "keys order the ranks");
                 assertSame(whole.device(), row.device());
                 for (int i = 0; i < 3; i++) {
                     use(row, stream, i);
@@ -86,7 +89,9 @@ class SplitTest {
             for (int i = 0; i < 5; i++) {
                 parts.add(whole.split(0, 0).orElseThrow());
             }
-            most.accumulateAndGet((int) EngineGroup.threadsAlive().stream().filter(name -> !name.contains("control")).count(), Math::max);
+            most.accumulateAndGet(
+                    (int) EngineGroup.threadsAlive().stream().filter(name -> !name.contains("control")).count(),
+                    Math::max);
             Stream stream = whole.device().newStream();
             whole.close();
             for (Communicator part : parts) {

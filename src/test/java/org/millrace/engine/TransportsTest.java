@@ -41,19 +41,18 @@ class TransportsTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-        "2 |  | P2P (UNIX: example.unix.enable is not set)",
-        "3 | NCCL_P2P_USE_CUDA_MEMCPY=1 | P2P (UNIX",
-        "5 |  | P2P (UNIX",
-        "2 | NCCL_P2P_DISABLE=1 | SHM (UNIX: example.unix.enable is not set; P2P: NCCL_P2P_DISABLE=1)",
-        "3 | NCCL_P2P_DISABLE=1 NCCL_SHM_LOCALITY=1 | SHM (UNIX",
-        "2 | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 | SHM (UNIX",
-        "3 | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 NCCL_SHM_MEMCPY_MODE=2 | SHM (UNIX",
-        "5 | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 NCCL_SHM_MEMCPY_MODE=3 NCCL_SHM_LOCALITY=1 | SHM (UNIX",
-        "2 | NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 | NET (UNIX: example.unix.enable is not set; P2P: NCCL_P2P_DISABLE=1; SHM: NCCL_SHM_DISABLE=1)",
-        "3 | MILLRACE_NET=shm | NET (UNIX: example.unix.enable is not set; P2P: MILLRACE_NET=shm; SHM: MILLRACE_NET=shm)",
-        "2 | MILLRACE_FAULT=delay:frame=2,polls=3 | NET (UNIX: example.unix.enable is not set; P2P: MILLRACE_FAULT is planted in a network",
-    })
+    @CsvSource(
+            delimiter = '|',
+            value = {"2 |  | P2P (UNIX: example.unix.enable is not set)", "3 | NCCL_P2P_USE_CUDA_MEMCPY=1 | P2P (UNIX",
+                    "5 |  | P2P (UNIX",
+                    "2 | NCCL_P2P_DISABLE=1 | SHM (UNIX: example.unix.enable is not set; P2P: NCCL_P2P_DISABLE=1)",
+                    "3 | NCCL_P2P_DISABLE=1 NCCL_SHM_LOCALITY=1 | SHM (UNIX",
+                    "2 | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 | SHM (UNIX",
+                    "3 | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 NCCL_SHM_MEMCPY_MODE=2 | SHM (UNIX",
+                    "5 | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 NCCL_SHM_MEMCPY_MODE=3 NCCL_SHM_LOCALITY=1 | SHM (UNIX",
+                    "2 | NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 | NET (UNIX: example.unix.enable is not set; P2P: NCCL_P2P_DISABLE=1; SHM: NCCL_SHM_DISABLE=1)",
+                    "3 | MILLRACE_NET=shm | NET (UNIX: example.unix.enable is not set; P2P: MILLRACE_NET=shm; SHM: MILLRACE_NET=shm)",
+                    "2 | MILLRACE_FAULT=delay:frame=2,polls=3 | NET (UNIX: example.unix.enable is not set; P2P: MILLRACE_FAULT is planted in a network",})
     void everyRankGetsTheSum(int ranks, String settings, String chosen) throws Exception {
         run(ranks, settings, chosen);
     }
@@ -66,13 +65,15 @@ class TransportsTest {
     }
 
     private void run(int ranks, String settings, String chosen) throws Exception {
-        List<String> pairs = new ArrayList<>(List.of("NCCL_BUFFSIZE", "64K", "MILLRACE_FIRST_STEP", "4294967292", "NCCL_MIN_NCHANNELS", "2"));
+        List<String> pairs = new ArrayList<>(
+                List.of("NCCL_BUFFSIZE", "64K", "MILLRACE_FIRST_STEP", "4294967292", "NCCL_MIN_NCHANNELS", "2"));
         if (settings != null) {
             Arrays.stream(settings.split(" ")).forEach(setting -> pairs.addAll(List.of(setting.split("=", 2))));
         }
         try (ChosenTransports log = ChosenTransports.listen()) {
             Map<String, String> map = EngineGroup.settings(pairs.toArray(String[]::new));
-            EngineGroup.run(directory, ranks, map, TransportsTest::reduceAndCheck).forEach(failure -> assertNull(failure));
+            EngineGroup.run(directory, ranks, map, TransportsTest::reduceAndCheck)
+                    .forEach(failure -> assertNull(failure));
             assertEquals(4 * ranks, log.lines().size(), log.lines().toString());
             assertTrue(log.lines().stream().allMatch(line -> line.contains(": " + chosen)), log.lines().toString());
         }
@@ -91,26 +92,29 @@ class TransportsTest {
             stream.synchronize(PATIENCE);
             for (int i = 0; i < COUNT; i++) {
                 long once = (long) n * i + n * (n - 1) / 2;
-                assertEquals(once * n * n, data.getAtIndex(ValueLayout.JAVA_LONG, i), "element " + i + " on rank " + communicator.rank());
+                assertEquals(once * n * n, data.getAtIndex(ValueLayout.JAVA_LONG, i),
+                        "element " + i + " on rank " + communicator.rank());
             }
         }
     }
 
     /** Without frames there is nobody who compares headers: whoever comes second finds the other's record. */
     @ParameterizedTest
-    @CsvSource({"NCCL_P2P_DISABLE, 0", "NCCL_P2P_USE_CUDA_MEMCPY, 1", "NCCL_P2P_DISABLE, 1", "NCCL_SHM_USE_CUDA_MEMCPY, 1"})
+    @CsvSource({"NCCL_P2P_DISABLE, 0", "NCCL_P2P_USE_CUDA_MEMCPY, 1", "NCCL_P2P_DISABLE, 1",
+            "NCCL_SHM_USE_CUDA_MEMCPY, 1"})
     void ranksThatDisagreeAreBothTold(String setting, String value) throws Exception {
         Map<String, String> settings = EngineGroup.settings(setting, value, "NCCL_SHM_MEMCPY_MODE", "3");
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(800, arena);
-                communicator.allReduce(data, data, 100, DataType.INT64, communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
+                communicator.allReduce(data, data, 100, DataType.INT64,
+                        communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
                 stream.synchronize(PATIENCE);
             }
         });
         for (Throwable failure : thrown) {
-            assertTrue(failure != null && failure.getMessage().contains("the ranks disagree") && failure.getMessage().contains("int64, max"),
-                    String.valueOf(failure));
+            assertTrue(failure != null && failure.getMessage().contains("the ranks disagree")
+                    && failure.getMessage().contains("int64, max"), String.valueOf(failure));
         }
     }
 
@@ -119,15 +123,19 @@ class TransportsTest {
         try (ChosenTransports log = ChosenTransports.listen()) {
             List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
                 String one = rank == 1 ? "1" : "0";
-                try (Communicator communicator = EngineGroup.join(directory, rank, 2, EngineGroup.settings("NCCL_P2P_DISABLE", one))) {
+                try (Communicator communicator =
+                        EngineGroup.join(directory, rank, 2, EngineGroup.settings("NCCL_P2P_DISABLE", one))) {
                     reduceAndCheck(communicator);
                 }
                 return null;
             });
             thrown.forEach(failure -> assertNull(failure));
-            assertTrue(log.lines().stream()
-                    .anyMatch(line -> line.contains("rank 0 -> rank 1, channel 0: SHM (UNIX: example.unix.enable is not set; "
-                            + "P2P: rank 1: NCCL_P2P_DISABLE=1)")), log.lines().toString());
+            assertTrue(log.lines()
+                    .stream()
+                    .anyMatch(line -> line
+                            .contains("rank 0 -> rank 1, channel 0: SHM (UNIX: example.unix.enable is not set; "
+                                    + "P2P: rank 1: NCCL_P2P_DISABLE=1)")),
+                    log.lines().toString());
         }
     }
 }

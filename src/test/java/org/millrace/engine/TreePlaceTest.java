@@ -46,7 +46,9 @@ class TreePlaceTest {
     void whoHasChildrenInOneTreeIsALeafInTheOther(int ranks) {
         List<TreePlace> first = tree(0, ranks);
         List<TreePlace> second = tree(1, ranks);
-        long both = IntStream.range(0, ranks).filter(rank -> !first.get(rank).children().isEmpty() && !second.get(rank).children().isEmpty()).count();
+        long both = IntStream.range(0, ranks)
+                .filter(rank -> !first.get(rank).children().isEmpty() && !second.get(rank).children().isEmpty())
+                .count();
         assertTrue(both <= (ranks == 2 ? 0 : 1), both + " ranks have children in both trees of " + ranks);
     }
 
@@ -54,7 +56,8 @@ class TreePlaceTest {
     @Test
     void theTreeIsNccls() {
         List<TreePlace> tree = tree(0, 14);
-        assertEquals(List.of(-1, 2, 4, 2, 8, 6, 4, 6, 0, 10, 12, 10, 8, 12), tree.stream().map(TreePlace::parent).toList());
+        assertEquals(List.of(-1, 2, 4, 2, 8, 6, 4, 6, 0, 10, 12, 10, 8, 12),
+                tree.stream().map(TreePlace::parent).toList());
         assertEquals(List.of(8), tree.get(0).children());
         assertEquals(List.of(4, 12), tree.get(8).children());
     }

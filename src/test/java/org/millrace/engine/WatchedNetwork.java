@@ -17,8 +17,8 @@ import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
 
 /**
- * Shared memory that counts payload bytes, apart for the memory that programs registered and for all other. If it needs flushes, payloads arrive in a shadow of
- * their place, and only a flush brings them there.
+ * Shared memory that counts payload bytes, apart for the memory that programs registered and for all other. If it needs
+ * flushes, payloads arrive in a shadow of their place, and only a flush brings them there.
  */
 final class WatchedNetwork implements Network {
 
@@ -38,7 +38,8 @@ final class WatchedNetwork implements Network {
     }
 
     static void reset() {
-        for (AtomicLong counter : new AtomicLong[] {SENT_BY_USER, SENT_BY_SLOTS, RECEIVED_BY_USER, RECEIVED_BY_SLOTS, FLUSHED, CONNECTIONS}) {
+        for (AtomicLong counter : new AtomicLong[] {SENT_BY_USER, SENT_BY_SLOTS, RECEIVED_BY_USER, RECEIVED_BY_SLOTS,
+                FLUSHED, CONNECTIONS}) {
             counter.set(0);
         }
     }

@@ -15,7 +15,10 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 import org.millrace.transport.Verdict;
 
-/** NET over a {@link WatchedNetwork}, for tests that switch it on: only for their threads there is a file that names it as a service. */
+/**
+ * NET over a {@link WatchedNetwork}, for tests that switch it on: only for their threads there is a file that names it
+ * as a service.
+ */
 public final class WatchedTransport implements Transport {
 
     private static final Queue<AutoCloseable> OPENED = new ConcurrentLinkedQueue<>();
@@ -28,20 +31,20 @@ public final class WatchedTransport implements Transport {
     private NetTransport transport;
 
     /** For {@link java.util.ServiceLoader}. */
-    public WatchedTransport() {
-    }
+    public WatchedTransport() {}
 
     /**
      * Serves all communicators that this thread, and those that it starts, make from now on.
      *
-     * @param place       of the shared memory
+     * @param place      of the shared memory
      * @param needsFlush whether what arrives can be seen only after a flush
      */
     static void on(Path place, boolean needsFlush) {
         flushes = needsFlush;
         WatchedNetwork.reset();
         directory = place;
-        services = new URLClassLoader(new URL[] {WatchedTransport.class.getResource("/watched/")}, WatchedTransport.class.getClassLoader());
+        services = new URLClassLoader(new URL[] {WatchedTransport.class.getResource("/watched/")},
+                WatchedTransport.class.getClassLoader());
         Thread.currentThread().setContextClassLoader(services);
     }
 

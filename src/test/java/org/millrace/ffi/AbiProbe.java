@@ -80,12 +80,12 @@ final class AbiProbe {
     String source(String prologue) {
         return prologue + """
 
-            #include <stddef.h>
-            #include <stdio.h>
-            #define KIND_OF(k) ((k) >= 1 && (k) <= 4 ? %d : (k))
-            #define KIND(e) KIND_OF(__builtin_classify_type(e))
-            int main(void) {
-            """.formatted(INTEGER) + body + "  return 0;\n}\n";
+                #include <stddef.h>
+                #include <stdio.h>
+                #define KIND_OF(k) ((k) >= 1 && (k) <= 4 ? %d : (k))
+                #define KIND(e) KIND_OF(__builtin_classify_type(e))
+                int main(void) {
+                """.formatted(INTEGER) + body + "  return 0;\n}\n";
     }
 
     private void members(String type, GroupLayout root, String prefix, GroupLayout group, List<PathElement> path) {
@@ -114,13 +114,13 @@ final class AbiProbe {
                     element(type, root, cPath, array, array.elementCount() - 1, path);
                 }
             }
-            case ValueLayout value -> { }
+            case ValueLayout value -> {}
             case PaddingLayout padding -> throw new AssertionError("padding has no name: " + cPath);
         }
     }
 
-    private void element(
-            String type, GroupLayout root, String cPath, SequenceLayout array, long index, List<PathElement> path) {
+    private void element(String type, GroupLayout root, String cPath, SequenceLayout array, long index,
+            List<PathElement> path) {
         String elementPath = cPath + "[" + index + "]";
         member(type, root, elementPath, array.elementLayout(), append(path, PathElement.sequenceElement(index)));
     }
@@ -136,7 +136,7 @@ final class AbiProbe {
             case ValueLayout.OfFloat real -> ask("kind " + name, "KIND(" + value + ")", REAL);
             case ValueLayout.OfDouble real -> ask("kind " + name, "KIND(" + value + ")", REAL);
             case ValueLayout integer -> ask("kind " + name, "KIND(" + value + ")", INTEGER);
-            default -> { }
+            default -> {}
         }
     }
 

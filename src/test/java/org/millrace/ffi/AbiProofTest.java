@@ -54,9 +54,8 @@ class AbiProofTest {
         for (var scalar : union(Bindings::scalarTypes).entrySet()) {
             probe.type(scalar.getKey(), scalar.getValue(), scalar.getValue().byteAlignment());
         }
-        String includes = bindings.stream()
-                .map(part -> "#include \"" + part.header() + "\"\n")
-                .collect(Collectors.joining());
+        String includes =
+                bindings.stream().map(part -> "#include \"" + part.header() + "\"\n").collect(Collectors.joining());
         CCompiler compiler = CCompiler.c(directory);
         Path program = compiler.compile("abi", probe.source(includes), List.of(HEADERS.toAbsolutePath()));
         assertSame(probe.expected(), compiler.answers(program), "Java", "the C compiler");
@@ -68,10 +67,13 @@ class AbiProofTest {
     void everyStructOfTheHeadersIsGeneratedWithAllItsFields() throws Exception {
         SortedMap<String, List<String>> generated = new TreeMap<>();
         for (var group : union(Bindings::groups).entrySet()) {
-            generated.put(group.getKey(), group.getValue().memberLayouts().stream()
-                    .filter(member -> !(member instanceof PaddingLayout))
-                    .map(member -> member.name().orElseThrow())
-                    .toList());
+            generated.put(group.getKey(),
+                    group.getValue()
+                            .memberLayouts()
+                            .stream()
+                            .filter(member -> !(member instanceof PaddingLayout))
+                            .map(member -> member.name().orElseThrow())
+                            .toList());
         }
         assertSame(declared.groups, generated, "headers/", "the generated classes");
     }
@@ -83,23 +85,19 @@ class AbiProofTest {
 
     @Test
     void everyFunctionOfTheHeadersIsGenerated() throws Exception {
-        assertSame(
-                parameters(declared.functions), union(Bindings::functions), "headers/", "the generated classes");
+        assertSame(parameters(declared.functions), union(Bindings::functions), "headers/", "the generated classes");
     }
 
     @Test
     void everyFunctionPointerOfTheHeadersIsGenerated() throws Exception {
-        assertSame(
-                parameters(declared.functionPointers),
-                union(Bindings::functionPointers),
-                "headers/",
+        assertSame(parameters(declared.functionPointers), union(Bindings::functionPointers), "headers/",
                 "the generated classes");
     }
 
     @Test
     void everyPointerTypeOfTheHeadersIsGenerated() throws Exception {
-        assertSame(
-                names(declared.pointerTypes), names(union(Bindings::scalarTypes)), "headers/", "the generated classes");
+        assertSame(names(declared.pointerTypes), names(union(Bindings::scalarTypes)), "headers/",
+                "the generated classes");
     }
 
     /** Layouts have their members' alignment; what a declaration demands beyond that jextract does not carry over. */
@@ -120,7 +118,8 @@ class AbiProofTest {
     }
 
     private static Map<String, Integer> parameters(SortedMap<String, HeaderScan.Function> functions) {
-        return functions.entrySet().stream()
+        return functions.entrySet()
+                .stream()
                 .collect(Collectors.toMap(Map.Entry::getKey, function -> function.getValue().parameters()));
     }
 

@@ -18,9 +18,9 @@ import java.util.stream.Stream;
 /**
  * What jextract generated for one header, found by looking at the classes themselves: nothing here lists names.
  *
- * @param header the header, relative to {@code headers/}
+ * @param header  the header, relative to {@code headers/}
  * @param symbols the class that holds the header's functions and constants
- * @param types the package's other classes: structs, unions, typedefs, function pointers
+ * @param types   the package's other classes: structs, unions, typedefs, function pointers
  */
 record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
     private static final Path ARGUMENT_FILES = Path.of("jextract");
@@ -73,10 +73,8 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
     SortedMap<String, Number> constants() throws ReflectiveOperationException {
         SortedMap<String, Number> constants = new TreeMap<>();
         for (Method method : symbols.getMethods()) {
-            boolean constant = Modifier.isStatic(method.getModifiers())
-                    && method.getParameterCount() == 0
-                    && !method.getName().contains("$")
-                    && !functions().containsKey(method.getName());
+            boolean constant = Modifier.isStatic(method.getModifiers()) && method.getParameterCount() == 0
+                    && !method.getName().contains("$") && !functions().containsKey(method.getName());
             if (constant) {
                 constants.put(method.getName(), (Number) method.invoke(null));
             }

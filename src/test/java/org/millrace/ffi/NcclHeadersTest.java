@@ -27,7 +27,8 @@ import org.junit.jupiter.api.io.TempDir;
  * it too ({@code src/include}, {@code src/include/plugin} and {@code src}, with the cccl folder of CUDA's headers), the
  * plugin tables and the structs shared with the device are compared as well.
  *
- * <p>What these headers do not know (names of ours, or of another release) is left out and printed.
+ * <p>
+ * What these headers do not know (names of ours, or of another release) is left out and printed.
  */
 @EnabledIfSystemProperty(named = "millrace.nccl.headers", matches = ".+")
 class NcclHeadersTest {
@@ -51,9 +52,8 @@ class NcclHeadersTest {
 
     @BeforeAll
     static void readHeaders() throws IOException {
-        includePath = Stream.of(System.getProperty("millrace.nccl.headers").split(File.pathSeparator))
-                .map(Path::of)
-                .toList();
+        includePath =
+                Stream.of(System.getProperty("millrace.nccl.headers").split(File.pathSeparator)).map(Path::of).toList();
         boolean internal = INTERNAL.stream().allMatch(header -> find(header) != null);
         includes = Stream.concat(PUBLIC.stream(), internal ? INTERNAL.stream() : Stream.empty()).distinct().toList();
         known = new HashSet<>();

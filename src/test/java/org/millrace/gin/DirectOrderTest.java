@@ -6,10 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
@@ -22,7 +20,8 @@ class DirectOrderTest {
     private static final int PASSES = 200;
 
     @ParameterizedTest
-    @CsvSource({"false, false, false", "true, false, false", "true, true, false", "false, false, true", "true, false, true", "true, true, true"})
+    @CsvSource({"false, false, false", "true, false, false", "true, true, false", "false, false, true",
+            "true, false, true", "true, true, true"})
     void theLaterPutStaysAndIsGot(boolean direct, boolean shared, boolean slow) {
         try (GinPair pair = new GinPair(new GinOptions(64, 8, Duration.ofSeconds(5)), null)) {
             if (shared) {
@@ -47,7 +46,8 @@ class DirectOrderTest {
             memory[0].set(ValueLayout.JAVA_LONG, 0, 2);
             long[] words = contexts[0].words;
             boolean copies = direct && shared;
-            staged[1].holding = slow && copies; // what a device is to write to itself it writes in order, but for these, which end in any
+            staged[1].holding = slow && copies; // what a device is to write to itself it writes in order, but for
+                                                // these, which end in any
             value(words, 1);
             contexts[0].post(1);
             FORMAT.begin(words, GinOp.PUT | GinOp.SIGNAL_INC, 8);
@@ -74,7 +74,8 @@ class DirectOrderTest {
             work(pair);
             assertEquals(4, contexts[0].cis.acquire(1));
             assertEquals(3, memory[0].get(ValueLayout.JAVA_LONG, BACK));
-            assertTrue(devices[0].copies > 0 == copies && devices[0].reads > 0 == copies, "where nobody would know, frames keep the order");
+            assertTrue(devices[0].copies > 0 == copies && devices[0].reads > 0 == copies,
+                    "where nobody would know, frames keep the order");
         }
     }
 

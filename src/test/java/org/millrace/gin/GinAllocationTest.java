@@ -67,7 +67,8 @@ class GinAllocationTest {
             pair.serve();
             GinPair.Context[] contexts = new GinPair.Context[2];
             for (int rank = 0; rank < 2; rank++) {
-                pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), pair.arena.allocate(4096, 64)));
+                pair.communicators[rank]
+                        .register(HostWindowMemory.register(new NoNetwork(), pair.arena.allocate(4096, 64)));
                 contexts[rank] = pair.newContext(rank, 0, format, 16, 4, -1000);
                 pair.communicators[rank].add(contexts[rank].agentSide);
             }
@@ -76,7 +77,8 @@ class GinAllocationTest {
             runOthers(pair, contexts[0], format);
             long allocated = threads.getCurrentThreadAllocatedBytes() - before;
             pair.throwIfFailed();
-            assertEquals(2 * DESCRIPTORS / 4 / 2, contexts[1].signals.acquire(1), "half of a quarter of them went to rank 1, twice");
+            assertEquals(2 * DESCRIPTORS / 4 / 2, contexts[1].signals.acquire(1),
+                    "half of a quarter of them went to rank 1, twice");
             assertTrue(pair.communicators[0].served().reached() > 1000, "signals that needed no frame");
             assertEquals(0, allocated, "bytes allocated over " + DESCRIPTORS + " descriptors");
         }
@@ -114,7 +116,8 @@ class GinAllocationTest {
     }
 
     private static void finish(GinPair pair, GinPair.Context context) {
-        while (context.cis.acquire(0) != context.pis[0] || context.cis.acquire(1) != context.pis[1] || pair.work() > 0) {
+        while (context.cis.acquire(0) != context.pis[0] || context.cis.acquire(1) != context.pis[1]
+                || pair.work() > 0) {
             pair.work();
         }
     }
@@ -123,7 +126,8 @@ class GinAllocationTest {
         for (int i = 0; i < DESCRIPTORS; i++) {
             int peer = i & 1;
             int inline = (i >> 1 & 1) == 0 ? 0 : GinOp.INLINE;
-            format.begin(context.words, GinOp.PUT | inline | GinOp.SIGNAL_INC | (inline == 0 ? GinOp.COUNTER : 0), inline == 0 ? 24 : 8);
+            format.begin(context.words, GinOp.PUT | inline | GinOp.SIGNAL_INC | (inline == 0 ? GinOp.COUNTER : 0),
+                    inline == 0 ? 24 : 8);
             if (inline == 0) {
                 format.source(context.words, 1, 8);
             } else {

@@ -15,8 +15,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * Random programs over memory whose copies end late and in any order. After every pass: what a signal covers is there, and what was declared complete may be
- * overwritten, which the test does at once.
+ * Random programs over memory whose copies end late and in any order. After every pass: what a signal covers is there,
+ * and what was declared complete may be overwritten, which the test does at once.
  */
 class GinOrderTest {
 
@@ -26,7 +26,8 @@ class GinOrderTest {
     private static final long FIRST = Long.MAX_VALUE - 1023;
 
     /** A put, get, value or VA signal that was posted. */
-    private record Posted(int peer, int index, long source, long target, byte[] expected, long signals, long vaSignals, boolean isGet) {
+    private record Posted(int peer, int index, long source, long target, byte[] expected, long signals, long vaSignals,
+            boolean isGet) {
     }
 
     private final List<List<Posted>> posted = new ArrayList<>();
@@ -71,7 +72,8 @@ class GinOrderTest {
     void theDeviceIsToldWhatIsCompleteAndNotMore(long seed) {
         late = true;
         run(seed, 0, seed % 2 == 0, seed % 3 == 0);
-        assertTrue(stores.stream().mapToInt(store -> store.refusals).sum() > 0, "a store was never refused, so that was not tested");
+        assertTrue(stores.stream().mapToInt(store -> store.refusals).sum() > 0,
+                "a store was never refused, so that was not tested");
     }
 
     private void run(long seed, long ringBytes, boolean reached, boolean direct) {
@@ -114,7 +116,8 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) { // now and then all must have settled
+                if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) { // now and then all must
+                                                                                             // have settled
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
                 pair.work();
@@ -122,7 +125,8 @@ class GinOrderTest {
                 check(memory, contexts, program);
                 pair.throwIfFailed();
             }
-            for (int pass = 0; pass < 200_000 && !(pair.communicators[0].isDrained() && pair.communicators[1].isDrained() && isTold(contexts[0])); pass++) {
+            for (int pass = 0; pass < 200_000 && !(pair.communicators[0].isDrained()
+                    && pair.communicators[1].isDrained() && isTold(contexts[0])); pass++) {
                 pair.work();
                 tell(random);
                 check(memory, contexts, program);
@@ -130,23 +134,30 @@ class GinOrderTest {
             }
             for (int c = 0; c < CONTEXTS; c++) {
                 for (int peer = 0; peer < 2; peer++) {
-                    assertEquals(signals[c][peer], contexts[peer][c].signals.acquire(1), program + ", context " + c + ": signal at rank " + peer);
-                    assertEquals(contexts[0][c].pis[peer], contexts[0][c].cis.acquire(peer), program + ": all is complete");
+                    assertEquals(signals[c][peer], contexts[peer][c].signals.acquire(1),
+                            program + ", context " + c + ": signal at rank " + peer);
+                    assertEquals(contexts[0][c].pis[peer], contexts[0][c].cis.acquire(peer),
+                            program + ": all is complete");
                 }
                 check(memory, contexts, program);
             }
             for (int peer = 0; peer < 2; peer++) {
                 assertEquals(vaSignals[peer], memory[peer].get(ValueLayout.JAVA_LONG, 8), program);
             }
-            assertEquals(reached, pair.communicators[0].served().reached() > 0, program + ": signals that needed no frame");
+            assertEquals(reached, pair.communicators[0].served().reached() > 0,
+                    program + ": signals that needed no frame");
             if (reached || !direct) { // unless the peer says how far it is, what follows a value stays with the frames
-                assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0), program + ": copies from device to device");
+                assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0),
+                        program + ": copies from device to device");
             }
             if (rings == null) {
-                assertTrue(reached || direct || staged[0].refusals + staged[1].refusals > 0, program + ": the staging was never full, so that was not tested");
+                assertTrue(reached || direct || staged[0].refusals + staged[1].refusals > 0,
+                        program + ": the staging was never full, so that was not tested");
             } else {
-                assertTrue(rings[0].released().acquire(0) < 0, program + ": the positions of what rank 0 staged did not wrap");
-                assertEquals(format.hasGets(), rings[1].released().acquire(0) < 0, program + ": answers are staged too");
+                assertTrue(rings[0].released().acquire(0) < 0,
+                        program + ": the positions of what rank 0 staged did not wrap");
+                assertEquals(format.hasGets(), rings[1].released().acquire(0) < 0,
+                        program + ": answers are staged too");
             }
         }
     }
@@ -170,8 +181,12 @@ class GinOrderTest {
         return true;
     }
 
-    /** Posts something; sources and targets lie at places of their own, so that every byte can be checked at any time. Returns the next free place. */
-    private long post(Random random, GinDescriptorFormat format, GinPair.Context context, int c, int peer, long window, MemorySegment[] memory, long place) {
+    /**
+     * Posts something; sources and targets lie at places of their own, so that every byte can be checked at any time.
+     * Returns the next free place.
+     */
+    private long post(Random random, GinDescriptorFormat format, GinPair.Context context, int c, int peer, long window,
+            MemorySegment[] memory, long place) {
         int kind = random.nextInt(format == GinDescriptorFormat.V28 ? 3 : format.hasGets() ? 5 : 4);
         int size = kind == 0 ? 1 + random.nextInt(8) : random.nextInt(5) == 0 ? 0 : 1 + random.nextInt(longest);
         boolean signalled = kind < 3 && random.nextBoolean();
@@ -209,7 +224,9 @@ class GinOrderTest {
             format.target(words, window, target);
         }
         signals[c][peer] += amount;
-        posted.get(c).add(new Posted(peer, context.post(peer), source, target, bytes, signals[c][peer], vaSignals[peer], kind == 4));
+        posted.get(c)
+                .add(new Posted(peer, context.post(peer), source, target, bytes, signals[c][peer], vaSignals[peer],
+                        kind == 4));
         return target + size;
     }
 
@@ -220,13 +237,16 @@ class GinOrderTest {
                 long signal = contexts[peer][c].signals.acquire(1);
                 int covered = 0;
                 for (int i = all.size() - 1; i >= 0 && covered == 0; i--) {
-                    boolean atSignal = i == 0 ? signal != 0 : all.get(i).signals != 0 && all.get(i).signals == signal && previous(all, i, peer) != signal;
+                    boolean atSignal = i == 0 ? signal != 0
+                            : all.get(i).signals != 0 && all.get(i).signals == signal
+                                    && previous(all, i, peer) != signal;
                     covered = all.get(i).peer == peer && atSignal ? i + 1 : 0;
                 }
                 for (int i = checked[c][peer]; i < covered; i++) {
                     Posted put = all.get(i);
                     if (put.peer == peer && !put.isGet) {
-                        assertThere(memory[peer], put, program + ", context " + c + ": signalled, put " + i + " to rank " + peer);
+                        assertThere(memory[peer], put,
+                                program + ", context " + c + ": signalled, put " + i + " to rank " + peer);
                     }
                 }
                 checked[c][peer] = Math.max(checked[c][peer], covered);
@@ -235,9 +255,11 @@ class GinOrderTest {
                     Posted each = all.get(i);
                     if (each.peer == peer && complete - each.index > 0) {
                         if (each.isGet) {
-                            assertThere(memory[0], each, program + ", context " + c + ": get " + i + " from rank " + peer + " is complete");
+                            assertThere(memory[0], each,
+                                    program + ", context " + c + ": get " + i + " from rank " + peer + " is complete");
                         } else if (each.expected.length > 0) {
-                            memory[0].asSlice(each.source, each.expected.length).fill((byte) 0x5a); // it was read: it may be written
+                            memory[0].asSlice(each.source, each.expected.length).fill((byte) 0x5a); // it was read: it
+                                                                                                    // may be written
                         }
                     }
                 }
@@ -255,7 +277,8 @@ class GinOrderTest {
     }
 
     private static void assertThere(MemorySegment memory, Posted each, String what) {
-        assertEquals(-1, memory.asSlice(each.target, each.expected.length).mismatch(MemorySegment.ofArray(each.expected)), what
-                + ": first different byte of " + each.expected.length);
+        assertEquals(-1,
+                memory.asSlice(each.target, each.expected.length).mismatch(MemorySegment.ofArray(each.expected)),
+                what + ": first different byte of " + each.expected.length);
     }
 }

@@ -32,10 +32,12 @@ final class GinPair implements AutoCloseable {
             this(arena, number, format, queueSize, arena.allocate(8L * cells, 64), first);
         }
 
-        Context(Arena arena, int number, GinDescriptorFormat format, int queueSize, MemorySegment signalBytes, int first) {
+        Context(Arena arena, int number, GinDescriptorFormat format, int queueSize, MemorySegment signalBytes,
+                int first) {
             MemorySegment cisBytes = arena.allocate(8, 64);
             MemorySegment counterBytes = arena.allocate(signalBytes.byteSize(), 64);
-            queues = GinQueueMemory.of(arena.allocate(GinQueueMemory.bytes(format, 2, queueSize), 64), format, 2, queueSize);
+            queues = GinQueueMemory.of(arena.allocate(GinQueueMemory.bytes(format, 2, queueSize), 64), format, 2,
+                    queueSize);
             cis = GinIndices.of(cisBytes, 2);
             pis = new int[] {first, first};
             cis.release(0, first);
@@ -92,8 +94,10 @@ final class GinPair implements AutoCloseable {
         };
         forth = new MemoryFrames(random);
         back = new MemoryFrames(random);
-        communicators[0] = new GinCommunicator(0, new FrameSender[] {null, forth.sender()}, new FrameReceiver[] {null, back.receiver()}, options, listener);
-        communicators[1] = new GinCommunicator(1, new FrameSender[] {back.sender(), null}, new FrameReceiver[] {forth.receiver(), null}, options, listener);
+        communicators[0] = new GinCommunicator(0, new FrameSender[] {null, forth.sender()},
+                new FrameReceiver[] {null, back.receiver()}, options, listener);
+        communicators[1] = new GinCommunicator(1, new FrameSender[] {back.sender(), null},
+                new FrameReceiver[] {forth.receiver(), null}, options, listener);
     }
 
     /** Has the agents serve both. */
@@ -103,7 +107,10 @@ final class GinPair implements AutoCloseable {
         }
     }
 
-    /** Before {@link #serve}. Stages what rank 0 and rank 1 send each other in rings of their own, whose positions begin where told. */
+    /**
+     * Before {@link #serve}. Stages what rank 0 and rank 1 send each other in rings of their own, whose positions begin
+     * where told.
+     */
     StagingRing[] stage(long capacity, long first) {
         StagingRing[] rings = new StagingRing[2];
         for (int from = 0; from < 2; from++) {

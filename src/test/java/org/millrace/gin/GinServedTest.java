@@ -22,7 +22,8 @@ class GinServedTest {
             pair.serve();
             GinPair.Context[] contexts = new GinPair.Context[2];
             for (int rank = 0; rank < 2; rank++) {
-                pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), pair.arena.allocate(4096, 64)));
+                pair.communicators[rank]
+                        .register(HostWindowMemory.register(new NoNetwork(), pair.arena.allocate(4096, 64)));
                 for (int number = 0; number < 2; number++) {
                     GinPair.Context context = new GinPair.Context(pair.arena, number, FORMAT, 64, 4, 0);
                     pair.communicators[rank].add(context.agentSide);
@@ -43,7 +44,8 @@ class GinServedTest {
             for (int i = 0; i < gets; i++) {
                 post(used, peer, GinOp.GET, 16);
             }
-            for (int pass = 0; pass < 1000 && !(pair.communicators[0].isDrained() && pair.communicators[1].isDrained()); pass++) {
+            for (int pass = 0; pass < 1000
+                    && !(pair.communicators[0].isDrained() && pair.communicators[1].isDrained()); pass++) {
                 pair.work();
                 pair.throwIfFailed();
             }
@@ -72,8 +74,11 @@ class GinServedTest {
     /** Scripts read the first number. */
     @Test
     void theLineBeginsWithTheSum() {
-        assertEquals("descriptors served by Java: 21 (2 puts, 3 values, 4 signals alone, 5 gets, 7 flushes; 1 puts and values brought a signal, 6 signals "
-                + "without a frame)", new GinServed(2, 3, 4, 5, 7, 1, 6).toString());
-        assertEquals(new GinServed(3, 5, 7, 9, 12, 3, 10), new GinServed(2, 3, 4, 5, 7, 1, 6).plus(new GinServed(1, 2, 3, 4, 5, 2, 4)));
+        assertEquals(
+                "descriptors served by Java: 21 (2 puts, 3 values, 4 signals alone, 5 gets, 7 flushes; 1 puts and values brought a signal, 6 signals "
+                        + "without a frame)",
+                new GinServed(2, 3, 4, 5, 7, 1, 6).toString());
+        assertEquals(new GinServed(3, 5, 7, 9, 12, 3, 10),
+                new GinServed(2, 3, 4, 5, 7, 1, 6).plus(new GinServed(1, 2, 3, 4, 5, 2, 4)));
     }
 }

@@ -7,10 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.net.FrameHeader;
@@ -36,8 +34,10 @@ class GoodbyeTest {
     private final MemorySegment memory = arena.allocate(4096, 64);
     private final GinPair.Context context = new GinPair.Context(arena, 0, FORMAT, 8, 4, 0);
     private final GinAgent agent = new GinAgent("test");
-    private final GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, new LeavingSender(forth.sender())},
-            new FrameReceiver[] {null, new LeavingReceiver(back.receiver())}, new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), failure -> { });
+    private final GinCommunicator communicator =
+            new GinCommunicator(0, new FrameSender[] {null, new LeavingSender(forth.sender())},
+                    new FrameReceiver[] {null, new LeavingReceiver(back.receiver())},
+                    new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), failure -> {});
     private Window window;
     /** What rank 1 does when it is told something: it receives it, and is gone. */
     private boolean leavesAtOnce;

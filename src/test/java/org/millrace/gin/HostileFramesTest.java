@@ -21,7 +21,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
-/** A peer that sends what no rank sends: refused before a byte of a window or a signal has changed, with a message that says who and what. */
+/**
+ * A peer that sends what no rank sends: refused before a byte of a window or a signal has changed, with a message that
+ * says who and what.
+ */
 class HostileFramesTest {
 
     private static final int WINDOW = 4096;
@@ -46,20 +49,24 @@ class HostileFramesTest {
         }));
         assertRefused("it says it is rank 0 of 2", failureOf(false, header -> GinHeader.hello(header, 0, 2, CHUNK)));
         assertRefused("rank 1 of 3", failureOf(false, header -> GinHeader.hello(header, 1, 3, CHUNK)));
-        assertRefused("its chunks have 4096 bytes and ours 1024", failureOf(false, header -> GinHeader.hello(header, 1, 2, 4096)));
+        assertRefused("its chunks have 4096 bytes and ours 1024",
+                failureOf(false, header -> GinHeader.hello(header, 1, 2, 4096)));
     }
 
     @Test
     void putsOutsideTheWindowAreRefused() {
-        for (long[] range : new long[][] {{WINDOW, 8}, {WINDOW - 7, 8}, {-1, 8}, {-8, 8}, {Long.MAX_VALUE, 8}, {Long.MIN_VALUE, 1}}) {
-            assertRefused("are not within window 1 of 4096 bytes", failureOf(true, header -> put(header, 1, range[0], range[1])));
+        for (long[] range : new long[][] {{WINDOW, 8}, {WINDOW - 7, 8}, {-1, 8}, {-8, 8}, {Long.MAX_VALUE, 8},
+                {Long.MIN_VALUE, 1}}) {
+            assertRefused("are not within window 1 of 4096 bytes",
+                    failureOf(true, header -> put(header, 1, range[0], range[1])));
             assertRefused("are not within window 1", failureOf(true, header -> {
                 put(header, 1, range[0], 0);
                 GinHeader.inline(header, range[1], -1);
             }));
         }
         assertRefused("window 2 was closed", failureOf(true, header -> put(header, 2, 0, 8)));
-        assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> put(header, 3, 0, 8)));
+        assertRefused("window 3 is not registered (there are 2), and was not within 0 ms",
+                failureOf(true, header -> put(header, 3, 0, 8)));
         assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> {
             put(header, 3, 0, 8);
             GinHeader.signal(header, 0, 1); // of a context that is there
@@ -90,14 +97,18 @@ class HostileFramesTest {
             GinHeader.set(header, GinHeader.PUT, 1, 0, 0, 0);
             GinHeader.signal(header, 0, 1);
         }));
-        assertRefused("at a multiple of 8", failureOf(true, header -> GinHeader.set(header, GinHeader.VA_SIGNAL, 0, 1, 4, 0)));
-        assertRefused("not within window", failureOf(true, header -> GinHeader.set(header, GinHeader.VA_SIGNAL, 0, 1, WINDOW, 0)));
+        assertRefused("at a multiple of 8",
+                failureOf(true, header -> GinHeader.set(header, GinHeader.VA_SIGNAL, 0, 1, 4, 0)));
+        assertRefused("not within window",
+                failureOf(true, header -> GinHeader.set(header, GinHeader.VA_SIGNAL, 0, 1, WINDOW, 0)));
     }
 
     @Test
     void getsAndAnswersThatMakeNoSenseAreRefused() {
-        assertRefused("it asks for 0 bytes", failureOf(true, header -> GinHeader.set(header, GinHeader.GET, 0, 1, 0, 0)));
-        assertRefused("not within window 1", failureOf(true, header -> GinHeader.set(header, GinHeader.GET, 0, 1, 8, WINDOW)));
+        assertRefused("it asks for 0 bytes",
+                failureOf(true, header -> GinHeader.set(header, GinHeader.GET, 0, 1, 0, 0)));
+        assertRefused("not within window 1",
+                failureOf(true, header -> GinHeader.set(header, GinHeader.GET, 0, 1, 8, WINDOW)));
         assertRefused("nothing was asked for", failureOf(true, header -> {
             GinHeader.set(header, GinHeader.GET_DATA, 0, 1, 0, 0);
             header.payloadBytes(8);
@@ -111,10 +122,12 @@ class HostileFramesTest {
         assertNull(failureOf(true, header -> staged(header, 4096, 8)));
         assertNull(failureOf(true, header -> staged(header, 4096, CHUNK)));
         for (long offset : new long[] {0, 4095, 4096 + 64, 4096 + RING, 0xFFFF_FFFFL}) {
-            assertRefused("its bytes are staged at " + offset + ", and not at 4096", failureOf(true, header -> staged(header, offset, 8)));
+            assertRefused("its bytes are staged at " + offset + ", and not at 4096",
+                    failureOf(true, header -> staged(header, offset, 8)));
         }
         for (long bytes : new long[] {0, CHUNK + 1, RING, 0xFFFF_FFFFL}) {
-            assertRefused(bytes + " bytes are staged, and 1 to 1024 may be", failureOf(true, header -> staged(header, 4096, bytes)));
+            assertRefused(bytes + " bytes are staged, and 1 to 1024 may be",
+                    failureOf(true, header -> staged(header, 4096, bytes)));
         }
         assertRefused("that bring no payload are staged", failureOf(true, header -> {
             staged(header, 4096, 8);
@@ -136,10 +149,14 @@ class HostileFramesTest {
             GinHeader.set(header, GinHeader.GET_DATA, 0, 0, 0, 0);
             GinHeader.staged(header, 4096, 8);
         }));
-        assertRefused("no memory is shared to stage bytes in", failureOf(true, false, header -> staged(header, 4096, 8)));
+        assertRefused("no memory is shared to stage bytes in",
+                failureOf(true, false, header -> staged(header, 4096, 8)));
     }
 
-    /** Random frames, one behind another: each lands within the window, waits for a buffer that never comes, or ends the communicator. */
+    /**
+     * Random frames, one behind another: each lands within the window, waits for a buffer that never comes, or ends the
+     * communicator.
+     */
     @Test
     void noFrameReachesBeyondTheWindow() {
         int refused = 0;
@@ -148,8 +165,9 @@ class HostileFramesTest {
             try (Arena arena = Arena.ofConfined()) {
                 MemoryFrames back = new MemoryFrames(null);
                 MemoryFrames forth = new MemoryFrames(null);
-                GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()}, new FrameReceiver[] {null, back.receiver()},
-                        new GinOptions(CHUNK, 8, Duration.ZERO), failure -> { });
+                GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()},
+                        new FrameReceiver[] {null, back.receiver()}, new GinOptions(CHUNK, 8, Duration.ZERO),
+                        failure -> {});
                 MemorySegment shared = arena.allocate(StagingRing.bytes(RING), 64);
                 communicator.stageIn(1, new StagingRing(shared, shared.address()));
                 communicator.stageOut(1, new StagingRing(shared, shared.address()));
@@ -189,8 +207,9 @@ class HostileFramesTest {
     }
 
     private static void fill(Random random, FrameHeader header) {
-        GinHeader.set(header, random.nextInt(8) == 0 ? random.nextInt(256) : 2 + random.nextInt(4), random.nextInt(8) == 0 ? random.nextInt() : 0,
-                random.nextInt(8) == 0 ? number(random) : 1, number(random), random.nextBoolean() ? 0 : number(random));
+        GinHeader.set(header, random.nextInt(8) == 0 ? random.nextInt(256) : 2 + random.nextInt(4),
+                random.nextInt(8) == 0 ? random.nextInt() : 0, random.nextInt(8) == 0 ? number(random) : 1,
+                number(random), random.nextBoolean() ? 0 : number(random));
         header.payloadBytes(random.nextBoolean() ? 0 : random.nextInt(CHUNK + 2));
         if (random.nextInt(4) == 0) {
             GinHeader.inline(header, random.nextInt(10), number(random));
@@ -242,8 +261,8 @@ class HostileFramesTest {
             MemoryFrames back = new MemoryFrames(null);
             MemoryFrames forth = new MemoryFrames(null);
             List<Throwable> heard = new ArrayList<>();
-            GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()}, new FrameReceiver[] {null, back.receiver()},
-                    new GinOptions(CHUNK, 8, Duration.ZERO), heard::add);
+            GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()},
+                    new FrameReceiver[] {null, back.receiver()}, new GinOptions(CHUNK, 8, Duration.ZERO), heard::add);
             if (ring) {
                 MemorySegment shared = arena.allocate(StagingRing.bytes(RING), 64);
                 communicator.stageIn(1, new StagingRing(shared, shared.address()));

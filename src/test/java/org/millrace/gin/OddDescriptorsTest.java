@@ -8,11 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Random;
-
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
@@ -58,7 +56,10 @@ class OddDescriptorsTest {
         }
     }
 
-    /** Random words: each is carried out within the windows, or ends the communicators with a message; nothing else is touched, and nothing stands still. */
+    /**
+     * Random words: each is carried out within the windows, or ends the communicators with a message; nothing else is
+     * touched, and nothing stands still.
+     */
     @ParameterizedTest
     @EnumSource(GinDescriptorFormat.class)
     void noWordsReachBeyondTheWindows(GinDescriptorFormat format) {
@@ -72,7 +73,8 @@ class OddDescriptorsTest {
                 GinPair.Context[] contexts = new GinPair.Context[2];
                 for (int rank = 0; rank < 2; rank++) {
                     guarded[rank] = pair.arena.allocate(WINDOW + 2 * GUARD, 64).fill((byte) 0x77);
-                    pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), guarded[rank].asSlice(GUARD, WINDOW)));
+                    pair.communicators[rank]
+                            .register(HostWindowMemory.register(new NoNetwork(), guarded[rank].asSlice(GUARD, WINDOW)));
                     contexts[rank] = new GinPair.Context(pair.arena, 0, format, QUEUE, 4, 0);
                     pair.communicators[rank].add(contexts[rank].agentSide);
                 }
@@ -85,7 +87,8 @@ class OddDescriptorsTest {
                 for (int rank = 0; rank < 2; rank++) {
                     for (int at = 0; at < GUARD; at++) {
                         assertEquals(0x77, guarded[rank].get(ValueLayout.JAVA_BYTE, at), "seed " + seed);
-                        assertEquals(0x77, guarded[rank].get(ValueLayout.JAVA_BYTE, GUARD + WINDOW + at), "seed " + seed);
+                        assertEquals(0x77, guarded[rank].get(ValueLayout.JAVA_BYTE, GUARD + WINDOW + at),
+                                "seed " + seed);
                     }
                     Throwable failure = pair.communicators[rank].failure();
                     if (failure != null) {
@@ -102,8 +105,9 @@ class OddDescriptorsTest {
 
     /** A descriptor that is nearly right: every field is good, or at the edge of what is, or anything. */
     private static void post(Random random, GinDescriptorFormat format, long[] words) {
-        int[] ops = {GinOp.PUT, GinOp.PUT | GinOp.INLINE, GinOp.PUT | GinOp.SIGNAL_INC, GinOp.PUT | GinOp.INLINE | GinOp.SIGNAL_ADD | GinOp.COUNTER,
-            GinOp.VA_SIGNAL | GinOp.SIGNAL_ADD, GinOp.GET, GinOp.GET | GinOp.COUNTER, GinOp.FLUSH};
+        int[] ops = {GinOp.PUT, GinOp.PUT | GinOp.INLINE, GinOp.PUT | GinOp.SIGNAL_INC,
+                GinOp.PUT | GinOp.INLINE | GinOp.SIGNAL_ADD | GinOp.COUNTER, GinOp.VA_SIGNAL | GinOp.SIGNAL_ADD,
+                GinOp.GET, GinOp.GET | GinOp.COUNTER, GinOp.FLUSH};
         int op = random.nextInt(4) == 0 ? random.nextInt(256) : ops[random.nextInt(ops.length)];
         format.begin(words, op, number(random) & (1L << 56) - 1);
         if (GinOp.has(op, GinOp.INLINE)) {

@@ -10,8 +10,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * The staging buffers of a device, which the windows of all its communicators share, and the copies between them and the windows: they end some time later, in
- * any order; at once without a random, or when the test says so.
+ * The staging buffers of a device, which the windows of all its communicators share, and the copies between them and
+ * the windows: they end some time later, in any order; at once without a random, or when the test says so.
  */
 final class StagedDevice implements StagingBuffers.Copies {
 

@@ -29,19 +29,22 @@ final class StagedMemory implements WindowMemory {
     }
 
     @Override
-    public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset, long bytes) {
+    public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
+            long bytes) {
         copies++;
         return beginDirect(transfer, offset, ((StagedMemory) source).memory, sourceOffset, peers[peer], offset, bytes);
     }
 
     @Override
-    public boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset, long bytes) {
+    public boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
+            long bytes) {
         reads++;
         return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
     }
 
     /** A buffer stands for the copy, which does not use it. */
-    private boolean beginDirect(Transfer transfer, long offset, MemorySegment from, long fromOffset, MemorySegment to, long toOffset, long bytes) {
+    private boolean beginDirect(Transfer transfer, long offset, MemorySegment from, long fromOffset, MemorySegment to,
+            long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
             return false;
         }
@@ -59,7 +62,8 @@ final class StagedMemory implements WindowMemory {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
             return false;
         }
-        device.begin(transfer, () -> MemorySegment.copy(memory, offset, device.staging().segment(), transfer.regionOffset(), bytes));
+        device.begin(transfer,
+                () -> MemorySegment.copy(memory, offset, device.staging().segment(), transfer.regionOffset(), bytes));
         return true;
     }
 
@@ -80,7 +84,8 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public void arrived(Transfer transfer) {
-        device.begin(transfer, () -> MemorySegment.copy(device.staging().segment(), transfer.regionOffset(), memory, transfer.offset(), transfer.bytes()));
+        device.begin(transfer, () -> MemorySegment.copy(device.staging().segment(), transfer.regionOffset(), memory,
+                transfer.offset(), transfer.bytes()));
     }
 
     @Override
@@ -93,7 +98,8 @@ final class StagedMemory implements WindowMemory {
         if (!device.open(device.buffers.takeToReceive(), transfer, offset, bytes)) {
             return false;
         }
-        device.begin(transfer, () -> MemorySegment.copy(((StagedMemory) source).memory, sourceOffset, memory, offset, bytes));
+        device.begin(transfer,
+                () -> MemorySegment.copy(((StagedMemory) source).memory, sourceOffset, memory, offset, bytes));
         return true;
     }
 
@@ -102,7 +108,8 @@ final class StagedMemory implements WindowMemory {
         if (!device.open(device.buffers.takeToAdd(), transfer, offset, Long.BYTES)) {
             return false;
         }
-        device.begin(transfer, () -> memory.set(ValueLayout.JAVA_LONG, offset, memory.get(ValueLayout.JAVA_LONG, offset) + value));
+        device.begin(transfer,
+                () -> memory.set(ValueLayout.JAVA_LONG, offset, memory.get(ValueLayout.JAVA_LONG, offset) + value));
         return true;
     }
 

@@ -19,7 +19,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** A communicator ends with transfers open: the next one on its devices has all staging buffers, and none of them before its last copy is over. */
+/**
+ * A communicator ends with transfers open: the next one on its devices has all staging buffers, and none of them before
+ * its last copy is over.
+ */
 class StagingAfterFailureTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
@@ -117,9 +120,8 @@ class StagingAfterFailureTest {
     }
 
     @ParameterizedTest
-    @CsvSource({
-        "1, 2, false", "1, 3, false", "1, 4, false", "1, 5, false", "1, 6, false",
-        "1, 2, true", "1, 3, true", "1, 4, true", "1, 5, true", "1, 6, true", "0, 2, true", "0, 3, true"})
+    @CsvSource({"1, 2, false", "1, 3, false", "1, 4, false", "1, 5, false", "1, 6, false", "1, 2, true", "1, 3, true",
+            "1, 4, true", "1, 5, true", "1, 6, true", "0, 2, true", "0, 3, true"})
     void theNextCommunicatorHasThemAll(int peer, int passes, boolean copiesLast) {
         devices[0].holding = copiesLast;
         devices[1].holding = copiesLast;
@@ -188,7 +190,8 @@ class StagingAfterFailureTest {
             next.add(0, 1);
             next.run(MOST_PASSES);
             pair.throwIfFailed(); // with the buffer that was taken while its copy was held
-            assertEquals(copiesLast, devices[0].finishHeld() + devices[1].finishHeld() > 0, "copies that were held to the end");
+            assertEquals(copiesLast, devices[0].finishHeld() + devices[1].finishHeld() > 0,
+                    "copies that were held to the end");
             int pass = 0;
             while (!(pair.communicators[0].isDrained() && pair.communicators[1].isDrained())) {
                 assertTrue(pass++ < MOST_PASSES, "it stands still");
@@ -201,10 +204,14 @@ class StagingAfterFailureTest {
                 for (int i = 0; i < OPERATIONS; i++) {
                     byte[] expected = new byte[CHUNK];
                     Arrays.fill(expected, (byte) (1 + 101 * (1 - rank) + i));
-                    assertArrayEquals(expected, next.memory[rank].asSlice(TARGET + i * CHUNK, CHUNK).toArray(ValueLayout.JAVA_BYTE), "put " + i);
+                    assertArrayEquals(expected,
+                            next.memory[rank].asSlice(TARGET + i * CHUNK, CHUNK).toArray(ValueLayout.JAVA_BYTE),
+                            "put " + i);
                 }
                 StagingBuffers buffers = devices[rank].buffers;
-                assertEquals(BUFFERS, count(buffers::takeToSend) + count(buffers::takeToReceive) + count(buffers::takeToAdd), "free at rank " + rank);
+                assertEquals(BUFFERS,
+                        count(buffers::takeToSend) + count(buffers::takeToReceive) + count(buffers::takeToAdd),
+                        "free at rank " + rank);
             }
         }
     }

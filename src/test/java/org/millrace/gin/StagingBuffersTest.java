@@ -58,7 +58,8 @@ class StagingBuffersTest {
         sending.forEach(buffers::give);
         receiving.forEach(buffers::give);
         adding.forEach(buffers::give);
-        assertEquals(sending.size(), all(buffers::takeToReceive).size(), "what arrives may have as much as what leaves");
+        assertEquals(sending.size(), all(buffers::takeToReceive).size(),
+                "what arrives may have as much as what leaves");
         assertEquals(receiving.size(), all(buffers::takeToSend).size());
         assertEquals(1, all(buffers::takeToAdd).size());
     }

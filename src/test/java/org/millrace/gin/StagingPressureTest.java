@@ -15,8 +15,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * More is under way than a device has staging buffers. No frame is sent before its peer has a buffer for it, so nothing may wait for a buffer that waits for
- * it.
+ * More is under way than a device has staging buffers. No frame is sent before its peer has a buffer for it, so nothing
+ * may wait for a buffer that waits for it.
  */
 class StagingPressureTest {
 
@@ -120,11 +120,13 @@ class StagingPressureTest {
     private void run(GinPair pair) {
         int pass = 0;
         while (!(pair.communicators[0].isDrained() && pair.communicators[1].isDrained())) {
-            assertTrue(pass++ < MOST_PASSES, () -> "it stands still: rank 0 has completed " + completed(0) + " operations, rank 1 " + completed(1));
+            assertTrue(pass++ < MOST_PASSES, () -> "it stands still: rank 0 has completed " + completed(0)
+                    + " operations, rank 1 " + completed(1));
             pair.work();
             pair.throwIfFailed();
         }
-        assertTrue(staged[0].refusals + staged[1].refusals > 0, "there were buffers enough, so that nothing was tested");
+        assertTrue(staged[0].refusals + staged[1].refusals > 0,
+                "there were buffers enough, so that nothing was tested");
     }
 
     private int completed(int rank) {
@@ -135,7 +137,8 @@ class StagingPressureTest {
         for (int i = 0; i < OPERATIONS; i++) {
             byte[] expected = new byte[CHUNK];
             Arrays.fill(expected, content(1 - rank, i));
-            assertArrayEquals(expected, memory[rank].asSlice(TARGET + i * CHUNK, CHUNK).toArray(ValueLayout.JAVA_BYTE), "operation " + i + " at rank " + rank);
+            assertArrayEquals(expected, memory[rank].asSlice(TARGET + i * CHUNK, CHUNK).toArray(ValueLayout.JAVA_BYTE),
+                    "operation " + i + " at rank " + rank);
         }
     }
 }

@@ -54,7 +54,8 @@ class StagingRingTest {
                 long start = GinHeader.stagedOffset(frame.header);
                 assertTrue(start >= 4096 && start + size <= shared.byteSize(), "step " + step);
                 for (int i = read; i < sent; i++) {
-                    assertTrue(start >= starts[i % 64] + sizes[i % 64] || start + size <= starts[i % 64], "step " + step + ": overlaps what was not read");
+                    assertTrue(start >= starts[i % 64] + sizes[i % 64] || start + size <= starts[i % 64],
+                            "step " + step + ": overlaps what was not read");
                 }
                 landings[sent % 64] = landing;
                 starts[sent % 64] = start;
@@ -105,7 +106,8 @@ class StagingRingTest {
     void aRingMustHaveRoomForTwoChunks() {
         assertThrows(IllegalArgumentException.class, () -> new StagingRing(shared.asSlice(0, CAPACITY), 0));
         GinPair pair = new GinPair(new GinOptions(CHUNK, 8, java.time.Duration.ZERO), null);
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> pair.stage(CHUNK, 0)).getMessage().contains("two chunks of 2048"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> pair.stage(CHUNK, 0)).getMessage()
+                .contains("two chunks of 2048"));
         pair.close();
     }
 

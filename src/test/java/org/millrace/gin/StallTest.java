@@ -20,7 +20,8 @@ class StallTest {
     private static final int PASSES = 100_000;
 
     @ParameterizedTest
-    @CsvSource({"0, 'rank 0: nothing has moved for 1 ms, and this is under way: rank 0 -> rank 1, context 0, descriptor 0'",
+    @CsvSource({
+            "0, 'rank 0: nothing has moved for 1 ms, and this is under way: rank 0 -> rank 1, context 0, descriptor 0'",
             "1, 'rank 1: nothing has moved for 1 ms, and this is under way: bytes or signals that rank 0 has sent'"})
     void copiesThatDoNotEndAreNamed(int where, String expected) {
         try (GinPair pair = new GinPair(new GinOptions(CHUNK, 8, Duration.ofMillis(1)), null)) {
@@ -66,8 +67,9 @@ class StallTest {
             for (long pass = 0; pair.stalls.isEmpty() && pass < 1000; pass++) {
                 work(pair, PASSES);
             }
-            assertTrue(pair.stalls.getFirst().startsWith(
-                    "rank 0: nothing has moved for 1 ms, and this is under way: context 0, the indices of its queues, which the GPU has not stored"),
+            assertTrue(pair.stalls.getFirst()
+                    .startsWith(
+                            "rank 0: nothing has moved for 1 ms, and this is under way: context 0, the indices of its queues, which the GPU has not stored"),
                     pair.stalls.toString());
             assertEquals(0, context.cis.acquire(1));
             store.finishOne();

@@ -11,11 +11,9 @@ import java.lang.foreign.Arena;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.net.FrameReceiver;
@@ -35,8 +33,8 @@ class UnclosableTest {
     @BeforeEach
     void begin() {
         FrameSender sender = new MemoryFrames(null).sender();
-        FrameSender broken = (FrameSender) Proxy.newProxyInstance(FrameSender.class.getClassLoader(), new Class<?>[] {FrameSender.class},
-                (proxy, method, arguments) -> {
+        FrameSender broken = (FrameSender) Proxy.newProxyInstance(FrameSender.class.getClassLoader(),
+                new Class<?>[] {FrameSender.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("close") || method.getName().equals("abort")) {
                         throw new IllegalStateException("not closed, says the test");
                     }
@@ -47,9 +45,10 @@ class UnclosableTest {
                     }
                 });
         GinOptions options = new GinOptions(64, 8, Duration.ZERO);
-        unclosable = new GinCommunicator(0, new FrameSender[] {null, broken}, new FrameReceiver[] {null, back.receiver()}, options, failure -> { });
+        unclosable = new GinCommunicator(0, new FrameSender[] {null, broken},
+                new FrameReceiver[] {null, back.receiver()}, options, failure -> {});
         other = new GinCommunicator(0, new FrameSender[] {null, new MemoryFrames(null).sender()},
-                new FrameReceiver[] {null, new MemoryFrames(null).receiver()}, options, failure -> { });
+                new FrameReceiver[] {null, new MemoryFrames(null).receiver()}, options, failure -> {});
         agent.add(unclosable);
         agent.add(other);
         runner = AgentRunner.start(agent, new BackoffIdleStrategy(10, 10, 10_000, 50_000));

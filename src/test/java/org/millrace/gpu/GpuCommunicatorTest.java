@@ -36,7 +36,10 @@ import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
 import org.millrace.plugin.LostConnection;
 
-/** Communicators over the stand-ins for libnccl and libcudart: two GPUs, on which everything completes at once unless a test says otherwise. */
+/**
+ * Communicators over the stand-ins for libnccl and libcudart: two GPUs, on which everything completes at once unless a
+ * test says otherwise.
+ */
 @ExtendWith(OwnClassLoader.class)
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class GpuCommunicatorTest {
@@ -58,7 +61,8 @@ class GpuCommunicatorTest {
         if (libraries == null) {
             nccl = StubLibrary.nccl();
             cuda = StubLibrary.cudart();
-            libraries = Libraries.load(configuration("MILLRACE_NCCL_LIBRARY", nccl.path().toString(), "MILLRACE_CUDART_LIBRARY", cuda.path().toString()));
+            libraries = Libraries.load(configuration("MILLRACE_NCCL_LIBRARY", nccl.path().toString(),
+                    "MILLRACE_CUDART_LIBRARY", cuda.path().toString()));
         }
         nccl.async(0, 0);
         nccl.fail("", 0, 0);
@@ -68,7 +72,8 @@ class GpuCommunicatorTest {
     }
 
     private static Configuration configuration(String... pairs) {
-        Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_CONNECT_DEADLINE", "20s", "MILLRACE_STALL_DEADLINE", "20s"));
+        Map<String, String> settings =
+                new HashMap<>(Map.of("MILLRACE_CONNECT_DEADLINE", "20s", "MILLRACE_STALL_DEADLINE", "20s"));
         for (int i = 0; i < pairs.length; i += 2) {
             settings.put(pairs[i], pairs[i + 1]);
         }
@@ -87,7 +92,8 @@ class GpuCommunicatorTest {
 
     private List<Throwable> run(int ranks, Configuration configuration, Body body) throws Exception {
         List<FutureTask<Void>> tasks = IntStream.range(0, ranks).mapToObj(rank -> new FutureTask<Void>(() -> {
-            try (Communicator communicator = GpuJoin.meet(libraries, "file:" + directory.resolve("group"), rank, ranks, configuration)) {
+            try (Communicator communicator =
+                    GpuJoin.meet(libraries, "file:" + directory.resolve("group"), rank, ranks, configuration)) {
                 body.run(communicator);
             }
             return null;
@@ -115,9 +121,12 @@ class GpuCommunicatorTest {
     @Test
     void ranksOfOneMachineHaveAGpuEachAndOneUniqueId() throws Exception {
         String[] devices = new String[2];
-        List<Throwable> thrown = run(2, configuration(), communicator -> devices[communicator.rank()] = communicator.device().name());
+        List<Throwable> thrown =
+                run(2, configuration(), communicator -> devices[communicator.rank()] = communicator.device().name());
         assertEquals(java.util.Arrays.asList(null, null), thrown);
-        assertEquals(List.of("Stub GPU 0 (CUDA device 0 at 0000:41:00.0)", "Stub GPU 1 (CUDA device 1 at 0000:42:00.0)"), List.of(devices));
+        assertEquals(
+                List.of("Stub GPU 0 (CUDA device 0 at 0000:41:00.0)", "Stub GPU 1 (CUDA device 1 at 0000:42:00.0)"),
+                List.of(devices));
         List<String> inits = calls().stream().filter(call -> call.startsWith("ncclCommInitRank ")).sorted().toList();
         assertEquals(2, inits.size());
         assertEquals(inits.get(0).replaceAll(" 0$", ""), inits.get(1).replaceAll(" 1$", ""));
@@ -126,7 +135,9 @@ class GpuCommunicatorTest {
     @Test
     void aPlanIsAGraphThatIsCapturedOnce() throws Exception {
         alone(communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Stream other = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream();
+                    Stream other = communicator.device().newStream()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
                 calls();
                 cuda.recordCalls(true);
@@ -134,7 +145,8 @@ class GpuCommunicatorTest {
                     communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream);
                     communicator.broadcast(a, a, 8, DataType.INT64, 0, stream);
                 });
-                assertEquals(List.of("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiateWithFlags", "cudaGraphDestroy"), graphCalls());
+                assertEquals(List.of("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiateWithFlags",
+                        "cudaGraphDestroy"), graphCalls());
                 assertEquals(List.of("ncclGroupStart", "ncclAllReduce", "ncclBroadcast", "ncclGroupEnd"), names());
                 plan.launch(stream);
                 plan.launch(other);
@@ -151,8 +163,12 @@ class GpuCommunicatorTest {
                     throw new IllegalCallerException("the test's");
                 };
                 assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, fails));
-                assertEquals(List.of("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphDestroy"), graphCalls());
-                communicator.plan(stream, () -> communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream)); // closed with the communicator
+                assertEquals(List.of("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphDestroy"),
+                        graphCalls());
+                communicator.plan(stream, () -> communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream)); // closed
+                                                                                                                        // with
+                                                                                                                        // the
+                                                                                                                        // communicator
                 graphCalls();
             }
         });
@@ -161,7 +177,11 @@ class GpuCommunicatorTest {
     }
 
     private static List<String> graphCalls() {
-        return cuda.allCalls().stream().map(call -> call.split(" ")[0]).filter(call -> call.contains("Graph") || call.contains("Capture")).toList();
+        return cuda.allCalls()
+                .stream()
+                .map(call -> call.split(" ")[0])
+                .filter(call -> call.contains("Graph") || call.contains("Capture"))
+                .toList();
     }
 
     @Test
@@ -176,7 +196,9 @@ class GpuCommunicatorTest {
                 communicator.reduceScatter(a, b, 8, DataType.INT64, ReduceOp.MAX, stream);
                 communicator.broadcast(a, b, 8, DataType.INT64, 0, stream);
                 communicator.reduce(a, b, 8, DataType.INT64, ReduceOp.SUM, 0, stream);
-                assertEquals(List.of("ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclReduce"), names());
+                assertEquals(
+                        List.of("ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclReduce"),
+                        names());
                 communicator.allToAll(a, b, 8, DataType.INT64, stream);
                 assertEquals(List.of("ncclGroupStart", "ncclSend", "ncclRecv", "ncclGroupEnd"), names());
                 communicator.group(() -> {
@@ -199,7 +221,8 @@ class GpuCommunicatorTest {
     @Test
     void communicatorsOfOneThreadAreOneGroupOfNccl() throws Exception {
         alone(communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream();
+            try (Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream();
                     Communicator other = communicator.split(0, 0).orElseThrow()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
                 MemorySegment b = communicator.device().allocate(64, arena);
@@ -211,7 +234,7 @@ class GpuCommunicatorTest {
                     assertFalse(names().contains("ncclGroupEnd"));
                 });
                 assertEquals(List.of("ncclGroupEnd"), names());
-                Millrace.group(() -> { });
+                Millrace.group(() -> {});
                 assertEquals(List.of(), names());
                 assertThrows(IllegalCallerException.class, () -> Millrace.group(() -> {
                     communicator.send(a, 8, DataType.INT64, 0, stream);
@@ -225,7 +248,9 @@ class GpuCommunicatorTest {
     @Test
     void aGroupThatNcclRefusesPoisonsAllItsCommunicators() throws Exception {
         alone(communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream(); Communicator other = communicator.split(0, 0).orElseThrow();
+            try (Arena arena = Arena.ofShared();
+                    Stream stream = communicator.device().newStream();
+                    Communicator other = communicator.split(0, 0).orElseThrow();
                     Communicator third = communicator.split(0, 0).orElseThrow()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
                 nccl.fail("ncclGroupEnd", 3, 1);
@@ -236,7 +261,8 @@ class GpuCommunicatorTest {
                 assertTrue(refused.getMessage().contains("ncclGroupEnd"), refused.getMessage());
                 third.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream); // was not in the group
                 for (Communicator failed : List.of(communicator, other)) {
-                    assertThrows(MillraceException.class, () -> failed.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));
+                    assertThrows(MillraceException.class,
+                            () -> failed.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));
                 }
             }
         });
@@ -245,7 +271,9 @@ class GpuCommunicatorTest {
     @Test
     void aSplitCommunicatorRunsOnTheStreamsOfTheOldOne() throws Exception {
         List<Throwable> thrown = run(2, configuration(), whole -> {
-            try (Stream stream = whole.device().newStream(); Arena arena = Arena.ofShared(); Communicator part = whole.split(whole.rank(), 0).orElseThrow()) {
+            try (Stream stream = whole.device().newStream();
+                    Arena arena = Arena.ofShared();
+                    Communicator part = whole.split(whole.rank(), 0).orElseThrow()) {
                 MemorySegment memory = whole.device().allocate(64, arena);
                 assertEquals(List.of(1, 0), List.of(part.size(), part.rank()));
                 part.allReduce(memory, memory, 8, DataType.INT64, ReduceOp.SUM, stream);
@@ -281,15 +309,21 @@ class GpuCommunicatorTest {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment good = communicator.device().allocate(64, arena);
                 calls();
-                refused("take 68 bytes, the segment has 64", () -> communicator.allReduce(good, good, 17, DataType.FLOAT32, ReduceOp.SUM, stream));
-                refused("not aligned", () -> communicator.allReduce(good.asSlice(2), good, 4, DataType.FLOAT32, ReduceOp.SUM, stream));
-                refused("host memory", () -> communicator.allReduce(arena.allocate(64, 64), good, 4, DataType.FLOAT32, ReduceOp.SUM, stream));
-                refused("heap segment", () -> communicator.allReduce(MemorySegment.ofArray(new byte[64]), good, 4, DataType.INT8, ReduceOp.SUM, stream));
-                refused("overlap by 4 of 8", () -> communicator.allReduce(good, good.asSlice(4), 2, DataType.FLOAT32, ReduceOp.SUM, stream));
+                refused("take 68 bytes, the segment has 64",
+                        () -> communicator.allReduce(good, good, 17, DataType.FLOAT32, ReduceOp.SUM, stream));
+                refused("not aligned",
+                        () -> communicator.allReduce(good.asSlice(2), good, 4, DataType.FLOAT32, ReduceOp.SUM, stream));
+                refused("host memory", () -> communicator.allReduce(arena.allocate(64, 64), good, 4, DataType.FLOAT32,
+                        ReduceOp.SUM, stream));
+                refused("heap segment", () -> communicator.allReduce(MemorySegment.ofArray(new byte[64]), good, 4,
+                        DataType.INT8, ReduceOp.SUM, stream));
+                refused("overlap by 4 of 8",
+                        () -> communicator.allReduce(good, good.asSlice(4), 2, DataType.FLOAT32, ReduceOp.SUM, stream));
                 refused("they must be apart", () -> communicator.allToAll(good, good, 2, DataType.FLOAT32, stream));
                 refused("there is no root 1", () -> communicator.broadcast(good, good, 2, DataType.FLOAT32, 1, stream));
                 refused("there is no peer -1", () -> communicator.send(good, 2, DataType.FLOAT32, -1, stream));
-                refused("not an open stream", () -> communicator.allReduce(good, good, 2, DataType.FLOAT32, ReduceOp.SUM, null));
+                refused("not an open stream",
+                        () -> communicator.allReduce(good, good, 2, DataType.FLOAT32, ReduceOp.SUM, null));
                 assertEquals(List.of(), names());
                 communicator.allReduce(good, good, 16, DataType.FLOAT32, ReduceOp.SUM, stream);
             }
@@ -310,7 +344,8 @@ class GpuCommunicatorTest {
             meanwhile.run();
             MillraceException failure = assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
             cuda.fail("", 0, 0); // the abort has ended the kernel
-            assertThrows(MillraceException.class, () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
+            assertThrows(MillraceException.class,
+                    () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
             return failure;
         }
     }
@@ -318,7 +353,8 @@ class GpuCommunicatorTest {
     @Test
     void aLostConnectionReachesTheProgramAndAborts() throws Exception {
         alone(communicator -> {
-            MillraceException failure = waitForGood(communicator, () -> LostConnection.report("rank 0 -> rank 1: reset by peer"));
+            MillraceException failure =
+                    waitForGood(communicator, () -> LostConnection.report("rank 0 -> rank 1: reset by peer"));
             assertTrue(failure.getMessage().contains("rank 0 -> rank 1: reset by peer"), failure.getMessage());
         });
         List<String> names = names();
@@ -340,8 +376,8 @@ class GpuCommunicatorTest {
             if (communicator.rank() == 1) {
                 communicator.abort();
                 communicator.abort();
-                assertThrows(MillraceException.class, () -> communicator.allReduce(MemorySegment.NULL, MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM,
-                        null));
+                assertThrows(MillraceException.class, () -> communicator.allReduce(MemorySegment.NULL,
+                        MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM, null));
                 return;
             }
             try (Stream stream = communicator.device().newStream()) {
@@ -366,7 +402,8 @@ class GpuCommunicatorTest {
                 nccl.fail("ncclAllReduce", 6, 1);
                 MillraceException failure = assertThrows(MillraceException.class,
                         () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
-                assertTrue(failure.getMessage().contains("has not returned for 300 ms (MILLRACE_STALL_DEADLINE)"), failure.getMessage());
+                assertTrue(failure.getMessage().contains("has not returned for 300 ms (MILLRACE_STALL_DEADLINE)"),
+                        failure.getMessage());
             }
         }).getFirst();
         assertNull(thrown);
@@ -376,17 +413,21 @@ class GpuCommunicatorTest {
     @Test
     void whatNcclRefusesToJoinIsToldToAll() throws Exception {
         nccl.fail("ncclCommInitRank", 2, 1);
-        List<Throwable> thrown = run(2, configuration(), communicator -> { });
-        assertTrue(thrown.stream().anyMatch(failure -> failure != null && failure.getMessage().contains("ncclSystemError")), thrown.toString());
+        List<Throwable> thrown = run(2, configuration(), communicator -> {});
+        assertTrue(
+                thrown.stream()
+                        .anyMatch(failure -> failure != null && failure.getMessage().contains("ncclSystemError")),
+                thrown.toString());
     }
 
     @Test
     void settingsBecomeVariablesThatNcclUnderstands() {
-        Map<String, String> variables = NcclVariables.of(configuration("NCCL_BUFFSIZE", "8M", "NCCL_MAX_NCHANNELS", "4", "MILLRACE_TAKEOVER", "no",
-                "MILLRACE_SECRET", "swordfish"));
+        Map<String, String> variables = NcclVariables.of(configuration("NCCL_BUFFSIZE", "8M", "NCCL_MAX_NCHANNELS", "4",
+                "MILLRACE_TAKEOVER", "no", "MILLRACE_SECRET", "swordfish"));
         assertEquals("8388608", variables.get("NCCL_BUFFSIZE"));
         assertEquals("4", variables.get("NCCL_MAX_NCHANNELS"));
         assertEquals("0", variables.get("MILLRACE_TAKEOVER"));
-        assertFalse(variables.containsKey("MILLRACE_SECRET") || variables.containsKey("NCCL_DEBUG"), variables.toString());
+        assertFalse(variables.containsKey("MILLRACE_SECRET") || variables.containsKey("NCCL_DEBUG"),
+                variables.toString());
     }
 }

@@ -26,16 +26,19 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v28;
 import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 
 /**
- * Compares what kernels are given with the headers that they are compiled with, where someone has those: run with {@code -Dmillrace.nccl.headers=} and the
- * include path on which nccl.h, nccl_device.h and cuda_runtime_api.h lie. One release's headers at a time.
+ * Compares what kernels are given with the headers that they are compiled with, where someone has those: run with
+ * {@code -Dmillrace.nccl.headers=} and the include path on which nccl.h, nccl_device.h and cuda_runtime_api.h lie. One
+ * release's headers at a time.
  */
 @EnabledIfSystemProperty(named = "millrace.nccl.headers", matches = ".+")
 class DeviceLayoutHeadersTest {
 
     @Test
     void sizesAndOffsetsAreTheirs(@TempDir Path directory) throws Exception {
-        List<Path> includes = Stream.of(System.getProperty("millrace.nccl.headers").split(File.pathSeparator)).map(Path::of).toList();
-        Assumptions.assumeTrue(includes.stream().anyMatch(path -> Files.exists(path.resolve("nccl_device.h"))), "no nccl_device.h on millrace.nccl.headers");
+        List<Path> includes =
+                Stream.of(System.getProperty("millrace.nccl.headers").split(File.pathSeparator)).map(Path::of).toList();
+        Assumptions.assumeTrue(includes.stream().anyMatch(path -> Files.exists(path.resolve("nccl_device.h"))),
+                "no nccl_device.h on millrace.nccl.headers");
         int version = Integer.parseInt(ask(directory, includes, List.of("NCCL_VERSION_CODE")).get("NCCL_VERSION_CODE"));
         DeviceLayout layout = DeviceLayout.of(version, version, true);
         TreeMap<String, Long> ours = new TreeMap<>();
@@ -44,11 +47,20 @@ class DeviceLayoutHeadersTest {
         ours.put("offsetof(ncclDevComm, rank)", layout.rankOffset);
         ours.put("offsetof(ncclDevComm, nRanks)", layout.rankOffset + Integer.BYTES);
         ours.put("sizeof(ncclDevCommRequirements)", requirementsBytes(layout, version));
-        GroupLayout requirements = layout == DeviceLayout.V28 ? ncclDevCommRequirements_v28.layout() : ncclDevCommRequirements_v30.layout();
-        String core = Files.readString(includes.stream().map(path -> path.resolve("nccl_device/core.h")).filter(Files::exists).findFirst().orElseThrow());
-        requirements.memberLayouts().stream().filter(member -> !(member instanceof PaddingLayout)).map(member -> member.name().orElseThrow())
+        GroupLayout requirements = layout == DeviceLayout.V28 ? ncclDevCommRequirements_v28.layout()
+                : ncclDevCommRequirements_v30.layout();
+        String core = Files.readString(includes.stream()
+                .map(path -> path.resolve("nccl_device/core.h"))
+                .filter(Files::exists)
+                .findFirst()
+                .orElseThrow());
+        requirements.memberLayouts()
+                .stream()
+                .filter(member -> !(member instanceof PaddingLayout))
+                .map(member -> member.name().orElseThrow())
                 .filter(core::contains)
-                .forEach(name -> ours.put("offsetof(ncclDevCommRequirements, " + name + ")", requirements.byteOffset(PathElement.groupElement(name))));
+                .forEach(name -> ours.put("offsetof(ncclDevCommRequirements, " + name + ")",
+                        requirements.byteOffset(PathElement.groupElement(name))));
         // where the number of contexts lies: only its first byte is set in a struct that is otherwise zero
         MemorySegment struct = Arena.ofAuto().allocate(layout.type());
         for (long at = 0; at < layout.bytes; at++) {
@@ -61,7 +73,8 @@ class DeviceLayoutHeadersTest {
         TreeMap<String, String> expected = new TreeMap<>();
         ours.forEach((name, value) -> expected.put(name, value.toString()));
         assertEquals(expected, theirs);
-        System.out.println("NCCL " + NcclLibrary.versionText(version) + "'s device headers: " + theirs.size() + " facts agree");
+        System.out.println(
+                "NCCL " + NcclLibrary.versionText(version) + "'s device headers: " + theirs.size() + " facts agree");
     }
 
     private static long requirementsBytes(DeviceLayout layout, int version) {
@@ -72,19 +85,27 @@ class DeviceLayoutHeadersTest {
     }
 
     /** The values of expressions, by the machine's C++ compiler. */
-    private static TreeMap<String, String> ask(Path directory, List<Path> includes, List<String> expressions) throws IOException, InterruptedException {
-        StringBuilder source = new StringBuilder("#include <nccl.h>\n#include <nccl_device.h>\n#include <cstdio>\n#include <cstddef>\nint main() {\n");
-        expressions.forEach(each -> source.append("  std::printf(\"%s=%ld\\n\", \"").append(each).append("\", (long)(").append(each).append("));\n"));
+    private static TreeMap<String, String> ask(Path directory, List<Path> includes, List<String> expressions)
+            throws IOException, InterruptedException {
+        StringBuilder source = new StringBuilder(
+                "#include <nccl.h>\n#include <nccl_device.h>\n#include <cstdio>\n#include <cstddef>\nint main() {\n");
+        expressions.forEach(each -> source.append("  std::printf(\"%s=%ld\\n\", \"")
+                .append(each)
+                .append("\", (long)(")
+                .append(each)
+                .append("));\n"));
         Path file = Files.writeString(directory.resolve("ask.cc"), source.append("}\n"));
         Path program = directory.resolve("ask");
         // DOCA's headers, which NCCL's backend for NICs includes, are seldom there
-        List<String> command = new ArrayList<>(List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=gnu++17", "-w", "-DNCCL_GIN_GDAKI_ENABLE=0"));
+        List<String> command = new ArrayList<>(
+                List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=gnu++17", "-w", "-DNCCL_GIN_GDAKI_ENABLE=0"));
         includes.forEach(include -> command.add("-I" + include));
         command.addAll(List.of("-o", program.toString(), file.toString()));
         run(directory, command);
         TreeMap<String, String> answers = new TreeMap<>();
         run(directory, List.of(program.toString())).lines()
-                .forEach(line -> answers.put(line.substring(0, line.indexOf('=')), line.substring(line.indexOf('=') + 1)));
+                .forEach(line -> answers.put(line.substring(0, line.indexOf('=')),
+                        line.substring(line.indexOf('=') + 1)));
         return answers;
     }
 

@@ -14,7 +14,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -137,7 +136,8 @@ class GpuTest {
             CudaDevice.MemoryInfo memory = device.memoryInfo();
             assertTrue(memory.free() > 0 && memory.free() <= memory.total(), memory.toString());
             // The structure's own figure and the driver's differ by what the driver keeps.
-            assertTrue(Math.abs(device.totalMemory() - memory.total()) < memory.total() / 10, device.totalMemory() + " and " + memory.total());
+            assertTrue(Math.abs(device.totalMemory() - memory.total()) < memory.total() / 10,
+                    device.totalMemory() + " and " + memory.total());
             assertEquals(device, cuda().deviceByPciBusId(device.pciBusId()));
         }
     }
@@ -147,8 +147,11 @@ class GpuTest {
         CudaRuntime cuda = cuda();
         CudaDevice device = cuda.device(0);
         float[] values = floats(3);
-        try (Arena arena = Arena.ofShared(); DeviceMemory memory = device.allocate(BYTES); CudaStream stream = device.newStream();
-                CudaEvent start = CudaEvent.timing(device); CudaEvent end = CudaEvent.timing(device)) {
+        try (Arena arena = Arena.ofShared();
+                DeviceMemory memory = device.allocate(BYTES);
+                CudaStream stream = device.newStream();
+                CudaEvent start = CudaEvent.timing(device);
+                CudaEvent end = CudaEvent.timing(device)) {
             PinnedMemory out = PinnedMemory.allocate(device, BYTES, arena, PinnedMemory.Flag.MAPPED);
             PinnedMemory back = PinnedMemory.allocate(device, BYTES, arena);
             out.host().copyFrom(MemorySegment.ofArray(values));
@@ -179,12 +182,18 @@ class GpuTest {
         CudaRuntime cuda = cuda();
         CudaDevice device = cuda.device(0);
         float[] values = floats(1);
-        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined(); DeviceMemory memory = device.allocate(BYTES);
-                CudaStream stream = device.newStream(); CudaModule module = CudaModule.load(cuda, PTX.getBytes(StandardCharsets.US_ASCII))) {
+        try (CurrentDevice _ = device.makeCurrent();
+                Arena arena = Arena.ofConfined();
+                DeviceMemory memory = device.allocate(BYTES);
+                CudaStream stream = device.newStream();
+                CudaModule module = CudaModule.load(cuda, PTX.getBytes(StandardCharsets.US_ASCII))) {
             upload(cuda, memory.segment(), values);
             CudaKernel scale = module.kernel("scale");
-            KernelArguments arguments = KernelArguments.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_FLOAT)
-                    .pointer(0, memory.segment()).set(1, COUNT).set(2, 3f);
+            KernelArguments arguments =
+                    KernelArguments.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_FLOAT)
+                            .pointer(0, memory.segment())
+                            .set(1, COUNT)
+                            .set(2, 3f);
             LaunchShape shape = LaunchShape.of(COUNT / 256, 256);
             assertTrue(scale.maxActiveBlocksPerMultiprocessor(256, 0) > 0);
             scale.launch(shape, arguments, stream);
@@ -207,7 +216,8 @@ class GpuTest {
             CudaException noKernel = assertThrows(CudaException.class, () -> module.kernel("none"));
             assertEquals(500, noKernel.code());
         }
-        String log = assertThrows(CudaException.class, () -> CudaModule.load(cuda, (PTX + "nonsense").getBytes(StandardCharsets.US_ASCII))).getMessage();
+        String log = assertThrows(CudaException.class,
+                () -> CudaModule.load(cuda, (PTX + "nonsense").getBytes(StandardCharsets.US_ASCII))).getMessage();
         assertTrue(log.contains("nonsense"), log);
     }
 
@@ -242,7 +252,8 @@ class GpuTest {
         ranks.forEach(NcclCommunicator::close);
     }
 
-    private static void reduce(NcclLibrary nccl, List<NcclCommunicator> ranks, List<CudaStream> streams, List<DeviceMemory> operands, ReduceOp op) {
+    private static void reduce(NcclLibrary nccl, List<NcclCommunicator> ranks, List<CudaStream> streams,
+            List<DeviceMemory> operands, ReduceOp op) {
         try (NcclGroup _ = nccl.group()) {
             for (int rank = 0; rank < ranks.size(); rank++) {
                 MemorySegment operand = operands.get(rank).segment();

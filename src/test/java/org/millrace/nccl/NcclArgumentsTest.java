@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
@@ -73,7 +72,8 @@ class NcclArgumentsTest {
     void library() {
         assertEquals(22809, nccl.version());
         assertEquals("2.28.9", nccl.versionText());
-        assertEquals(new LibraryReport("NCCL", stubs.ncclStub.path(), "2.28.9", null, false, List.of()), NcclLibrary.probe(null));
+        assertEquals(new LibraryReport("NCCL", stubs.ncclStub.path(), "2.28.9", null, false, List.of()),
+                NcclLibrary.probe(null));
         byte[] drawn = nccl.newUniqueId().toBytes();
         for (int i = 0; i < drawn.length; i++) {
             assertEquals((byte) (i * 7 + 3), drawn[i], "byte " + i);
@@ -85,7 +85,8 @@ class NcclArgumentsTest {
     void theUniqueIdGoesByValueAndTheRankHasItsDevice() {
         UniqueId id = id(0x81);
         NcclCommunicator communicator = nccl.join(stubs.device(), id, 2, 1);
-        assertEquals(List.of("cudaGetDeviceCount", "cudaGetDevice", "cudaSetDevice 1", "cudaSetDevice 0"), stubs.cudaStub.allCalls());
+        assertEquals(List.of("cudaGetDeviceCount", "cudaGetDevice", "cudaSetDevice 1", "cudaSetDevice 0"),
+                stubs.cudaStub.allCalls());
         assertCalls("ncclCommInitRank 2 " + id.toHex() + " 1");
         assertEquals(1, communicator.rank());
         assertEquals(2, communicator.size());
@@ -105,19 +106,24 @@ class NcclArgumentsTest {
         nccl.join(stubs.device(), id, 2, 0, NcclConfig.DEFAULT);
         String join = "ncclCommInitRankConfig 2 " + id.toHex() + " 0 ";
         int u = UNDEFINED;
-        assertCalls(
-                join + CONFIG + "blocking=100 cga=101 min=102 max=103 net=Socket split=104 class=105 name=world collnet=106 cta=107 shrink=108 nvls=109"
-                        + " channels=110 nvlink=111}",
-                join + CONFIG + "blocking=" + u + " cga=" + u + " min=" + u + " max=" + u + " net=- split=" + u + " class=" + u + " name=-"
-                        + " collnet=" + u + " cta=" + u + " shrink=" + u + " nvls=" + u + " channels=" + u + " nvlink=" + u + "}");
+        assertCalls(join + CONFIG
+                + "blocking=100 cga=101 min=102 max=103 net=Socket split=104 class=105 name=world collnet=106 cta=107 shrink=108 nvls=109"
+                + " channels=110 nvlink=111}",
+                join + CONFIG + "blocking=" + u + " cga=" + u + " min=" + u + " max=" + u + " net=- split=" + u
+                        + " class=" + u + " name=-" + " collnet=" + u + " cta=" + u + " shrink=" + u + " nvls=" + u
+                        + " channels=" + u + " nvlink=" + u + "}");
     }
 
     @Test
     void severalIds() {
         nccl.join(stubs.device(), List.of(id(1), id(2), id(3)), 8, 5, NcclConfig.DEFAULT.with(Option.MAX_CTAS, 4));
         String call = stubs.calls().getFirst();
-        assertTrue(call.startsWith("ncclCommInitRankScalable 8 5 3 " + id(1).toHex() + " " + id(3).toHex() + " " + CONFIG) && call.contains(" max=4 "), call);
-        assertThrows(IllegalArgumentException.class, () -> nccl.join(stubs.device(), List.of(), 8, 5, NcclConfig.DEFAULT));
+        assertTrue(
+                call.startsWith("ncclCommInitRankScalable 8 5 3 " + id(1).toHex() + " " + id(3).toHex() + " " + CONFIG)
+                        && call.contains(" max=4 "),
+                call);
+        assertThrows(IllegalArgumentException.class,
+                () -> nccl.join(stubs.device(), List.of(), 8, 5, NcclConfig.DEFAULT));
     }
 
     @Test
@@ -150,10 +156,12 @@ class NcclArgumentsTest {
         c.send(SEND.asSlice(16), 10, DataType.UINT32, 0, stream);
         c.receive(RECEIVE.asSlice(32), 0, DataType.UINT64, 0, stream);
         String both = " 0x700000000000 0x700000100000 ";
-        assertCalls("ncclAllReduce" + both + "262144 7 4" + end, "ncclReduce" + both + "3 4 2 1" + end, "ncclReduce 0x700000000000 (nil) 3 4 3 0" + end,
-                "ncclBroadcast" + both + "4 9 1" + end, "ncclBroadcast (nil) 0x700000100000 4 9 0" + end, "ncclAllGather" + both + "5 1" + end,
-                "ncclReduceScatter" + both + "6 6 1" + end, "ncclAlltoAll" + both + "7 8" + end, "ncclGather" + both + "8 10 1" + end,
-                "ncclScatter (nil) 0x700000100000 9 11 0" + end, "ncclSend 0x700000000010 10 3 0" + end, "ncclRecv 0x700000100020 0 5 0" + end);
+        assertCalls("ncclAllReduce" + both + "262144 7 4" + end, "ncclReduce" + both + "3 4 2 1" + end,
+                "ncclReduce 0x700000000000 (nil) 3 4 3 0" + end, "ncclBroadcast" + both + "4 9 1" + end,
+                "ncclBroadcast (nil) 0x700000100000 4 9 0" + end, "ncclAllGather" + both + "5 1" + end,
+                "ncclReduceScatter" + both + "6 6 1" + end, "ncclAlltoAll" + both + "7 8" + end,
+                "ncclGather" + both + "8 10 1" + end, "ncclScatter (nil) 0x700000100000 9 11 0" + end,
+                "ncclSend 0x700000000010 10 3 0" + end, "ncclRecv 0x700000100020 0 5 0" + end);
     }
 
     @Test
@@ -164,18 +172,23 @@ class NcclArgumentsTest {
         String end = " " + h + " " + handle(stream);
         stubs.calls();
         c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT32, new ReduceOp.PreMulSum(0.5), stream);
-        assertCalls("ncclRedOpCreatePreMulSum 0000003f00000000 7 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 7 7" + end, "ncclRedOpDestroy 7 " + h);
+        assertCalls("ncclRedOpCreatePreMulSum 0000003f00000000 7 1 " + h,
+                "ncclAllReduce 0x700000000000 0x700000100000 2 7 7" + end, "ncclRedOpDestroy 7 " + h);
         c.reduce(SEND, RECEIVE, 2, DataType.INT32, new ReduceOp.PreMulSum(-3), 1, stream);
         c.reduceScatter(SEND, RECEIVE, 2, DataType.FLOAT64, new ReduceOp.PreMulSum(2), stream);
-        assertCalls("ncclRedOpCreatePreMulSum fdffffff00000000 2 1 " + h, "ncclReduce 0x700000000000 0x700000100000 2 2 7 1" + end, "ncclRedOpDestroy 7 " + h,
-                "ncclRedOpCreatePreMulSum 0000000000000040 8 1 " + h, "ncclReduceScatter 0x700000000000 0x700000100000 2 8 7" + end, "ncclRedOpDestroy 7 " + h);
+        assertCalls("ncclRedOpCreatePreMulSum fdffffff00000000 2 1 " + h,
+                "ncclReduce 0x700000000000 0x700000100000 2 2 7 1" + end, "ncclRedOpDestroy 7 " + h,
+                "ncclRedOpCreatePreMulSum 0000000000000040 8 1 " + h,
+                "ncclReduceScatter 0x700000000000 0x700000100000 2 8 7" + end, "ncclRedOpDestroy 7 " + h);
         c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT8_E4M3, new ReduceOp.PreMulSum(3), stream);
         c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT8_E5M2, new ReduceOp.PreMulSum(3), stream);
         c.allReduce(SEND, RECEIVE, 2, DataType.BFLOAT16, new ReduceOp.PreMulSum(3), stream);
-        assertCalls(
-                "ncclRedOpCreatePreMulSum 4400000000000000 10 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 10 7" + end, "ncclRedOpDestroy 7 " + h,
-                "ncclRedOpCreatePreMulSum 4200000000000000 11 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 11 7" + end, "ncclRedOpDestroy 7 " + h,
-                "ncclRedOpCreatePreMulSum 4040000000000000 9 1 " + h, "ncclAllReduce 0x700000000000 0x700000100000 2 9 7" + end, "ncclRedOpDestroy 7 " + h);
+        assertCalls("ncclRedOpCreatePreMulSum 4400000000000000 10 1 " + h,
+                "ncclAllReduce 0x700000000000 0x700000100000 2 10 7" + end, "ncclRedOpDestroy 7 " + h,
+                "ncclRedOpCreatePreMulSum 4200000000000000 11 1 " + h,
+                "ncclAllReduce 0x700000000000 0x700000100000 2 11 7" + end, "ncclRedOpDestroy 7 " + h,
+                "ncclRedOpCreatePreMulSum 4040000000000000 9 1 " + h,
+                "ncclAllReduce 0x700000000000 0x700000100000 2 9 7" + end, "ncclRedOpDestroy 7 " + h);
     }
 
     @Test
@@ -189,12 +202,16 @@ class NcclArgumentsTest {
         NcclReduction reduction = c.scaledSum(DeviceSegments.of(0x700000200000L, 2), DataType.FLOAT16, true);
         c.reduce(SEND, RECEIVE, 2, DataType.FLOAT16, reduction, 1, stream);
         c.reduceScatter(SEND, RECEIVE, 2, DataType.FLOAT16, reduction, stream);
-        assertThrows(IllegalArgumentException.class, () -> c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT32, reduction, stream));
-        assertThrows(IllegalArgumentException.class, () -> other.allReduce(SEND, RECEIVE, 2, DataType.FLOAT16, reduction, stream));
+        assertThrows(IllegalArgumentException.class,
+                () -> c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT32, reduction, stream));
+        assertThrows(IllegalArgumentException.class,
+                () -> other.allReduce(SEND, RECEIVE, 2, DataType.FLOAT16, reduction, stream));
         reduction.close();
         reduction.close();
-        assertThrows(IllegalStateException.class, () -> c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT16, reduction, stream));
-        assertCalls("ncclRedOpCreatePreMulSum device 6 0 " + h, "ncclReduce 0x700000000000 0x700000100000 2 6 7 1" + end,
+        assertThrows(IllegalStateException.class,
+                () -> c.allReduce(SEND, RECEIVE, 2, DataType.FLOAT16, reduction, stream));
+        assertCalls("ncclRedOpCreatePreMulSum device 6 0 " + h,
+                "ncclReduce 0x700000000000 0x700000100000 2 6 7 1" + end,
                 "ncclReduceScatter 0x700000000000 0x700000100000 2 6 7" + end, "ncclRedOpDestroy 7 " + h);
     }
 
@@ -214,11 +231,12 @@ class NcclArgumentsTest {
         half.close();
         c.shrink(new int[] {0}, false, null);
         List<String> calls = stubs.calls();
-        assertEquals(List.of("ncclCommSplit " + h + " 3 -7 null", "ncclCommSplit " + h + " -1 0 null"), calls.subList(0, 2));
-        assertTrue(calls.get(2).startsWith("ncclCommShrink " + h + " 4 6 3 " + CONFIG) && calls.get(2).contains(" shrink=0 ") && calls.get(2).endsWith("} 1"),
-                calls.get(2));
-        assertEquals(List.of("ncclCommUserRank " + s, "ncclCommCount " + s, "ncclCommCuDevice " + s, "ncclCommDestroy " + s,
-                "ncclCommShrink " + h + " 0 0 1 null 0"), calls.subList(3, calls.size()));
+        assertEquals(List.of("ncclCommSplit " + h + " 3 -7 null", "ncclCommSplit " + h + " -1 0 null"),
+                calls.subList(0, 2));
+        assertTrue(calls.get(2).startsWith("ncclCommShrink " + h + " 4 6 3 " + CONFIG)
+                && calls.get(2).contains(" shrink=0 ") && calls.get(2).endsWith("} 1"), calls.get(2));
+        assertEquals(List.of("ncclCommUserRank " + s, "ncclCommCount " + s, "ncclCommCuDevice " + s,
+                "ncclCommDestroy " + s, "ncclCommShrink " + h + " 0 0 1 null 0"), calls.subList(3, calls.size()));
         rest.abort();
         rest.abort();
         rest.close();
@@ -241,9 +259,10 @@ class NcclArgumentsTest {
         window.close();
         window.close();
         memory.close();
-        assertCalls("ncclMemAlloc 8192", "ncclCommRegister " + h + " 0x710000000000 8192", "ncclCommWindowRegister " + h + " 0x710000001000 4096 1",
-                "ncclCommWindowRegister " + h + " 0x710000000001 16 0", "ncclCommDeregister " + h + " 0x8e9", "ncclCommWindowDeregister " + h + " 0x3170",
-                "ncclMemFree 0x710000000000");
+        assertCalls("ncclMemAlloc 8192", "ncclCommRegister " + h + " 0x710000000000 8192",
+                "ncclCommWindowRegister " + h + " 0x710000001000 4096 1",
+                "ncclCommWindowRegister " + h + " 0x710000000001 16 0", "ncclCommDeregister " + h + " 0x8e9",
+                "ncclCommWindowDeregister " + h + " 0x3170", "ncclMemFree 0x710000000000");
         c.close();
         plain.close();
         assertCalls("ncclCommDestroy " + h);
@@ -264,7 +283,8 @@ class NcclArgumentsTest {
         device.close();
         assertThrows(IllegalStateException.class, device::bytes);
         List<String> calls = stubs.calls().stream().filter(call -> !call.startsWith("ncclGetVersion")).toList();
-        assertEquals(List.of("ncclDevCommCreate " + h + " {barriers=1 force=1 contexts=3 signals=16 counters=4}", "ncclDevCommDestroy " + h + " 1"), calls);
+        assertEquals(List.of("ncclDevCommCreate " + h + " {barriers=1 force=1 contexts=3 signals=16 counters=4}",
+                "ncclDevCommDestroy " + h + " 1"), calls);
         assertThrows(IllegalArgumentException.class, () -> new NcclDeviceRequirements(0, -1, 0, 0));
     }
 
@@ -282,7 +302,8 @@ class NcclArgumentsTest {
     private void deviceCommunicator(int loaded, int compiledWith, long bytes, String requirements) {
         NcclCommunicator c = stubs.communicator();
         stubs.ncclStub.release(loaded);
-        try (NcclDeviceCommunicator device = c.newDeviceCommunicator(new NcclDeviceRequirements(0, 2, 0, 0), compiledWith)) {
+        try (NcclDeviceCommunicator device =
+                c.newDeviceCommunicator(new NcclDeviceRequirements(0, 2, 0, 0), compiledWith)) {
             assertEquals(bytes, device.bytes().byteSize());
             assertEquals(List.of(1, 2, 4), List.of(device.rank(), device.size(), device.contexts()));
             List<String> calls = stubs.calls();
@@ -323,7 +344,8 @@ class NcclArgumentsTest {
         c.receive(RECEIVE, 1, DataType.INT8, 0, stream);
         group.close();
         group.close();
-        assertCalls("ncclGroupStart", "ncclSend 0x700000000000 1 0 0" + end, "ncclRecv 0x700000100000 1 0 0" + end, "ncclGroupEnd");
+        assertCalls("ncclGroupStart", "ncclSend 0x700000000000 1 0 0" + end, "ncclRecv 0x700000100000 1 0 0" + end,
+                "ncclGroupEnd");
         NcclGroup simulated = nccl.group();
         assertEquals(12.5f, simulated.simulate());
         assertThrows(IllegalStateException.class, simulated::simulate);
@@ -342,19 +364,24 @@ class NcclArgumentsTest {
         CudaStream stream = stubs.stream();
         String h = handle(c);
         stubs.ncclStub.fail("ncclAllReduce", 2, 1);
-        NcclException failure = assertThrows(NcclException.class, () -> c.allReduce(SEND, RECEIVE, 1, DataType.INT8, ReduceOp.SUM, stream));
+        NcclException failure = assertThrows(NcclException.class,
+                () -> c.allReduce(SEND, RECEIVE, 1, DataType.INT8, ReduceOp.SUM, stream));
         assertEquals("ncclAllReduce", failure.call());
         assertEquals(NcclResult.SYSTEM_ERROR, failure.result());
-        assertTrue(failure.getMessage().startsWith("ncclAllReduce failed on rank 1 of 2, CUDA device 1: ncclSystemError (2), unhandled system error."
-                + " NCCL says: net.cc:17 connect to 10.0.0.7 failed; Call to connect returned Connection refused."), failure.getMessage());
+        assertTrue(failure.getMessage()
+                .startsWith(
+                        "ncclAllReduce failed on rank 1 of 2, CUDA device 1: ncclSystemError (2), unhandled system error."
+                                + " NCCL says: net.cc:17 connect to 10.0.0.7 failed; Call to connect returned Connection refused."),
+                failure.getMessage());
         assertTrue(failure.getMessage().contains("NCCL_SOCKET_IFNAME"), failure.getMessage());
         List<String> calls = stubs.calls();
         assertEquals(List.of("ncclGetErrorString 2", "ncclGetLastError " + h), calls.subList(1, calls.size()));
         stubs.ncclStub.fail("ncclCommInitRank", 1, 1);
         String init = assertThrows(NcclException.class, () -> nccl.join(stubs.device(), id(1), 4, 3)).getMessage();
-        assertTrue(init.startsWith("ncclCommInitRank failed on rank 3 of 4, CUDA device 1: ncclUnhandledCudaError (1)"), init);
-        assertEquals(List.of("cudaSetDevice 1", "cudaSetDevice 0"), stubs.cudaStub.allCalls().stream().filter(call -> call.startsWith("cudaSet")).toList()
-                .subList(0, 2));
+        assertTrue(init.startsWith("ncclCommInitRank failed on rank 3 of 4, CUDA device 1: ncclUnhandledCudaError (1)"),
+                init);
+        assertEquals(List.of("cudaSetDevice 1", "cudaSetDevice 0"),
+                stubs.cudaStub.allCalls().stream().filter(call -> call.startsWith("cudaSet")).toList().subList(0, 2));
         stubs.ncclStub.fail("ncclGroupEnd", 77, 1);
         NcclGroup group = nccl.group();
         NcclException unknown = assertThrows(NcclException.class, group::close);
@@ -365,7 +392,10 @@ class NcclArgumentsTest {
     @Test
     @Order(Integer.MAX_VALUE)
     void everyFunctionWasCalled() {
-        List<String> missing = NcclFunction.ALL.stream().map(NcclFunction::symbol).filter(symbol -> !stubs.ncclStub.everCalled().contains(symbol)).toList();
+        List<String> missing = NcclFunction.ALL.stream()
+                .map(NcclFunction::symbol)
+                .filter(symbol -> !stubs.ncclStub.everCalled().contains(symbol))
+                .toList();
         assertEquals(List.of(), missing, "functions that are bound, but that no test of this class calls");
     }
 }

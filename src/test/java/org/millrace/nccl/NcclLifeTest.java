@@ -13,7 +13,6 @@ import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -60,14 +59,15 @@ class NcclLifeTest {
         stubs.calls();
         assertEquals(NcclResult.IN_PROGRESS, c.asyncError());
         c.awaitReady(LONG);
-        assertEquals(List.of("ncclCommGetAsyncError", "ncclCommGetAsyncError", "ncclCommGetAsyncError", "ncclCommGetAsyncError"), names());
+        assertEquals(List.of("ncclCommGetAsyncError", "ncclCommGetAsyncError", "ncclCommGetAsyncError",
+                "ncclCommGetAsyncError"), names());
         stubs.ncclStub.fail("ncclAllReduce", 7, 1);
         c.allReduce(BUFFER, BUFFER, 1, DataType.INT8, ReduceOp.SUM, stubs.stream());
         stubs.ncclStub.async(7, 1);
         c.close();
         c.close();
-        assertEquals(List.of("ncclAllReduce", "ncclCommGetAsyncError", "ncclCommGetAsyncError", "ncclCommFinalize", "ncclCommGetAsyncError", "ncclCommDestroy"),
-                names());
+        assertEquals(List.of("ncclAllReduce", "ncclCommGetAsyncError", "ncclCommGetAsyncError", "ncclCommFinalize",
+                "ncclCommGetAsyncError", "ncclCommDestroy"), names());
         assertThrows(IllegalStateException.class, c::asyncError);
     }
 
@@ -80,7 +80,10 @@ class NcclLifeTest {
         stubs.ncclStub.async(6, Integer.MAX_VALUE);
         NcclException failed = assertThrows(NcclException.class, () -> c.awaitReady(LONG));
         assertEquals(NcclResult.REMOTE_ERROR, failed.result());
-        assertTrue(failed.getMessage().startsWith("ncclCommGetAsyncError failed on rank 1 of 2, CUDA device 1: ncclRemoteError (6)"), failed.getMessage());
+        assertTrue(
+                failed.getMessage()
+                        .startsWith("ncclCommGetAsyncError failed on rank 1 of 2, CUDA device 1: ncclRemoteError (6)"),
+                failed.getMessage());
         stubs.calls();
         // A communicator in error cannot be destroyed.
         c.close();
@@ -100,7 +103,8 @@ class NcclLifeTest {
         assertEquals(4, child.size());
         stubs.calls();
         child.close();
-        assertEquals(List.of("ncclCommGetAsyncError", "ncclCommFinalize", "ncclCommGetAsyncError", "ncclCommDestroy"), names());
+        assertEquals(List.of("ncclCommGetAsyncError", "ncclCommFinalize", "ncclCommGetAsyncError", "ncclCommDestroy"),
+                names());
     }
 
     @Test
@@ -155,7 +159,8 @@ class NcclLifeTest {
         assertTrue(thrown.get().getMessage().contains(Thread.currentThread().getName()), thrown.get().getMessage());
         group.close();
         assertEquals(List.of("ncclGroupStart", "ncclGroupEnd"), names());
-        Thread.startVirtualThread(() -> thrown.set(assertThrows(IllegalStateException.class, stubs.nccl::group))).join();
+        Thread.startVirtualThread(() -> thrown.set(assertThrows(IllegalStateException.class, stubs.nccl::group)))
+                .join();
         assertTrue(thrown.get().getMessage().contains("platform thread"), thrown.get().getMessage());
     }
 
@@ -176,7 +181,10 @@ class NcclLifeTest {
         assertFlat("launch", () -> kernel.launch(shape, arguments, stream));
     }
 
-    /** Compiled code allocates nothing; when it is compiled is the JVM's choice, so several rounds are allowed to get there. */
+    /**
+     * Compiled code allocates nothing; when it is compiled is the JVM's choice, so several rounds are allowed to get
+     * there.
+     */
     private static void assertFlat(String what, Runnable call) {
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         int calls = 20_000;
@@ -195,8 +203,8 @@ class NcclLifeTest {
     void aFailedJoinMakesNothing() {
         stubs.ncclStub.fail("ncclCommInitRankConfig", 4, 1);
         AtomicReference<NcclCommunicator> made = new AtomicReference<>();
-        assertThrows(NcclException.class,
-                () -> made.set(stubs.nccl.join(stubs.device(), stubs.nccl.newUniqueId(), 2, 1, NcclConfig.DEFAULT.withBlocking(false))));
+        assertThrows(NcclException.class, () -> made.set(stubs.nccl.join(stubs.device(), stubs.nccl.newUniqueId(), 2, 1,
+                NcclConfig.DEFAULT.withBlocking(false))));
         assertNull(made.get());
     }
 }

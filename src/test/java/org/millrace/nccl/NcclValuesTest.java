@@ -10,7 +10,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.DataType;
@@ -37,14 +36,18 @@ class NcclValuesTest {
                 () -> c.allReduce(SEND, small, 16, DataType.FLOAT32, ReduceOp.SUM, stream)).getMessage();
         assertEquals("receive has 63 bytes, but 64 are needed", tooSmall);
         assertThrows(IllegalArgumentException.class, () -> c.allGather(SEND, small, 8, DataType.FLOAT32, stream));
-        assertThrows(IllegalArgumentException.class, () -> c.reduceScatter(small, RECEIVE, 8, DataType.FLOAT32, ReduceOp.SUM, stream));
+        assertThrows(IllegalArgumentException.class,
+                () -> c.reduceScatter(small, RECEIVE, 8, DataType.FLOAT32, ReduceOp.SUM, stream));
         assertThrows(IllegalArgumentException.class, () -> c.gather(SEND, small, 32, DataType.INT8, 1, stream));
         assertThrows(IllegalArgumentException.class, () -> c.gather(SEND, null, 32, DataType.INT8, 1, stream));
         assertThrows(IllegalArgumentException.class, () -> c.scatter(small, RECEIVE, 32, DataType.INT8, 1, stream));
         assertThrows(IllegalArgumentException.class, () -> c.send(SEND, -1, DataType.INT8, 0, stream));
-        assertThrows(IllegalArgumentException.class, () -> c.allToAll(SEND, RECEIVE, Long.MAX_VALUE / 8, DataType.INT64, stream));
+        assertThrows(IllegalArgumentException.class,
+                () -> c.allToAll(SEND, RECEIVE, Long.MAX_VALUE / 8, DataType.INT64, stream));
         MemorySegment heap = MemorySegment.ofArray(new byte[64]);
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> c.send(heap, 1, DataType.INT8, 0, stream)).getMessage().contains("Java heap"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> c.send(heap, 1, DataType.INT8, 0, stream))
+                .getMessage()
+                .contains("Java heap"));
         Arena arena = Arena.ofConfined();
         MemorySegment closed = arena.allocate(64);
         arena.close();
@@ -67,7 +70,8 @@ class NcclValuesTest {
         assertEquals("803f", scalar(Float.intBitsToFloat(0x3f808000), DataType.BFLOAT16));
         assertEquals("823f", scalar(Float.intBitsToFloat(0x3f818000), DataType.BFLOAT16));
         assertEquals("ff7f", scalar(Double.NaN, DataType.BFLOAT16));
-        // Above halfway between two binary16 values, by less than a binary32 shows: rounding twice would go down to the even one.
+        // Above halfway between two binary16 values, by less than a binary32 shows: rounding twice would go down to the
+        // even one.
         assertEquals("013c", scalar(1 + 0x1p-11 + 0x1p-40, DataType.FLOAT16));
         assertEquals("007c", scalar(1e6, DataType.FLOAT16));
         assertEquals("38", scalar(1, DataType.FLOAT8_E4M3));
@@ -99,7 +103,9 @@ class NcclValuesTest {
 
     private static String scalar(double value, DataType type) {
         try (Arena arena = Arena.ofConfined()) {
-            return HexFormat.of().formatHex(Scalars.write(value, type, arena).asSlice(0, type.bytes()).toArray(ValueLayout.JAVA_BYTE));
+            return HexFormat.of()
+                    .formatHex(
+                            Scalars.write(value, type, arena).asSlice(0, type.bytes()).toArray(ValueLayout.JAVA_BYTE));
         }
     }
 }

@@ -28,7 +28,8 @@ class OldNcclTest {
         c.allReduce(buffer, buffer, 1, DataType.FLOAT32, ReduceOp.SUM, stream);
         c.send(buffer, 1, DataType.FLOAT32, 0, stream);
         String message = assertThrows(MillraceException.class, () -> c.split(0, 0, null)).getMessage();
-        assertTrue(message.startsWith("ncclCommSplit is not in the loaded NCCL 2.7.8 (" + stubs.ncclStub.path() + "): NCCL 2.18 and later have it."), message);
+        assertTrue(message.startsWith("ncclCommSplit is not in the loaded NCCL 2.7.8 (" + stubs.ncclStub.path()
+                + "): NCCL 2.18 and later have it."), message);
         assertThrows(MillraceException.class, () -> c.allToAll(buffer, buffer, 1, DataType.FLOAT32, stream));
         assertThrows(MillraceException.class, () -> c.gather(buffer, buffer, 1, DataType.FLOAT32, 0, stream));
         assertThrows(MillraceException.class, () -> c.scatter(buffer, buffer, 1, DataType.FLOAT32, 0, stream));
@@ -37,14 +38,17 @@ class OldNcclTest {
         assertThrows(MillraceException.class, c::finish);
         assertThrows(MillraceException.class, () -> c.register(buffer));
         assertThrows(MillraceException.class, () -> c.registerWindow(buffer, false));
-        assertThrows(MillraceException.class, () -> c.newDeviceCommunicator(new NcclDeviceRequirements(1, 0, 0, 0), 22809));
+        assertThrows(MillraceException.class,
+                () -> c.newDeviceCommunicator(new NcclDeviceRequirements(1, 0, 0, 0), 22809));
         assertThrows(MillraceException.class, () -> c.scaledSum(1, DataType.FLOAT32));
         assertThrows(MillraceException.class, () -> stubs.nccl.allocate(stubs.device(), 64));
         NcclGroup group = stubs.nccl.group();
         assertThrows(MillraceException.class, group::simulate);
         group.close();
         stubs.ncclStub.fail("ncclBroadcast", 5, 1);
-        String failure = assertThrows(NcclException.class, () -> c.broadcast(buffer, buffer, 1, DataType.INT8, 0, stream)).getMessage();
+        String failure =
+                assertThrows(NcclException.class, () -> c.broadcast(buffer, buffer, 1, DataType.INT8, 0, stream))
+                        .getMessage();
         assertTrue(failure.contains("ncclInvalidUsage (5)"), failure);
         assertFalse(failure.contains("NCCL says"), failure);
         c.close();

@@ -12,7 +12,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
-
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.millrace.MillraceException;
@@ -24,8 +23,9 @@ import org.millrace.cuda.LibraryReport;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * The real libnccl and libcudart of this machine, where there are any. Say where with {@code -Dmillrace.nccl.library} and {@code -Dmillrace.cudart.library};
- * {@code pip download --no-deps nvidia-nccl-cu13} brings the former, and neither needs a GPU or a driver here.
+ * The real libnccl and libcudart of this machine, where there are any. Say where with {@code -Dmillrace.nccl.library}
+ * and {@code -Dmillrace.cudart.library}; {@code pip download --no-deps nvidia-nccl-cu13} brings the former, and neither
+ * needs a GPU or a driver here.
  */
 class RealLibrariesTest {
 
@@ -46,7 +46,8 @@ class RealLibrariesTest {
     }
 
     private static <T> T skip(String library, MillraceException missing) {
-        String message = "NOT RUN: the tests against the real " + library + ", because none can be loaded here. " + missing.getMessage();
+        String message = "NOT RUN: the tests against the real " + library + ", because none can be loaded here. "
+                + missing.getMessage();
         System.err.println(message);
         return Assumptions.abort(message);
     }
@@ -59,7 +60,10 @@ class RealLibrariesTest {
         LibraryReport report = NcclLibrary.probe(null);
         assertEquals(nccl.versionText(), report.version());
         assertNull(report.problem());
-        List<String> lacking = NcclFunction.ALL.stream().filter(function -> !nccl.library().has(function)).map(NcclFunction::symbol).toList();
+        List<String> lacking = NcclFunction.ALL.stream()
+                .filter(function -> !nccl.library().has(function))
+                .map(NcclFunction::symbol)
+                .toList();
         if (nccl.version() >= 22807) {
             assertEquals(List.of(), lacking);
         }
@@ -88,10 +92,12 @@ class RealLibrariesTest {
             // Past our own check of the device, which would say the same of CUDA before NCCL is asked.
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
             int code = nccl_h.ncclCommInitRank(out, 1, nccl.newUniqueId().write(arena), 0);
-            one = assertThrows(NcclException.class,
-                    () -> NcclCommunicator.joined(nccl, device, out, 1, 0, NcclConfig.DEFAULT, NcclFunction.COMM_INIT_RANK, code));
+            one = assertThrows(NcclException.class, () -> NcclCommunicator.joined(nccl, device, out, 1, 0,
+                    NcclConfig.DEFAULT, NcclFunction.COMM_INIT_RANK, code));
         }
-        assertTrue(one.getMessage().startsWith("ncclCommInitRank failed on rank 0 of 1, CUDA device 0: ncclUnhandledCudaError (1)"), one.getMessage());
+        assertTrue(one.getMessage()
+                .startsWith("ncclCommInitRank failed on rank 0 of 1, CUDA device 0: ncclUnhandledCudaError (1)"),
+                one.getMessage());
         assertTrue(one.getMessage().contains("NCCL says: "), one.getMessage());
         CudaException early = assertThrows(CudaException.class, () -> nccl.join(device, nccl.newUniqueId(), 1, 0));
         assertEquals(35, early.code());
@@ -107,7 +113,9 @@ class RealLibrariesTest {
         if (cuda.driverVersion() == 0) {
             assertNull(report.driver());
             assertTrue(report.devices().isEmpty());
-            assertTrue(report.deviceProblem().startsWith("cudaGetDeviceCount failed: cudaErrorInsufficientDriver (35): "), report.deviceProblem());
+            assertTrue(
+                    report.deviceProblem().startsWith("cudaGetDeviceCount failed: cudaErrorInsufficientDriver (35): "),
+                    report.deviceProblem());
             CudaException failure = assertThrows(CudaException.class, cuda::deviceCount);
             assertEquals(35, failure.code());
         } else {

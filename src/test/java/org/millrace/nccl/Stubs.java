@@ -1,7 +1,6 @@
 package org.millrace.nccl;
 
 import java.util.List;
-
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.CudaStream;

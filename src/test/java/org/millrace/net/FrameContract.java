@@ -1,5 +1,11 @@
 package org.millrace.net;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -9,15 +15,8 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CompletableFuture;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What every network must do with frames. */
 abstract class FrameContract extends NetworkFixture {
@@ -37,8 +36,8 @@ abstract class FrameContract extends NetworkFixture {
             for (int i = 0; i < 4; i++) {
                 FrameHeader header = ends.nextHeader();
                 assertEquals(4, header.payloadBytes());
-                assertArrayEquals(new long[] {i, -i, Long.MIN_VALUE, Long.MAX_VALUE, 4, 5},
-                        new long[] {header.word(0), header.word(1), header.word(2), header.word(3), header.word(4), header.word(5)});
+                assertArrayEquals(new long[] {i, -i, Long.MIN_VALUE, Long.MAX_VALUE, 4, 5}, new long[] {header.word(0),
+                        header.word(1), header.word(2), header.word(3), header.word(4), header.word(5)});
                 ends.receiver().accept(in, 100 + i * 4);
             }
             ends.until(() -> ends.receiver().framesCompleted() == 4 && ends.sender().framesCompleted() == 4);
@@ -87,9 +86,10 @@ abstract class FrameContract extends NetworkFixture {
     void memoryThatNobodyRegisteredIsReachedByItsAddress(@TempDir Path directory) throws IOException {
         long piece = 1L << 30;
         long bytes = 128 << 10;
-        try (MemoryRegion all = network.allMemory(); Connected ends = Connected.make(network, network);
-             FileChannel sparse = FileChannel.open(directory.resolve("sparse"), StandardOpenOption.CREATE_NEW, StandardOpenOption.READ,
-                     StandardOpenOption.WRITE)) {
+        try (MemoryRegion all = network.allMemory();
+                Connected ends = Connected.make(network, network);
+                FileChannel sparse = FileChannel.open(directory.resolve("sparse"), StandardOpenOption.CREATE_NEW,
+                        StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             MemorySegment memory = sparse.map(FileChannel.MapMode.READ_WRITE, 0, piece + 4 * bytes, Arena.ofAuto());
             long boundary = -memory.address() & piece - 1;
             long from = boundary < 2 * bytes ? boundary + piece - bytes / 2 : boundary - bytes / 2;
@@ -123,7 +123,8 @@ abstract class FrameContract extends NetworkFixture {
                 ends.sender().offer(header(bytes), out, 0);
                 ends.nextHeader();
                 for (long offset : new long[] {-1, (1 << 20) - bytes + 1, 1 << 20, Long.MAX_VALUE, Long.MIN_VALUE}) {
-                    assertThrows(IndexOutOfBoundsException.class, () -> ends.receiver().accept(in, offset), "offset " + offset);
+                    assertThrows(IndexOutOfBoundsException.class, () -> ends.receiver().accept(in, offset),
+                            "offset " + offset);
                 }
                 assertThrows(IllegalArgumentException.class, () -> ends.receiver().accept(null, 0));
                 ends.receiver().progress();
@@ -191,8 +192,10 @@ abstract class FrameContract extends NetworkFixture {
         long seed = 20_260_801;
         long frames = 3_000;
         try (Connected ends = Connected.make(network, network)) {
-            var sending = new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
-            var receiving = new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var sending =
+                    new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var receiving =
+                    new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
             boolean sent = false;
             boolean received = false;
             while (!sent || !received) {
@@ -207,8 +210,10 @@ abstract class FrameContract extends NetworkFixture {
         long seed = 4711;
         long frames = 3_000;
         try (Connected ends = Connected.make(network, network)) {
-            var sending = new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
-            var receiving = new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var sending =
+                    new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var receiving =
+                    new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
             CompletableFuture<Void> sender = CompletableFuture.runAsync(() -> {
                 while (!sending.step()) {
                     Thread.onSpinWait();

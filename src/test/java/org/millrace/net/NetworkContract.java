@@ -1,9 +1,5 @@
 package org.millrace.net;
 
-import java.lang.foreign.ValueLayout;
-
-import org.junit.jupiter.api.Test;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -13,16 +9,20 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.Test;
+
 /**
- * What every {@link Network} must do: with frames, and here with connections that are made, refused, closed and lost.
- * A test of an implementation extends this and says how to make one.
+ * What every {@link Network} must do: with frames, and here with connections that are made, refused, closed and lost. A
+ * test of an implementation extends this and says how to make one.
  */
 public abstract class NetworkContract extends FrameContract {
 
     @Test
     void connectionsOfOneListenerDoNotMix() {
         Listener listener = network.listen();
-        try (Connected a = Connected.make(network, listener, Connected.newKey()); Connected b = Connected.make(network, listener, Connected.newKey())) {
+        try (Connected a = Connected.make(network, listener, Connected.newKey());
+                Connected b = Connected.make(network, listener, Connected.newKey())) {
             a.sender().offer(header(0, 'a'), null, 0);
             b.sender().offer(header(0, 'b'), null, 0);
             assertEquals('b', b.nextHeader().word(0));
@@ -64,13 +64,15 @@ public abstract class NetworkContract extends FrameContract {
     void twoListenersHaveTwoAddressesOfTheLengthThatIsAgreedOn() {
         try (Listener a = network.listen(); Listener b = network.listen()) {
             assertEquals(Listener.ADDRESS_BYTES, a.address().length);
-            assertNotEquals(java.util.HexFormat.of().formatHex(a.address()), java.util.HexFormat.of().formatHex(b.address()));
+            assertNotEquals(java.util.HexFormat.of().formatHex(a.address()),
+                    java.util.HexFormat.of().formatHex(b.address()));
         }
     }
 
     @Test
     void bytesThatAreNoAddressAreRefused() {
-        assertThrows(ConnectionException.class, () -> network.connect(new byte[Listener.ADDRESS_BYTES], Connected.newKey()));
+        assertThrows(ConnectionException.class,
+                () -> network.connect(new byte[Listener.ADDRESS_BYTES], Connected.newKey()));
         assertThrows(ConnectionException.class, () -> network.connect(new byte[3], Connected.newKey()));
     }
 
@@ -81,7 +83,8 @@ public abstract class NetworkContract extends FrameContract {
             Pending<FrameReceiver> accepting = listener.expect(key);
             byte[] address = listener.address();
             byte[] stranger = other.address();
-            // Where the secret lies is the network's affair: whatever part of an address one replaces, it leads nowhere.
+            // Where the secret lies is the network's affair: whatever part of an address one replaces, it leads
+            // nowhere.
             for (int i = 20; i < address.length; i++) {
                 address[i] ^= (byte) (address[i] ^ stranger[i]);
             }
@@ -163,7 +166,8 @@ public abstract class NetworkContract extends FrameContract {
         ends.close();
         ends.close();
         ends.sender().abort();
-        assertTrue(assertThrows(ConnectionException.class, () -> ends.sender().offer(header(0), null, 0)).getMessage().contains("this side"));
+        assertTrue(assertThrows(ConnectionException.class, () -> ends.sender().offer(header(0), null, 0)).getMessage()
+                .contains("this side"));
         assertThrows(ConnectionException.class, () -> ends.sender().progress());
         assertThrows(ConnectionException.class, () -> ends.receiver().poll());
         assertThrows(ConnectionException.class, () -> ends.receiver().progress());

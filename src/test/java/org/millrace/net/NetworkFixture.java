@@ -2,7 +2,6 @@ package org.millrace.net;
 
 import java.lang.foreign.Arena;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;

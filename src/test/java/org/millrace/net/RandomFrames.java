@@ -1,24 +1,24 @@
 package org.millrace.net;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.Random;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-
 /**
- * A stream of frames that both ends can compute from a seed: lengths around every threshold, words, and payloads of which no two are alike. Each end is a state
- * machine that does a little on every call, so that one thread can drive both, or each its own.
+ * A stream of frames that both ends can compute from a seed: lengths around every threshold, words, and payloads of
+ * which no two are alike. Each end is a state machine that does a little on every call, so that one thread can drive
+ * both, or each its own.
  */
 public final class RandomFrames {
 
-    private static final int[] LENGTHS = {0, 1, 7, 63, 64, 65, 4031, 4032, 4095, 4096, 4097, 16_319, 16_320, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537,
-            100_001, 524_288, 1 << 20, (1 << 20) + 1};
+    private static final int[] LENGTHS = {0, 1, 7, 63, 64, 65, 4031, 4032, 4095, 4096, 4097, 16_319, 16_320, 16_383,
+            16_384, 16_385, 65_535, 65_536, 65_537, 100_001, 524_288, 1 << 20, (1 << 20) + 1};
 
-    private RandomFrames() {
-    }
+    private RandomFrames() {}
 
     /** The frame with a number: {length, offset of the payload within its slot}. */
     private static int[] shape(long seed, long frame, int maxBytes) {
@@ -124,7 +124,8 @@ public final class RandomFrames {
                 int[] shape = shape(seed, begun, slotBytes - 64);
                 assertEquals(shape[0], header.payloadBytes(), () -> "length of frame " + begun + ", seed " + seed);
                 for (int i = 0; i < FrameHeader.WORDS; i++) {
-                    assertEquals(seed + begun * FrameHeader.WORDS + i, header.word(i), "word " + i + " of frame " + begun + ", seed " + seed);
+                    assertEquals(seed + begun * FrameHeader.WORDS + i, header.word(i),
+                            "word " + i + " of frame " + begun + ", seed " + seed);
                 }
                 long at = begun % slots * slotBytes + rhythm.nextInt(64);
                 receiver.accept(shape[0] == 0 ? null : region, at);
@@ -136,8 +137,10 @@ public final class RandomFrames {
 
         private void compare(long[] frame) {
             fill(expected, 0, (int) frame[2], seed, frame[0]);
-            long mismatch = MemorySegment.mismatch(expected, 0, frame[2], region.segment(), frame[1], frame[1] + frame[2]);
-            assertEquals(-1, mismatch, () -> "first wrong byte of frame " + frame[0] + " of " + frame[2] + " bytes, seed " + seed);
+            long mismatch =
+                    MemorySegment.mismatch(expected, 0, frame[2], region.segment(), frame[1], frame[1] + frame[2]);
+            assertEquals(-1, mismatch,
+                    () -> "first wrong byte of frame " + frame[0] + " of " + frame[2] + " bytes, seed " + seed);
         }
     }
 }

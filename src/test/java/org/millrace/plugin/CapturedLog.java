@@ -16,8 +16,7 @@ public final class CapturedLog {
     private static final List<String> LINES = new ArrayList<>();
     private static final MemorySegment FUNCTION = function();
 
-    private CapturedLog() {
-    }
+    private CapturedLog() {}
 
     /** Begins to capture, with no lines. */
     public static void begin() {
@@ -40,10 +39,13 @@ public final class CapturedLog {
     @SuppressWarnings("restricted")
     private static MemorySegment function() {
         try {
-            MethodType type = MethodType.methodType(void.class, int.class, long.class, long.class, int.class, long.class, long.class);
-            FunctionDescriptor descriptor = FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT,
-                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
-            return Linker.nativeLinker().upcallStub(MethodHandles.lookup().findStatic(CapturedLog.class, "log", type), descriptor, Arena.global());
+            MethodType type = MethodType.methodType(void.class, int.class, long.class, long.class, int.class,
+                    long.class, long.class);
+            FunctionDescriptor descriptor = FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+            return Linker.nativeLinker()
+                    .upcallStub(MethodHandles.lookup().findStatic(CapturedLog.class, "log", type), descriptor,
+                            Arena.global());
         } catch (ReflectiveOperationException e) {
             throw new LinkageError("no such method", e);
         }
@@ -51,7 +53,8 @@ public final class CapturedLog {
 
     static void log(int level, long flags, long file, int line, long format, long text) {
         synchronized (LINES) {
-            LINES.add(level + " " + (NativeMemory.string(format).equals("%s") ? NativeMemory.string(text) : "a format"));
+            LINES.add(
+                    level + " " + (NativeMemory.string(format).equals("%s") ? NativeMemory.string(text) : "a format"));
         }
     }
 }

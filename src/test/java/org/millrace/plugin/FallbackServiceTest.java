@@ -1,11 +1,15 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.util.function.IntSupplier;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -18,11 +22,6 @@ import org.millrace.net.Pending;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 /** Both ends of one connection, on one thread. */
 class FallbackServiceTest {
 
@@ -30,7 +29,8 @@ class FallbackServiceTest {
     private static final int BUFFER = 1 << 14;
     private static final long MAX_POLLS = 100_000_000;
 
-    private final SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withBuffers(BUFFER, BUFFER)
+    private final SocketNetwork network = new SocketNetwork(SocketOptions.defaults()
+            .withBuffers(BUFFER, BUFFER)
             .withAddresses("", null, InetAddress.getLoopbackAddress()));
     private final MemorySegment memory = Arena.ofAuto().allocate(2 * BYTES);
     private final long from = memory.address();
@@ -103,7 +103,8 @@ class FallbackServiceTest {
             int receive = receiver.post(to, 99, destination);
             await(() -> receiver.test(receive));
         });
-        assertTrue(refused.getMessage().contains("message 0 has 100 bytes, and there is room for 99"), refused.getMessage());
+        assertTrue(refused.getMessage().contains("message 0 has 100 bytes, and there is room for 99"),
+                refused.getMessage());
     }
 
     @Test
@@ -133,7 +134,8 @@ class FallbackServiceTest {
             last = next;
         }
         int send = last;
-        assertEquals(Connection.PENDING, sender.test(send), "the system's buffers took more than was meant to fill them");
+        assertEquals(Connection.PENDING, sender.test(send),
+                "the system's buffers took more than was meant to fill them");
         sender.deregister(source);
         assertThrows(RuntimeException.class, () -> sender.test(send));
         int receive = receiver.post(to, BYTES, destination);

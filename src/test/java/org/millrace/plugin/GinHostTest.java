@@ -16,7 +16,8 @@ class GinHostTest {
     private static final int PUTS = 60;
 
     @ParameterizedTest
-    @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket", "14, 2, socket", "14, 3, shm"})
+    @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
+            "14, 2, socket", "14, 3, shm"})
     void whatKernelsPutArrivesBeforeItsSignal(int version, int ranks, String network) throws Exception {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
@@ -29,35 +30,45 @@ class GinHostTest {
 
     private static void runs(int version, int backend, int ranks, String network) throws Exception {
         long seed = 0x61_6e + version * 100L + ranks;
-        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend).withQuickStart()
-                .with("MILLRACE_GIN", "host").with("MILLRACE_NET", network)
+        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend)
+                .withQuickStart()
+                .with("MILLRACE_GIN", "host")
+                .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), ranks, PUTS, seed);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
         assertEquals(List.of(), outcome.warnings());
         assertTrue(outcome.output().endsWith("OK ncclGinPlugin_v" + version + "\n"), outcome.output());
         int communicators = 2;
         int gets = version >= 13 ? 1 : 0;
-        assertEquals((PUTS + gets) * ranks * ranks * communicators, served(outcome.output()), "what the log says that Java served");
+        assertEquals((PUTS + gets) * ranks * ranks * communicators, served(outcome.output()),
+                "what the log says that Java served");
     }
 
     @ParameterizedTest
     @CsvSource({"0, build the program with the headers of the NCCL that it loads", "3, use a newer Millrace"})
     void backendsThatAreNotKnownAreRefusedWithWhatToDo(int backend, String advice) {
         GinPlugin plugin = new GinPlugin(name -> null);
-        SettingException refused = assertThrows(SettingException.class, () -> plugin.ginCreateContext(14, 0, 1, 1, 1, 0, backend, 0, 0));
+        SettingException refused =
+                assertThrows(SettingException.class, () -> plugin.ginCreateContext(14, 0, 1, 1, 1, 0, backend, 0, 0));
         assertTrue(refused.getMessage().contains(advice), refused.getMessage());
     }
 
     /** The sum over the lines that contexts leave. */
     private static long served(String output) {
-        return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ").matcher(output).results()
-                .mapToLong(line -> Long.parseLong(line.group(1))).sum();
+        return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ")
+                .matcher(output)
+                .results()
+                .mapToLong(line -> Long.parseLong(line.group(1)))
+                .sum();
     }
 
     @ParameterizedTest
     @CsvSource({"2, socket", "3, shm"})
     void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
-        var outcome = HostProgram.compile("rma_host").withQuickStart().with("MILLRACE_GIN", "host").with("MILLRACE_NET", network)
+        var outcome = HostProgram.compile("rma_host")
+                .withQuickStart()
+                .with("MILLRACE_GIN", "host")
+                .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), ranks, 12);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());

@@ -17,12 +17,10 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
 import org.millrace.abi.GinCells;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinGpuContext;
@@ -40,7 +38,8 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Four ranks as four hosts, as one, and as two of two each: what lies on one host is staged and signalled in memory, the rest travels, and all of it arrives.
+ * Four ranks as four hosts, as one, and as two of two each: what lies on one host is staged and signalled in memory,
+ * the rest travels, and all of it arrives.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinHostsTest {
@@ -104,18 +103,26 @@ class GinHostsTest {
         }
         try {
             together(rank -> {
-                GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, Duration.ofSeconds(30), () -> null);
-                GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, Duration.ofSeconds(30), () -> null);
+                GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1,
+                        Duration.ofSeconds(30), () -> null);
+                GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
+                        Duration.ofSeconds(30), () -> null);
                 Path directory = hosts == 2 && rank >= 2 ? elsewhere : ShmOptions.defaults().directory();
-                groups[rank] = new GinGroup(rank, networks[rank], in(directory, hardware[rank]), data, control, GinOptions.defaults());
+                groups[rank] = new GinGroup(rank, networks[rank], in(directory, hardware[rank]), data, control,
+                        GinOptions.defaults());
                 windows[rank] = groups[rank].register(memory[rank].address(), WINDOW, 1);
                 served[rank] = groups[rank].createContexts(FORMAT, CONTEXTS, SIGNALS, 1, QUEUE_SIZE);
             });
             int near = RANKS / hosts - 1;
-            assertEquals(RANKS * near, CapturedLog.lines().stream().filter(line -> line.contains("are staged in memory shared with it")).count());
+            assertEquals(RANKS * near,
+                    CapturedLog.lines()
+                            .stream()
+                            .filter(line -> line.contains("are staged in memory shared with it"))
+                            .count());
             together(this::putToAll);
             for (int rank = 0; rank < RANKS; rank++) {
-                assertEquals(near > 0, groups[rank].communicator().served().reached() > 0, "signals of rank " + rank + " that needed no frame");
+                assertEquals(near > 0, groups[rank].communicator().served().reached() > 0,
+                        "signals of rank " + rank + " that needed no frame");
                 served[rank].close();
             }
         } finally {
@@ -137,8 +144,10 @@ class GinHostsTest {
 
     /** Hardware of a host that has its shared memory in a directory. */
     private static GinHardware in(Path directory, GinOnHost hardware) {
-        return (GinHardware) Proxy.newProxyInstance(GinHardware.class.getClassLoader(), new Class<?>[] {GinHardware.class},
-                (proxy, method, arguments) -> method.getName().equals("sharedDirectory") ? directory : method.invoke(hardware, arguments));
+        return (GinHardware) Proxy.newProxyInstance(GinHardware.class.getClassLoader(),
+                new Class<?>[] {GinHardware.class},
+                (proxy, method, arguments) -> method.getName().equals("sharedDirectory") ? directory
+                        : method.invoke(hardware, arguments));
     }
 
     private void fill(int rank) {
@@ -147,7 +156,10 @@ class GinHostsTest {
         MemorySegment.copy(bytes, 0, memory[rank], ValueLayout.JAVA_BYTE, 0, PLACES);
     }
 
-    /** The puts of one rank to another: sizes, where they come from, and where they go in the sender's part of the target. */
+    /**
+     * The puts of one rank to another: sizes, where they come from, and where they go in the sender's part of the
+     * target.
+     */
     private static int[][] plan(int from, int to) {
         Random random = new Random(31 * from + to);
         int[][] puts = new int[PUTS][];
@@ -184,13 +196,16 @@ class GinHostsTest {
             for (int[] put : plan(peer, rank)) {
                 int at = (1 + peer) * PLACES + put[2];
                 String what = put[0] + " bytes from rank " + peer + " to rank " + rank;
-                assertEquals(-1, MemorySegment.mismatch(memory[rank], at, at + put[0], MemorySegment.ofArray(theirs), put[1], put[1] + put[0]), what);
+                assertEquals(-1, MemorySegment.mismatch(memory[rank], at, at + put[0], MemorySegment.ofArray(theirs),
+                        put[1], put[1] + put[0]), what);
                 assertEquals(0, memory[rank].get(ValueLayout.JAVA_BYTE, at - 1), what);
                 assertEquals(0, memory[rank].get(ValueLayout.JAVA_BYTE, at + put[0]), what);
             }
         }
         if (hardware[rank].sharesMemory()) {
-            for (int i = 0; i < MOST_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) { // some time all has settled
+            for (int i = 0; i < MOST_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) { // some time
+                                                                                                            // all has
+                                                                                                            // settled
                 for (int peer = 0; peer < RANKS; peer++) {
                     kernel.signal(peer);
                 }
@@ -210,10 +225,13 @@ class GinHostsTest {
 
         Kernel(int rank) {
             this.rank = rank;
-            MemorySegment all = NativeMemory.at(NetDeviceHandle.of(served[rank].deviceHandle()).handle(), CONTEXTS * FORMAT.contextBytes());
+            MemorySegment all = NativeMemory.at(NetDeviceHandle.of(served[rank].deviceHandle()).handle(),
+                    CONTEXTS * FORMAT.contextBytes());
             for (int i = 0; i < CONTEXTS; i++) {
                 GinGpuContext seen = GinGpuContext.of(all.asSlice(i * FORMAT.contextBytes(), FORMAT.contextBytes()));
-                queues[i] = GinQueueMemory.of(NativeMemory.at(seen.queues(), GinQueueMemory.bytes(FORMAT, RANKS, QUEUE_SIZE)), FORMAT, RANKS, QUEUE_SIZE);
+                queues[i] = GinQueueMemory.of(
+                        NativeMemory.at(seen.queues(), GinQueueMemory.bytes(FORMAT, RANKS, QUEUE_SIZE)), FORMAT, RANKS,
+                        QUEUE_SIZE);
                 cis[i] = GinIndices.of(NativeMemory.at(seen.cis(), RANKS * (long) Integer.BYTES), RANKS);
                 signals[i] = GinCells.of(NativeMemory.at(seen.signals(), SIGNALS * (long) Long.BYTES));
             }

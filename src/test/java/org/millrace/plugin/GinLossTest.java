@@ -16,13 +16,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinMesh;
@@ -60,7 +58,8 @@ class GinLossTest {
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
         GinMesh[] meshes = new GinMesh[2];
         try {
-            GinRankPair.together(rank -> meshes[rank] = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+            GinRankPair.together(rank -> meshes[rank] =
+                    GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
             if (killed) {
                 meshes[1].senders()[0].abort();
                 meshes[1].receivers()[0].close();
@@ -69,7 +68,8 @@ class GinLossTest {
                 meshes[1].receivers()[0].close();
             }
             try (GinControl control = new GinControl(0, meshes[0], PATIENCE)) {
-                GinException lost = assertThrows(GinException.class, () -> control.exchange(new long[2][GinControl.WORDS]));
+                GinException lost =
+                        assertThrows(GinException.class, () -> control.exchange(new long[2][GinControl.WORDS]));
                 assertTrue(lost.getMessage().startsWith("rank 0 lost rank 1"), lost.getMessage());
             }
         } finally {
@@ -89,8 +89,10 @@ class GinLossTest {
             try (Listener gone = there.listen()) {
                 addresses[1] = gone.address();
             }
-            GinException lost = assertThrows(GinException.class, () -> GinMesh.connect(here, listener, addresses, 0, 1, Duration.ofSeconds(3), () -> null));
-            assertTrue(lost.getMessage().matches("(?s)rank 0( cannot connect to|: no GIN connection with) rank 1.*"), lost.getMessage());
+            GinException lost = assertThrows(GinException.class,
+                    () -> GinMesh.connect(here, listener, addresses, 0, 1, Duration.ofSeconds(3), () -> null));
+            assertTrue(lost.getMessage().matches("(?s)rank 0( cannot connect to|: no GIN connection with) rank 1.*"),
+                    lost.getMessage());
         }
     }
 
@@ -103,7 +105,8 @@ class GinLossTest {
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
         GinMesh[] meshes = new GinMesh[2];
         try {
-            GinRankPair.together(rank -> meshes[rank] = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+            GinRankPair.together(rank -> meshes[rank] =
+                    GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
             FrameHeader words = new FrameHeader();
             words.word(0, 0);
             words.word(1, 42);
@@ -120,7 +123,9 @@ class GinLossTest {
         }
     }
 
-    /** What was connected before this rank found that it cannot go on is closed: the others do not wait for it in vain. */
+    /**
+     * What was connected before this rank found that it cannot go on is closed: the others do not wait for it in vain.
+     */
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
         GinPlugin plugin = new GinPlugin(name -> {
@@ -129,7 +134,9 @@ class GinLossTest {
             }
             return Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo").get(name);
         });
-        try (Arena arena = Arena.ofConfined(); Network network = new SocketNetwork(SocketOptions.defaults()); Listener listener = network.listen()) {
+        try (Arena arena = Arena.ofConfined();
+                Network network = new SocketNetwork(SocketOptions.defaults());
+                Listener listener = network.listen()) {
             MemorySegment handles = arena.allocate(2 * 128, 8);
             MemorySegment pointers = arena.allocate(2 * Long.BYTES, 8);
             MemorySegment out = arena.allocate(Long.BYTES, 8);
@@ -143,10 +150,13 @@ class GinLossTest {
             GinMesh[] meshes = new GinMesh[2];
             GinRankPair.together(rank -> {
                 if (rank == 0) {
-                    assertThrows(SettingException.class, () -> plugin.ginConnect(0, pointers.address(), 2, 0, 0, listening, out.address()));
+                    assertThrows(SettingException.class,
+                            () -> plugin.ginConnect(0, pointers.address(), 2, 0, 0, listening, out.address()));
                 } else {
-                    meshes[0] = GinMesh.connect(network, listener, addresses, 1, theirs.key().high(), PATIENCE, () -> null);
-                    meshes[1] = GinMesh.connect(network, listener, addresses, 1, theirs.key().low(), PATIENCE, () -> null);
+                    meshes[0] =
+                            GinMesh.connect(network, listener, addresses, 1, theirs.key().high(), PATIENCE, () -> null);
+                    meshes[1] =
+                            GinMesh.connect(network, listener, addresses, 1, theirs.key().low(), PATIENCE, () -> null);
                 }
             });
             for (GinMesh mesh : meshes) {
@@ -169,13 +179,18 @@ class GinLossTest {
         GinGroup[] groups = new GinGroup[2];
         try (Arena arena = Arena.ofShared()) {
             GinRankPair.together(rank -> {
-                GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null);
-                GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, PATIENCE, () -> null);
-                InvocationHandler elsewhere = (hardware, method, arguments) ->
-                        method.getName().equals("sharedDirectory") && rank == 1 ? sub : method.invoke(hosts[rank], arguments);
-                groups[rank] = new GinGroup(rank, networks[rank],
-                        (GinHardware) Proxy.newProxyInstance(GinHardware.class.getClassLoader(), new Class<?>[] {GinHardware.class}, elsewhere),
-                        data, control, GinOptions.defaults());
+                GinMesh data =
+                        GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null);
+                GinMesh control =
+                        GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, PATIENCE, () -> null);
+                InvocationHandler elsewhere =
+                        (hardware, method, arguments) -> method.getName().equals("sharedDirectory") && rank == 1 ? sub
+                                : method.invoke(hosts[rank], arguments);
+                groups[rank] =
+                        new GinGroup(rank, networks[rank],
+                                (GinHardware) Proxy.newProxyInstance(GinHardware.class.getClassLoader(),
+                                        new Class<?>[] {GinHardware.class}, elsewhere),
+                                data, control, GinOptions.defaults());
                 groups[rank].register(arena.allocate(64, 64).address(), 64, 1);
                 groups[rank].createContexts(GinDescriptorFormat.V30, 1, 1, 1, 8);
             });
@@ -211,7 +226,8 @@ class GinLossTest {
             Object result = method.invoke(host, arguments);
             return method.getName().equals("window") ? watch((WindowMemory) result, calls) : result;
         };
-        GinHardware hardware = (GinHardware) Proxy.newProxyInstance(GinHardware.class.getClassLoader(), new Class<?>[] {GinHardware.class}, watching);
+        GinHardware hardware = (GinHardware) Proxy.newProxyInstance(GinHardware.class.getClassLoader(),
+                new Class<?>[] {GinHardware.class}, watching);
         try (Arena arena = Arena.ofConfined(); Network network = new ShmNetwork(ShmOptions.defaults())) {
             GinMesh alone = new GinMesh(new FrameSender[1], new FrameReceiver[1]);
             GinGroup group = new GinGroup(0, network, hardware, alone, alone, GinOptions.defaults());
@@ -227,11 +243,12 @@ class GinLossTest {
     }
 
     private static WindowMemory watch(WindowMemory memory, List<String> calls) {
-        return (WindowMemory) Proxy.newProxyInstance(WindowMemory.class.getClassLoader(), new Class<?>[] {WindowMemory.class}, (proxy, method, arguments) -> {
-            if (method.getName().equals("close")) {
-                calls.add("close");
-            }
-            return method.invoke(memory, arguments);
-        });
+        return (WindowMemory) Proxy.newProxyInstance(WindowMemory.class.getClassLoader(),
+                new Class<?>[] {WindowMemory.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("close")) {
+                        calls.add("close");
+                    }
+                    return method.invoke(memory, arguments);
+                });
     }
 }

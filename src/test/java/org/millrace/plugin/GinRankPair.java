@@ -37,15 +37,18 @@ final class GinRankPair implements AutoCloseable {
 
     GinRankPair(String network, boolean... shared) throws Exception {
         for (int rank = 0; rank < 2; rank++) {
-            networks[rank] = network.equals("shm") ? new ShmNetwork(ShmOptions.defaults()) : new SocketNetwork(SocketOptions.defaults());
+            networks[rank] = network.equals("shm") ? new ShmNetwork(ShmOptions.defaults())
+                    : new SocketNetwork(SocketOptions.defaults());
             listeners[rank] = networks[rank].listen();
             hardware[rank] = new GinOnHost(shared[rank]);
             memory[rank] = arena.allocate(BYTES, 64);
         }
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
         together(rank -> {
-            GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, Duration.ofSeconds(30), () -> null);
-            GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, Duration.ofSeconds(30), () -> null);
+            GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, Duration.ofSeconds(30),
+                    () -> null);
+            GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
+                    Duration.ofSeconds(30), () -> null);
             groups[rank] = new GinGroup(rank, networks[rank], hardware[rank], data, control, GinOptions.defaults());
             windows[rank] = groups[rank].register(memory[rank].address(), BYTES, 1);
         });
@@ -77,7 +80,8 @@ final class GinRankPair implements AutoCloseable {
     static List<String> files() throws IOException {
         try (var all = Files.list(Path.of("/dev/shm"))) {
             return all.map(file -> file.getFileName().toString())
-                    .filter(name -> name.contains("-" + ProcessHandle.current().pid() + "-") && name.endsWith(".mem")).toList();
+                    .filter(name -> name.contains("-" + ProcessHandle.current().pid() + "-") && name.endsWith(".mem"))
+                    .toList();
         }
     }
 
@@ -92,4 +96,3 @@ final class GinRankPair implements AutoCloseable {
         arena.close();
     }
 }
-

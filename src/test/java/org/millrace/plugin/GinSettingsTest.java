@@ -22,17 +22,22 @@ class GinSettingsTest {
 
     @Test
     void whatIsUsableIsTakenWithoutAWord() {
-        assertEquals(new GinSettings(true, true, false, false, Duration.ofSeconds(1), List.of()), GinSettings.read(
-                Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0", "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
+        assertEquals(new GinSettings(true, true, false, false, Duration.ofSeconds(1), List.of()),
+                GinSettings.read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
+                        "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
         assertFalse(GinSettings.read(Map.of("MILLRACE_GIN", "0")::get).wanted());
         assertEquals(List.of(), GinSettings.read(name -> "1").complaints());
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-        "MILLRACE_GIN|off|0 (no GIN), 1 or not set (for GPUs), host|GIN is there, for GPUs", "MILLRACE_GIN_DIRECT|false|0 (off), 1 or not set (on)|it is on",
-        "MILLRACE_GIN_SHARED|2|0 (off), 1 or not set (on)|it is on", "MILLRACE_GIN_COPY_KERNEL|50us|0 to 1000000 microseconds|there is none",
-        "MILLRACE_GIN_COPY_KERNEL|-1|0 to 1000000 microseconds|there is none", "MILLRACE_GIN_COPY_KERNEL|1000001|0 to 1000000 microseconds|it is 1000000"})
+    @CsvSource(
+            delimiter = '|',
+            value = {"MILLRACE_GIN|off|0 (no GIN), 1 or not set (for GPUs), host|GIN is there, for GPUs",
+                    "MILLRACE_GIN_DIRECT|false|0 (off), 1 or not set (on)|it is on",
+                    "MILLRACE_GIN_SHARED|2|0 (off), 1 or not set (on)|it is on",
+                    "MILLRACE_GIN_COPY_KERNEL|50us|0 to 1000000 microseconds|there is none",
+                    "MILLRACE_GIN_COPY_KERNEL|-1|0 to 1000000 microseconds|there is none",
+                    "MILLRACE_GIN_COPY_KERNEL|1000001|0 to 1000000 microseconds|it is 1000000"})
     void whatIsNotUsableIsSaidOnceInTheLog(String name, String value, String allowed, String instead) {
         CapturedLog.begin();
         GinServers servers = new GinServers(Map.of(name, value)::get);
@@ -40,7 +45,7 @@ class GinSettingsTest {
         servers.problem();
         List<String> said = CapturedLog.lines().stream().filter(line -> line.contains(name)).toList();
         assertEquals(1, said.size(), said.toString());
-        assertTrue(said.getFirst().contains(name + "=" + value + " cannot be used; allowed: " + allowed) && said.getFirst().endsWith("Here " + instead),
-                said.toString());
+        assertTrue(said.getFirst().contains(name + "=" + value + " cannot be used; allowed: " + allowed)
+                && said.getFirst().endsWith("Here " + instead), said.toString());
     }
 }

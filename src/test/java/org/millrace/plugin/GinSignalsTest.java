@@ -31,7 +31,8 @@ class GinSignalsTest {
         boolean both = first && second;
         try (GinRankPair ranks = new GinRankPair(network, first, second)) {
             GinGroup.Served[] served = new GinGroup.Served[2];
-            GinRankPair.together(rank -> served[rank] = ranks.groups[rank].createContexts(FORMAT, CONTEXTS, SIGNALS, 1, QUEUE_SIZE));
+            GinRankPair.together(
+                    rank -> served[rank] = ranks.groups[rank].createContexts(FORMAT, CONTEXTS, SIGNALS, 1, QUEUE_SIZE));
             assertEquals(List.of(), GinRankPair.files(), "both have mapped the memory: its file is gone");
             for (int round = 1; round <= ROUNDS; round++) {
                 for (int from = 0; from < 2; from++) {
@@ -50,7 +51,8 @@ class GinSignalsTest {
                 assertEquals(both, reached > 0, reached + " signals of rank " + rank + " needed no frame");
                 for (int context = 0; context < CONTEXTS; context++) {
                     for (int other = 0; other < SIGNALS; other++) {
-                        assertEquals(other == 1 ? ROUNDS * (context + 2) : 0, signals(gpuContext(served[rank], context)).acquire(other));
+                        assertEquals(other == 1 ? ROUNDS * (context + 2) : 0,
+                                signals(gpuContext(served[rank], context)).acquire(other));
                     }
                 }
             }
@@ -63,7 +65,8 @@ class GinSignalsTest {
     /** What a kernel would post. */
     private static void signal(GinGroup.Served served, int context, int peer, int round, long value) {
         GinGpuContext memory = gpuContext(served, context);
-        GinQueueMemory queues = GinQueueMemory.of(NativeMemory.at(memory.queues(), GinQueueMemory.bytes(FORMAT, 2, QUEUE_SIZE)), FORMAT, 2, QUEUE_SIZE);
+        GinQueueMemory queues = GinQueueMemory.of(
+                NativeMemory.at(memory.queues(), GinQueueMemory.bytes(FORMAT, 2, QUEUE_SIZE)), FORMAT, 2, QUEUE_SIZE);
         long[] words = new long[GinDescriptorFormat.MAX_WORDS];
         FORMAT.begin(words, GinOp.PUT | GinOp.SIGNAL_ADD, 0);
         FORMAT.completion(words, 0, 1, value);
@@ -84,7 +87,8 @@ class GinSignalsTest {
     }
 
     private static GinGpuContext gpuContext(GinGroup.Served served, int context) {
-        MemorySegment all = NativeMemory.at(NetDeviceHandle.of(served.deviceHandle()).handle(), CONTEXTS * FORMAT.contextBytes());
+        MemorySegment all =
+                NativeMemory.at(NetDeviceHandle.of(served.deviceHandle()).handle(), CONTEXTS * FORMAT.contextBytes());
         return GinGpuContext.of(all.asSlice(context * FORMAT.contextBytes(), FORMAT.contextBytes()));
     }
 }

@@ -30,7 +30,10 @@ class GinStagingTest {
     }
 
     private static long staged() {
-        return CapturedLog.lines().stream().filter(line -> line.contains("are staged in memory shared with it")).count();
+        return CapturedLog.lines()
+                .stream()
+                .filter(line -> line.contains("are staged in memory shared with it"))
+                .count();
     }
 
     @ParameterizedTest
@@ -47,13 +50,17 @@ class GinStagingTest {
             GinGroup.Rma[] rma = {ranks.groups[0].createRma(1), ranks.groups[1].createRma(1)};
             Window window = ranks.windows[0];
             rma[0].queues().get(0).putAndSignal(1, window, 64, bytes.length, window, 64, window, 0, 5);
-            await(() -> (long) ValueLayout.JAVA_LONG.varHandle().getAcquire(ranks.memory[1], 0L) == 5 || ranks.groups[1].communicator().failure() != null);
+            await(() -> (long) ValueLayout.JAVA_LONG.varHandle().getAcquire(ranks.memory[1], 0L) == 5
+                    || ranks.groups[1].communicator().failure() != null);
             ranks.groups[1].communicator().throwIfFailed();
-            assertEquals(-1, MemorySegment.mismatch(ranks.memory[1], 64, BYTES / 2, MemorySegment.ofArray(bytes), 0, bytes.length));
+            assertEquals(-1, MemorySegment.mismatch(ranks.memory[1], 64, BYTES / 2, MemorySegment.ofArray(bytes), 0,
+                    bytes.length));
             long get = rma[0].queues().get(0).get(1, window, 64, bytes.length, window, BYTES / 2);
-            await(() -> rma[0].queues().get(0).isDone(1, (int) get) || ranks.groups[0].communicator().failure() != null);
+            await(() -> rma[0].queues().get(0).isDone(1, (int) get)
+                    || ranks.groups[0].communicator().failure() != null);
             ranks.groups[0].communicator().throwIfFailed();
-            assertEquals(-1, MemorySegment.mismatch(ranks.memory[0], BYTES / 2, BYTES - 64, MemorySegment.ofArray(bytes), 0, bytes.length));
+            assertEquals(-1, MemorySegment.mismatch(ranks.memory[0], BYTES / 2, BYTES - 64,
+                    MemorySegment.ofArray(bytes), 0, bytes.length));
         }
         assertEquals(List.of(), GinRankPair.files());
     }
@@ -73,7 +80,9 @@ class GinStagingTest {
             Throwable failure = ranks.groups[0].communicator().failure();
             assertNotNull(failure);
             // by shared memory the end may be seen before the reason for it
-            assertTrue(failure.getMessage().matches("(?s)rank 0( lost rank 1|: rank 1 has closed its end).*descriptor.*"), failure.getMessage());
+            assertTrue(
+                    failure.getMessage().matches("(?s)rank 0( lost rank 1|: rank 1 has closed its end).*descriptor.*"),
+                    failure.getMessage());
         }
         assertEquals(List.of(), GinRankPair.files());
     }

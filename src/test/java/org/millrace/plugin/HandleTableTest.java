@@ -1,12 +1,12 @@
 package org.millrace.plugin;
 
-import org.junit.jupiter.api.Test;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
 
 class HandleTableTest {
 
@@ -23,7 +23,8 @@ class HandleTableTest {
         assertSame("first", table.get(handle, String.class));
         assertSame("first", table.get(PartNumber.ofRequest(handle, 5), String.class));
         assertEquals(5, PartNumber.request(PartNumber.ofRequest(handle, 5)));
-        assertEquals(PartNumber.REGIONS - 1, PartNumber.region(handle, PartNumber.ofRegion(handle, PartNumber.REGIONS - 1)));
+        assertEquals(PartNumber.REGIONS - 1,
+                PartNumber.region(handle, PartNumber.ofRegion(handle, PartNumber.REGIONS - 1)));
     }
 
     @Test
@@ -41,7 +42,8 @@ class HandleTableTest {
     @Test
     void whatNobodyMadeIsInvalid() {
         long handle = table.add("only");
-        for (long invented : new long[] {0, 1, -1, Long.MAX_VALUE, Long.MIN_VALUE, handle + (1L << HandleTable.PART_BITS), handle + (1L << 32)}) {
+        for (long invented : new long[] {0, 1, -1, Long.MAX_VALUE, Long.MIN_VALUE,
+                handle + (1L << HandleTable.PART_BITS), handle + (1L << 32)}) {
             assertInvalid(invented);
         }
     }
@@ -49,7 +51,8 @@ class HandleTableTest {
     @Test
     void aHandleOfSomethingElseSaysWhatItIs() {
         long handle = table.add(42);
-        IllegalArgumentException wrong = assertThrows(IllegalArgumentException.class, () -> table.get(handle, String.class));
+        IllegalArgumentException wrong =
+                assertThrows(IllegalArgumentException.class, () -> table.get(handle, String.class));
         assertTrue(wrong.getMessage().endsWith("is a Integer, not a String"), wrong.getMessage());
     }
 

@@ -21,7 +21,10 @@ final class HostProgram {
     record Outcome(int exit, String output) {
         String logLine(int level) {
             String prefix = "LOG " + level + " ";
-            return output.lines().filter(line -> line.startsWith(prefix)).map(line -> line.substring(prefix.length())).findFirst()
+            return output.lines()
+                    .filter(line -> line.startsWith(prefix))
+                    .map(line -> line.substring(prefix.length()))
+                    .findFirst()
                     .orElseThrow(() -> new AssertionError("no line of level " + level + " in:\n" + output));
         }
 
@@ -48,8 +51,10 @@ final class HostProgram {
 
     /** The classes under test and what they need, without the tests. */
     static String classPath() {
-        return String.join(":", Arrays.stream(System.getProperty("java.class.path").split(":"))
-                .filter(entry -> entry.endsWith("/target/classes") || entry.contains("log4j-api")).toList());
+        return String.join(":",
+                Arrays.stream(System.getProperty("java.class.path").split(":"))
+                        .filter(entry -> entry.endsWith("/target/classes") || entry.contains("log4j-api"))
+                        .toList());
     }
 
     /** The shim that the build made. */
@@ -59,7 +64,8 @@ final class HostProgram {
 
     static HostProgram compile(String name, String... definitions) throws Exception {
         Path executable = BUILT.resolve(name + String.join("", definitions).replaceAll("[^A-Za-z0-9]", "_"));
-        List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
+        List<String> command = new ArrayList<>(
+                List.of("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
         command.addAll(List.of(definitions));
         command.addAll(List.of(SOURCES.resolve(name + ".c").toString(), "-o", executable.toString(), "-ldl"));
         cc(command);
@@ -70,8 +76,8 @@ final class HostProgram {
     static Path compileShim(String name, String... definitions) throws Exception {
         Path library = BUILT.resolve(name);
         String jni = System.getProperty("java.home") + "/include";
-        List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-I", "headers", "-I",
-                jni, "-I", jni + "/linux"));
+        List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread",
+                "-fvisibility=hidden", "-I", "headers", "-I", jni, "-I", jni + "/linux"));
         command.addAll(List.of(definitions));
         try (var files = Files.list(Path.of("src", "main", "c"))) {
             files.map(Path::toString).filter(file -> file.endsWith(".c")).forEach(command::add);
@@ -120,7 +126,8 @@ final class HostProgram {
             Process process = builder.redirectErrorStream(true).redirectOutput(output.toFile()).start();
             if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
                 process.destroyForcibly().waitFor();
-                throw new AssertionError(builder.command() + " did not end within " + DEADLINE_SECONDS + " s:\n" + Files.readString(output));
+                throw new AssertionError(builder.command() + " did not end within " + DEADLINE_SECONDS + " s:\n"
+                        + Files.readString(output));
             }
             return new Outcome(process.exitValue(), Files.readString(output));
         } finally {

@@ -1,12 +1,14 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.AddressLayout;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.millrace.ffi.nccl.nccl_h;
@@ -14,10 +16,9 @@ import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNet_v11_t;
 import org.millrace.ffi.plugin.plugin_h;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
-/** A Java program that loads libnccl: this test opens the plugin and calls its table as libnccl would in this process. */
+/**
+ * A Java program that loads libnccl: this test opens the plugin and calls its table as libnccl would in this process.
+ */
 @SuppressWarnings("restricted")
 class InProcessPluginTest {
 
@@ -31,10 +32,13 @@ class InProcessPluginTest {
         assertTrue(InProcessPlugin.activate(), "again");
         assertEquals("1", NativeEnvironment.get("NCCL_NET_PLUGIN_REF_COUNT"));
         Linker linker = Linker.nativeLinker();
-        var open = linker.downcallHandle(linker.defaultLookup().find("dlopen").orElseThrow(), FunctionDescriptor.of(POINTER, POINTER, ValueLayout.JAVA_INT));
-        var find = linker.downcallHandle(linker.defaultLookup().find("dlsym").orElseThrow(), FunctionDescriptor.of(POINTER, POINTER, POINTER));
+        var open = linker.downcallHandle(linker.defaultLookup().find("dlopen").orElseThrow(),
+                FunctionDescriptor.of(POINTER, POINTER, ValueLayout.JAVA_INT));
+        var find = linker.downcallHandle(linker.defaultLookup().find("dlsym").orElseThrow(),
+                FunctionDescriptor.of(POINTER, POINTER, POINTER));
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment library = (MemorySegment) open.invokeExact(arena.allocateFrom(NativeEnvironment.get("NCCL_NET_PLUGIN")), RTLD_NOW);
+            MemorySegment library = (MemorySegment) open
+                    .invokeExact(arena.allocateFrom(NativeEnvironment.get("NCCL_NET_PLUGIN")), RTLD_NOW);
             MemorySegment symbol = (MemorySegment) find.invokeExact(library, arena.allocateFrom("ncclNetPlugin_v11"));
             table = symbol.reinterpret(ncclNet_v11_t.sizeof());
         }
@@ -51,7 +55,8 @@ class InProcessPluginTest {
             MemorySegment logger = MemorySegment.ofAddress(CapturedLog.address());
             MemorySegment handle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE());
             NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
-            succeeds(ncclNet_v11_t.init.invoke(ncclNet_v11_t.init(table), pointer, 1, MemorySegment.NULL, logger, MemorySegment.NULL));
+            succeeds(ncclNet_v11_t.init.invoke(ncclNet_v11_t.init(table), pointer, 1, MemorySegment.NULL, logger,
+                    MemorySegment.NULL));
             MemorySegment context = pointer.get(POINTER, 0);
 
             MemorySegment properties = ncclNetProperties_v11_t.allocate(arena);
@@ -64,11 +69,13 @@ class InProcessPluginTest {
             MemorySegment receiver = MemorySegment.NULL;
             while (sender.address() == 0 || receiver.address() == 0) {
                 if (sender.address() == 0) {
-                    succeeds(ncclNet_v11_t.connect.invoke(ncclNet_v11_t.connect(table), context, 0, handle, pointer, MemorySegment.NULL));
+                    succeeds(ncclNet_v11_t.connect.invoke(ncclNet_v11_t.connect(table), context, 0, handle, pointer,
+                            MemorySegment.NULL));
                     sender = pointer.get(POINTER, 0);
                 }
                 if (receiver.address() == 0) {
-                    succeeds(ncclNet_v11_t.accept.invoke(ncclNet_v11_t.accept(table), listener, pointer, MemorySegment.NULL));
+                    succeeds(ncclNet_v11_t.accept.invoke(ncclNet_v11_t.accept(table), listener, pointer,
+                            MemorySegment.NULL));
                     receiver = pointer.get(POINTER, 0);
                 }
             }
@@ -85,6 +92,7 @@ class InProcessPluginTest {
         CapturedLog.begin();
         int result = ncclNet_v11_t.closeListen.invoke(ncclNet_v11_t.closeListen(table), MemorySegment.ofAddress(0x123));
         assertEquals(nccl_h.ncclInvalidArgument(), result);
-        assertEquals("2 NET/Millrace: closeListen: 0x123 is no handle of this plugin, or was closed", CapturedLog.lines().getFirst());
+        assertEquals("2 NET/Millrace: closeListen: 0x123 is no handle of this plugin, or was closed",
+                CapturedLog.lines().getFirst());
     }
 }

@@ -1,11 +1,15 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -14,11 +18,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** The operations with a service that is not the fallback: what a takeover has to go through. */
 class NetPluginTest {
@@ -162,7 +161,8 @@ class NetPluginTest {
         for (long connection : connect()) {
             plugin.regMr(connection, 4096, 100, plugin_h.NCCL_PTR_HOST(), pointer);
             long memory = read(pointer);
-            assertThrows(IllegalArgumentException.class, () -> plugin.regMr(connection, 4096, 100, plugin_h.NCCL_PTR_CUDA(), pointer));
+            assertThrows(IllegalArgumentException.class,
+                    () -> plugin.regMr(connection, 4096, 100, plugin_h.NCCL_PTR_CUDA(), pointer));
             plugin.isend(connection, 4096, 100, memory, pointer);
             plugin.test(read(pointer), handle, deviceHandle);
             assertEquals(1, readInt(handle));
@@ -177,8 +177,12 @@ class NetPluginTest {
     void aPeerThatIsServedAnotherWayIsRefused() {
         plugin.listen(context, 0, handle, pointer);
         NativeMemory.at(handle + 5, 1).set(ValueLayout.JAVA_BYTE, 0, (byte) 8);
-        ConnectionException refused = assertThrows(ConnectionException.class, () -> plugin.connect(context, 0, handle, pointer, deviceHandle));
-        assertTrue(refused.getMessage().contains("MILLRACE_TAKEOVER and the NCCL_* settings the same values on every rank"), refused.getMessage());
+        ConnectionException refused = assertThrows(ConnectionException.class,
+                () -> plugin.connect(context, 0, handle, pointer, deviceHandle));
+        assertTrue(
+                refused.getMessage()
+                        .contains("MILLRACE_TAKEOVER and the NCCL_* settings the same values on every rank"),
+                refused.getMessage());
     }
 
     @Test

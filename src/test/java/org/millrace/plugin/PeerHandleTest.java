@@ -1,18 +1,17 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
-
 import org.junit.jupiter.api.Test;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.Listener;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class PeerHandleTest {
 
@@ -36,7 +35,8 @@ class PeerHandleTest {
     @Test
     void anotherPluginsHandleIsRefused() {
         memory.fill((byte) 1);
-        IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> PeerHandle.read(memory.address()));
+        IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> PeerHandle.read(memory.address()));
         assertTrue(refused.getMessage().contains("does every rank use this plugin?"), refused.getMessage());
     }
 
@@ -44,7 +44,8 @@ class PeerHandleTest {
     void anotherVersionsHandleIsRefused() {
         written();
         memory.set(ValueLayout.JAVA_BYTE, 4, (byte) 9);
-        IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, () -> PeerHandle.read(memory.address()));
+        IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> PeerHandle.read(memory.address()));
         assertTrue(refused.getMessage().contains("version 9"), refused.getMessage());
     }
 }

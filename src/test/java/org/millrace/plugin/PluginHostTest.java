@@ -1,11 +1,11 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** The built shim in a process that is not Java. */
 class PluginHostTest {
@@ -29,7 +29,8 @@ class PluginHostTest {
     @ParameterizedTest
     @ValueSource(ints = {8, 12})
     void severalStreamsOfOneConnectionKeepTheOrder(int version) throws Exception {
-        var outcome = withNcclsProxy(version).with("NCCL_NSOCKS_PERTHREAD", "3").run(HostProgram.library(), 100, 77, "processes");
+        var outcome = withNcclsProxy(version).with("NCCL_NSOCKS_PERTHREAD", "3")
+                .run(HostProgram.library(), 100, 77, "processes");
         assertEquals(0, outcome.exit(), outcome.output());
     }
 
@@ -38,7 +39,8 @@ class PluginHostTest {
     void aRankWhosePeerIsKilledGetsAnErrorAndEnds() throws Exception {
         var outcome = withNcclsProxy(11).with("MILLRACE_NET", "socket").run(HostProgram.library(), 100, 5, "kill");
         assertEquals(0, outcome.exit(), outcome.output());
-        assertTrue(outcome.logLine(2).matches("NET/Millrace: (test|irecv): socket connection .* connection lost .*"), outcome.output());
+        assertTrue(outcome.logLine(2).matches("NET/Millrace: (test|irecv): socket connection .* connection lost .*"),
+                outcome.output());
     }
 
     @ParameterizedTest
@@ -53,13 +55,19 @@ class PluginHostTest {
     @Test
     void aJvmThatTheProcessHasAlreadyIsUsedIfMillraceIsOnItsClassPath() throws Exception {
         String javaHome = System.getProperty("java.home");
-        HostProgram host = HostProgram.compile("jvm_host", "-I" + javaHome + "/include", "-I" + javaHome + "/include/linux");
+        HostProgram host =
+                HostProgram.compile("jvm_host", "-I" + javaHome + "/include", "-I" + javaHome + "/include/linux");
         String classPath = HostProgram.classPath();
-        var outcome = host.with("MILLRACE_JAR", null).with("MILLRACE_JAVA_HOME", "/nowhere").run(HostProgram.library(), javaHome, classPath);
+        var outcome = host.with("MILLRACE_JAR", null)
+                .with("MILLRACE_JAVA_HOME", "/nowhere")
+                .run(HostProgram.library(), javaHome, classPath);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
         outcome = host.run(HostProgram.library(), javaHome, "/nowhere");
-        assertEquals("NET/Millrace: this process runs a JVM, whose class path needs millrace.jar: java.lang.NoClassDefFoundError: "
-                + "org/millrace/plugin/PluginEntry" + " (is Millrace of this release there?). NCCL will use another network", outcome.logLine(2));
+        assertEquals(
+                "NET/Millrace: this process runs a JVM, whose class path needs millrace.jar: java.lang.NoClassDefFoundError: "
+                        + "org/millrace/plugin/PluginEntry"
+                        + " (is Millrace of this release there?). NCCL will use another network",
+                outcome.logLine(2));
         assertTrue(outcome.output().endsWith("RESULT 2\n"), outcome.output());
     }
 

@@ -1,20 +1,19 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.jar.JarOutputStream;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
-
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class PluginInstallerTest {
 
@@ -36,7 +35,10 @@ class PluginInstallerTest {
         try (Stream<Path> files = Files.list(directory)) {
             assertEquals(3, files.count(), "nothing but library, jar and runtime is left");
         }
-        var outcome = HostProgram.compile("start_host").with("MILLRACE_JAR", null).with("MILLRACE_JAVA_HOME", null).with("JAVA_HOME", null)
+        var outcome = HostProgram.compile("start_host")
+                .with("MILLRACE_JAR", null)
+                .with("MILLRACE_JAVA_HOME", null)
+                .with("JAVA_HOME", null)
                 .with("PATH", "/nowhere")
                 .run(library);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
@@ -62,7 +64,8 @@ class PluginInstallerTest {
     @Test
     void aPathThatNcclWouldTakeApartIsRefused() throws Exception {
         PluginInstaller installer = new PluginInstaller(wholeJar());
-        MillraceException refused = assertThrows(MillraceException.class, () -> installer.install(temporary.resolve("a,b"), null));
+        MillraceException refused =
+                assertThrows(MillraceException.class, () -> installer.install(temporary.resolve("a,b"), null));
         assertTrue(refused.getMessage().contains("comma"), refused.getMessage());
     }
 }

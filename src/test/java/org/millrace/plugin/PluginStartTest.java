@@ -1,17 +1,19 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
-
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.ffi.nccl.nccl_h;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
-/** What the user reads if the plugin cannot start or does not as it is told: always one line, and NCCL goes on with another network. */
+/**
+ * What the user reads if the plugin cannot start or does not as it is told: always one line, and NCCL goes on with
+ * another network.
+ */
 class PluginStartTest {
 
     private static final int WARN = 2;
@@ -46,18 +48,21 @@ class PluginStartTest {
     void noJvmWhereTheUserSaysThatThereIsOne() throws Exception {
         assertRefused(host().with("MILLRACE_JAVA_HOME", "/nowhere"),
                 "no Java 22 or newer was found; looked at MILLRACE_JAVA_HOME (/nowhere: no lib/server/libjvm.so"
-                + " there). Install one, or set MILLRACE_JAVA_HOME to its home");
+                        + " there). Install one, or set MILLRACE_JAVA_HOME to its home");
     }
 
     @Test
     void aJvmThatIsTooOld() throws Exception {
-        assertRefused(host().with("MILLRACE_JAVA_HOME", home.toString()), "no Java 22 or newer was found; looked at MILLRACE_JAVA_HOME (" + home
-                + ": Java 17). Install one, or set MILLRACE_JAVA_HOME to its home");
+        assertRefused(host().with("MILLRACE_JAVA_HOME", home.toString()),
+                "no Java 22 or newer was found; looked at MILLRACE_JAVA_HOME (" + home
+                        + ": Java 17). Install one, or set MILLRACE_JAVA_HOME to its home");
     }
 
     @Test
     void aNewerJavaIsTakenWhereJavaHomeIsTooOld() throws Exception {
-        var outcome = host().with("MILLRACE_JAVA_HOME", null).with("JAVA_HOME", home.toString()).with("PATH", System.getProperty("java.home") + "/bin")
+        var outcome = host().with("MILLRACE_JAVA_HOME", null)
+                .with("JAVA_HOME", home.toString())
+                .with("PATH", System.getProperty("java.home") + "/bin")
                 .run(HostProgram.library());
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
     }
@@ -70,8 +75,8 @@ class PluginStartTest {
 
     @Test
     void aJarOfSomethingElse() throws Exception {
-        assertRefused(host().with("MILLRACE_JAR", home.toString()),
-                home + ": java.lang.NoClassDefFoundError: org/millrace/plugin/PluginEntry (is Millrace of this release there?)");
+        assertRefused(host().with("MILLRACE_JAR", home.toString()), home
+                + ": java.lang.NoClassDefFoundError: org/millrace/plugin/PluginEntry (is Millrace of this release there?)");
     }
 
     @Test
@@ -87,7 +92,8 @@ class PluginStartTest {
 
     @Test
     void anOptionThatTheJvmDoesNotKnow() throws Exception {
-        assertRefused(host().with("MILLRACE_JAVA_OPTS", "-XX:+NoSuchOption"), "the JVM " + System.getProperty("java.home")
+        assertRefused(host().with("MILLRACE_JAVA_OPTS", "-XX:+NoSuchOption"), "the JVM "
+                + System.getProperty("java.home")
                 + "/lib/server/libjvm.so did not start (-6): Unrecognized VM option 'NoSuchOption'; check MILLRACE_JAVA_OPTS");
     }
 
@@ -96,21 +102,23 @@ class PluginStartTest {
     void aJvmThatCannotInitializeItself() throws Exception {
         assertRefused(host().with("MILLRACE_JAVA_OPTS", "-Xmx900000g"),
                 "the JVM did not start: Error occurred during initialization of VM Could not reserve enough"
-                + " space for 943718400000 KB object heap; check MILLRACE_JAVA_OPTS and the memory that is free");
+                        + " space for 943718400000 KB object heap; check MILLRACE_JAVA_OPTS and the memory that is free");
     }
 
     @Test
     void aSettingThatForbidsTheTakeoverLeavesNcclsProxyInCharge() throws Exception {
         var outcome = host().with("NCCL_NET_SHARED_BUFFERS", "1").run(HostProgram.library());
         String line = outcome.logLine(WARN);
-        assertTrue(line.startsWith("NET/Millrace: the takeover is not possible with NCCL_NET_SHARED_BUFFERS=1 ("), line);
+        assertTrue(line.startsWith("NET/Millrace: the takeover is not possible with NCCL_NET_SHARED_BUFFERS=1 ("),
+                line);
         assertTrue(outcome.logLine(INFO).contains("NCCL's proxy moves the data"), outcome.output());
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
     }
 
     @Test
     void aTakeoverThatTheUserInsistsOnFailsWhereItIsForbidden() throws Exception {
-        assertRefused(host().with("NCCL_GDRCOPY_ENABLE", "1").with("MILLRACE_TAKEOVER", "1"), HostProgram.library(), nccl_h.ncclInvalidUsage(),
+        assertRefused(host().with("NCCL_GDRCOPY_ENABLE", "1").with("MILLRACE_TAKEOVER", "1"), HostProgram.library(),
+                nccl_h.ncclInvalidUsage(),
                 "init: the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the GPU's memory; unset it, or set it to 0), "
                         + "and" + " MILLRACE_TAKEOVER=1 insists on it");
     }

@@ -1,16 +1,15 @@
 package org.millrace.plugin;
 
-import java.util.Map;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class SettingsForNcclTest {
 
@@ -23,26 +22,28 @@ class SettingsForNcclTest {
         SettingsForNccl settings = decide(Map.of());
         assertTrue(settings.takeover());
         assertNull(settings.refusal());
-        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8"), settings.toSet());
+        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8"),
+                settings.toSet());
     }
 
     @Test
     void whatTheUserHasSetRightIsNotSetAgain() {
-        SettingsForNccl settings = decide(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1", "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS",
-                "2"));
+        SettingsForNccl settings = decide(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1",
+                "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS", "2"));
         assertTrue(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
     }
 
     @ParameterizedTest
-    @CsvSource({"NCCL_NET_SHARED_BUFFERS, 1", "NCCL_NET_SHARED_BUFFERS, -2", "NCCL_PXN_DISABLE, 0", "NCCL_PXN_DISABLE, true", "NCCL_GDRCOPY_ENABLE, 1",
-            "NCCL_ALLOC_P2P_NET_LL_BUFFERS, 1"})
+    @CsvSource({"NCCL_NET_SHARED_BUFFERS, 1", "NCCL_NET_SHARED_BUFFERS, -2", "NCCL_PXN_DISABLE, 0",
+            "NCCL_PXN_DISABLE, true", "NCCL_GDRCOPY_ENABLE, 1", "NCCL_ALLOC_P2P_NET_LL_BUFFERS, 1"})
     void aSettingOfTheUsersThatForbidsItIsNamedInTheRefusal(String name, String value) {
         SettingsForNccl settings = decide(Map.of(name, value));
         assertFalse(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
         assertTrue(settings.refusal().contains(name + "=" + value + " ("), settings.refusal());
-        SettingException refused = assertThrows(SettingException.class, () -> decide(Map.of(name, value, "MILLRACE_TAKEOVER", "1")));
+        SettingException refused =
+                assertThrows(SettingException.class, () -> decide(Map.of(name, value, "MILLRACE_TAKEOVER", "1")));
         assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
     }
 
@@ -56,8 +57,10 @@ class SettingsForNcclTest {
 
     @Test
     void anUnknownWishIsAnErrorThatListsWhatIsAllowed() {
-        SettingException refused = assertThrows(SettingException.class, () -> decide(Map.of("MILLRACE_TAKEOVER", "yes")));
-        assertTrue(refused.getMessage().startsWith("MILLRACE_TAKEOVER=yes is not known; allowed: 1"), refused.getMessage());
+        SettingException refused =
+                assertThrows(SettingException.class, () -> decide(Map.of("MILLRACE_TAKEOVER", "yes")));
+        assertTrue(refused.getMessage().startsWith("MILLRACE_TAKEOVER=yes is not known; allowed: 1"),
+                refused.getMessage());
     }
 
     @ParameterizedTest

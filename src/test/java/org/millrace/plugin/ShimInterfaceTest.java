@@ -1,16 +1,15 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
-
 import org.junit.jupiter.api.Test;
 import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
 
 /** Java's and C's halves of the shim say the same. */
 class ShimInterfaceTest {
@@ -27,10 +26,20 @@ class ShimInterfaceTest {
 
     @Test
     void theFunctionsHaveTheSameNamesOrderAndArguments() {
-        List<String> inC = Pattern.compile("ncclResult_t \\(\\*(\\w+)\\)\\(([^;]*)\\);").matcher(HEADER).results()
-                .map(match -> match.group(1) + " " + match.group(2).lines().map(String::strip).reduce("", (a, b) -> a + " " + b).strip().split(",").length)
+        List<String> inC = Pattern.compile("ncclResult_t \\(\\*(\\w+)\\)\\(([^;]*)\\);")
+                .matcher(HEADER)
+                .results()
+                .map(match -> match.group(1) + " "
+                        + match.group(2)
+                                .lines()
+                                .map(String::strip)
+                                .reduce("", (a, b) -> a + " " + b)
+                                .strip()
+                                .split(",").length)
                 .toList();
-        List<String> inJava = ShimInterface.ENTRIES.stream().map(entry -> entry.name() + " " + entry.descriptor().argumentLayouts().size()).toList();
+        List<String> inJava = ShimInterface.ENTRIES.stream()
+                .map(entry -> entry.name() + " " + entry.descriptor().argumentLayouts().size())
+                .toList();
         assertEquals(inC, inJava);
     }
 
@@ -49,6 +58,7 @@ class ShimInterfaceTest {
         assertEquals(ncclNetProperties_v9_t.maxCollBytes$offset(), ncclNetProperties_v11_t.maxCollBytes$offset());
         assertEquals(ncclNetProperties_v9_t.speed$offset(), ncclNetProperties_v12_t.speed$offset());
         assertEquals(ncclNetProperties_v9_t.latency$offset(), ncclNetProperties_v12_t.latency$offset());
-        assertEquals(ncclNetProperties_v9_t.netDeviceVersion$offset(), ncclNetProperties_v12_t.netDeviceVersion$offset());
+        assertEquals(ncclNetProperties_v9_t.netDeviceVersion$offset(),
+                ncclNetProperties_v12_t.netDeviceVersion$offset());
     }
 }

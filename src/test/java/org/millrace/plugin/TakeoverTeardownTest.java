@@ -1,19 +1,18 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.util.List;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 /**
- * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is deregistered: whoever touches it then
- * crashes.
+ * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is
+ * deregistered: whoever touches it then crashes.
  */
 class TakeoverTeardownTest {
 
@@ -24,7 +23,9 @@ class TakeoverTeardownTest {
     private static final int CYCLES = 100;
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
-        var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11").withQuickStart().with("MILLRACE_NET", network)
+        var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11")
+                .withQuickStart()
+                .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), way, channels);
         assertEquals(0, outcome.exit(), outcome.output());
         return outcome;
@@ -35,7 +36,11 @@ class TakeoverTeardownTest {
     }
 
     private static String text(HostProgram.Outcome outcome, String pattern) {
-        return Pattern.compile(pattern).matcher(outcome.output()).results().findFirst().map(found -> found.group(1))
+        return Pattern.compile(pattern)
+                .matcher(outcome.output())
+                .results()
+                .findFirst()
+                .map(found -> found.group(1))
                 .orElseThrow(() -> new AssertionError("no " + pattern + " in\n" + outcome.output()));
     }
 
@@ -76,16 +81,21 @@ class TakeoverTeardownTest {
     @ValueSource(strings = {"socket", "shm"})
     void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
         var outcome = end("kill", network, CHANNELS);
-        long named = Pattern.compile("LOG 2 NET/Millrace: (socket|shared-memory) connection (\\S+) (from|to) .*connection lost").matcher(outcome.output())
+        long named = Pattern
+                .compile("LOG 2 NET/Millrace: (socket|shared-memory) connection (\\S+) (from|to) .*connection lost")
+                .matcher(outcome.output())
                 .results()
-                .map(found -> found.group(2)).distinct().count();
+                .map(found -> found.group(2))
+                .distinct()
+                .count();
         assertEquals(2 * CHANNELS, named, outcome.output());
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"socket", "shm"})
     void aHundredCommunicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
-        var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12").with("MILLRACE_NET", network)
+        var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
+                .with("MILLRACE_NET", network)
                 .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -Xmx24m")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -99,11 +109,15 @@ class TakeoverTeardownTest {
     }
 
     private static MatchResult open(HostProgram.Outcome outcome, int cycle) {
-        return Pattern.compile("after " + cycle + ": (\\d+) fds, (\\d+) threads, (\\d+) mappings, (\\d+) KiB").matcher(outcome.output()).results().findFirst()
+        return Pattern.compile("after " + cycle + ": (\\d+) fds, (\\d+) threads, (\\d+) mappings, (\\d+) KiB")
+                .matcher(outcome.output())
+                .results()
+                .findFirst()
                 .orElseThrow(() -> new AssertionError(outcome.output()));
     }
 
-    private static void assertGrowth(MatchResult early, MatchResult late, int group, int most, HostProgram.Outcome outcome) {
+    private static void assertGrowth(MatchResult early, MatchResult late, int group, int most,
+            HostProgram.Outcome outcome) {
         int growth = Integer.parseInt(late.group(group)) - Integer.parseInt(early.group(group));
         assertTrue(growth <= most, () -> early.group() + "\n" + late.group() + "\n" + outcome.output());
     }

@@ -11,8 +11,7 @@ import java.util.zip.ZipEntry;
 /** A jar of the classes under test and of Log4j's interface, as the build's is: on the class path, so no module. */
 public final class WholeJar {
 
-    private WholeJar() {
-    }
+    private WholeJar() {}
 
     public static Path write(Path jar) throws IOException {
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
@@ -33,7 +32,8 @@ public final class WholeJar {
         try (Stream<Path> files = Files.walk(root)) {
             for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
                 String name = root.relativize(file).toString();
-                if (!name.equals("module-info.class") && (!name.startsWith("META-INF/") || name.startsWith("META-INF/native/"))) {
+                if (!name.equals("module-info.class")
+                        && (!name.startsWith("META-INF/") || name.startsWith("META-INF/native/"))) {
                     out.putNextEntry(new ZipEntry(name));
                     Files.copy(file, out);
                 }

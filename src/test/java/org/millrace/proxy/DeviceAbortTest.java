@@ -14,7 +14,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
 
-/** A kernel of an aborted communicator waits for no credits any more, and runs through its operation: what it posts then must not be sent. */
+/**
+ * A kernel of an aborted communicator waits for no credits any more, and runs through its operation: what it posts then
+ * must not be sent.
+ */
 class DeviceAbortTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 1024);
@@ -36,7 +39,8 @@ class DeviceAbortTest {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
             recvMem.sizePlain(slot, RecvMem.EMPTY);
         }
-        return SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(memory), firstStep, frames.sender(), (c, f) -> { });
+        return SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(memory), firstStep,
+                frames.sender(), (c, f) -> {});
     }
 
     private void post(long step) {
@@ -65,7 +69,8 @@ class DeviceAbortTest {
         }
         DeviceAbortedException thrown = assertThrows(DeviceAbortedException.class, proxy::progress);
         assertEquals(0, frames.offered());
-        assertTrue(thrown.getMessage().contains("rank 0 -> rank 1, channel 0: the device ran on without credits"), thrown.getMessage());
+        assertTrue(thrown.getMessage().contains("rank 0 -> rank 1, channel 0: the device ran on without credits"),
+                thrown.getMessage());
     }
 
     /** Otherwise a teardown would wait for its peers to take what nobody means to send. */

@@ -51,14 +51,18 @@ class GroupedReceiveTest {
                 OperationQueue receives = new OperationQueue();
                 sends.add(op);
                 receives.add(op);
-                channel.send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, member, true), channel.from, MemoryFrames.region(channel.from.buffers()),
-                        sends, senders.member(member, sends), (c, f) -> { });
-                channel.receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, member, false), channel.to, MemoryFrames.region(channel.to.buffers()),
-                        MemoryFrames.staging(arena, LAYOUT), receives, receivers.member(member), (c, f) -> { });
+                channel.send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, member, true), channel.from,
+                        MemoryFrames.region(channel.from.buffers()), sends, senders.member(member, sends),
+                        (c, f) -> {});
+                channel.receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, member, false), channel.to,
+                        MemoryFrames.region(channel.to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives,
+                        receivers.member(member), (c, f) -> {});
                 channels.add(channel);
             }
             int turns = 0;
-            while (channels.stream().anyMatch(channel -> channel.consumed < STEPS || !channel.send.drained() || !channel.receive.drained())) {
+            while (channels.stream()
+                    .anyMatch(channel -> channel.consumed < STEPS || !channel.send.drained()
+                            || !channel.receive.drained())) {
                 int member = random.nextInt(members);
                 Channel channel = channels.get(member);
                 switch (random.nextInt(4)) {
@@ -78,7 +82,9 @@ class GroupedReceiveTest {
 
     private static void post(Channel channel, int member) {
         if (channel.posted < STEPS && channel.from.sendMem().headAcquire() + ConnectionLayout.SLOTS > channel.posted) {
-            channel.from.buffers().set(ValueLayout.JAVA_LONG, LAYOUT.slotOffset(Protocol.SIMPLE, channel.posted), value(member, channel.posted));
+            channel.from.buffers()
+                    .set(ValueLayout.JAVA_LONG, LAYOUT.slotOffset(Protocol.SIMPLE, channel.posted),
+                            value(member, channel.posted));
             channel.from.recvMem().sizePlain(ConnectionLayout.slot(channel.posted), 8);
             channel.from.recvMem().tailRelease(++channel.posted);
         }
@@ -86,8 +92,8 @@ class GroupedReceiveTest {
 
     private static void consume(Channel channel, int member) {
         while (channel.to.recvMem().tailAcquire() > channel.consumed) {
-            assertEquals(value(member, channel.consumed),
-                    channel.to.buffers().get(ValueLayout.JAVA_LONG, LAYOUT.slotOffset(Protocol.SIMPLE, channel.consumed)));
+            assertEquals(value(member, channel.consumed), channel.to.buffers()
+                    .get(ValueLayout.JAVA_LONG, LAYOUT.slotOffset(Protocol.SIMPLE, channel.consumed)));
             channel.to.sendMem().headRelease(++channel.consumed);
         }
     }

@@ -12,7 +12,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
-/** A connection within one thread: frames are copied when they are accepted, and counted as complete some passes later, at random. */
+/**
+ * A connection within one thread: frames are copied when they are accepted, and counted as complete some passes later,
+ * at random.
+ */
 public final class MemoryFrames {
 
     private static final int DEPTH = 16;

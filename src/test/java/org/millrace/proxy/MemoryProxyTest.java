@@ -23,8 +23,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
 /**
- * Proxies that know nothing but the memory, between two ends that behave as NCCL's kernels do: operations of all three protocols on one connection, empty
- * steps, rounded first steps, sizes before data, lines in any order.
+ * Proxies that know nothing but the memory, between two ends that behave as NCCL's kernels do: operations of all three
+ * protocols on one connection, empty steps, rounded first steps, sizes before data, lines in any order.
  */
 class MemoryProxyTest {
 
@@ -42,7 +42,8 @@ class MemoryProxyTest {
 
         End(Arena arena, long firstStep) {
             memory = arena.allocate(LAYOUT.totalBytes(), 4096);
-            memory.asSlice(0, LAYOUT.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a); // flags of steps long ago; zeros would be right for step -1
+            memory.asSlice(0, LAYOUT.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a); // flags of steps long ago; zeros
+                                                                                       // would be right for step -1
             sendMem = LAYOUT.sendMem(memory);
             recvMem = LAYOUT.recvMem(memory);
             sendMem.headRelease(firstStep);
@@ -119,7 +120,8 @@ class MemoryProxyTest {
             switch (piece.protocol) {
                 case LL -> {
                     int flag = LLLine.flag(piece.step);
-                    LLLine.storeOpaque(end.memory, at, LLLine.half((int) word(piece, 2 * line), flag), LLLine.half((int) word(piece, 2 * line + 1), flag));
+                    LLLine.storeOpaque(end.memory, at, LLLine.half((int) word(piece, 2 * line), flag),
+                            LLLine.half((int) word(piece, 2 * line + 1), flag));
                 }
                 case LL128 -> {
                     for (int word = 0; word < 15; word++) {
@@ -199,12 +201,15 @@ class MemoryProxyTest {
             String where = piece + ", line " + line + ", seed " + seed;
             switch (piece.protocol) {
                 case LL -> {
-                    assertEquals((int) word(piece, 2 * line), LLLine.data(LLLine.firstHalfAcquire(end.memory, at)), where);
-                    assertEquals((int) word(piece, 2 * line + 1), LLLine.data(LLLine.secondHalfAcquire(end.memory, at)), where);
+                    assertEquals((int) word(piece, 2 * line), LLLine.data(LLLine.firstHalfAcquire(end.memory, at)),
+                            where);
+                    assertEquals((int) word(piece, 2 * line + 1), LLLine.data(LLLine.secondHalfAcquire(end.memory, at)),
+                            where);
                 }
                 case LL128 -> {
                     for (int word = 0; word < 15; word++) {
-                        assertEquals(word(piece, 15 * line + word), end.memory.get(ValueLayout.JAVA_LONG, at + 8 * word), where);
+                        assertEquals(word(piece, 15 * line + word),
+                                end.memory.get(ValueLayout.JAVA_LONG, at + 8 * word), where);
                     }
                 }
                 case SIMPLE -> assertEquals(word(piece, line), end.memory.get(ValueLayout.JAVA_LONG, at), where);
@@ -224,7 +229,10 @@ class MemoryProxyTest {
         return (piece.seed + index) * 0x9E3779B97F4A7C15L;
     }
 
-    /** Operations of several pieces, each of one protocol: as rings (Simple slices of two steps, rounded to four) or one step at a time. */
+    /**
+     * Operations of several pieces, each of one protocol: as rings (Simple slices of two steps, rounded to four) or one
+     * step at a time.
+     */
     private static List<Piece> program(Random random, long firstStep, int operations) {
         List<Piece> pieces = new ArrayList<>();
         long step = firstStep;
@@ -250,7 +258,8 @@ class MemoryProxyTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1, 0", "2, 0", "3, 0", "4, 2147483632", "5, 4294967280", "6, 4294967283", "7, 9223372036854775800", "8, -24", "9, 2147483629", "10, 0"})
+    @CsvSource({"1, 0", "2, 0", "3, 0", "4, 2147483632", "5, 4294967280", "6, 4294967283", "7, 9223372036854775800",
+            "8, -24", "9, 2147483629", "10, 0"})
     void whatIsPostedArrives(long seed, long firstStep) {
         Random random = new Random(seed);
         List<Piece> program = program(random, firstStep, 400);
@@ -259,11 +268,11 @@ class MemoryProxyTest {
             End to = new End(arena, firstStep);
             MemoryFrames frames = new MemoryFrames(random);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), firstStep, frames.sender(),
-                    (c, f) -> { });
-            ReceiveProxy receive = ReceiveProxy.byMemory(
-                    ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory), MemoryFrames.region(staging), firstStep,
-                    frames.receiver(seed % 2 == 0), (c, f) -> { });
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
+                    MemoryFrames.region(from.memory), firstStep, frames.sender(), (c, f) -> {});
+            ReceiveProxy receive =
+                    ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory),
+                            MemoryFrames.region(staging), firstStep, frames.receiver(seed % 2 == 0), (c, f) -> {});
             SendingKernel sending = new SendingKernel(from, program, random);
             ReceivingKernel receiving = new ReceivingKernel(to, program, firstStep);
             int turns = 0;
@@ -274,8 +283,8 @@ class MemoryProxyTest {
                     case 2 -> send.progress();
                     default -> receive.progress();
                 }
-                assertTrue(turns++ < 10_000_000, () -> "stuck at piece " + receiving.next
-                        + " sender " + send.lastSeen() + " receiver " + receive.lastSeen() + ", seed " + seed);
+                assertTrue(turns++ < 10_000_000, () -> "stuck at piece " + receiving.next + " sender " + send.lastSeen()
+                        + " receiver " + receive.lastSeen() + ", seed " + seed);
             }
             for (int i = 0; i < 1000; i++) {
                 send.progress();
@@ -285,8 +294,10 @@ class MemoryProxyTest {
             Piece last = program.getLast();
             assertEquals(last.step + last.steps, from.sendMem.headAcquire(), "all credits are back");
             int stagedBytes = (int) LAYOUT.bufferBytes(Protocol.LL);
-            boolean linesWereStaged = staging.asSlice(0, stagedBytes).mismatch(MemorySegment.ofArray(new byte[stagedBytes])) >= 0;
-            assertEquals(seed % 2 != 0, linesWereStaged, "LL lines go straight into their slots from networks that store whole words, and from no other");
+            boolean linesWereStaged =
+                    staging.asSlice(0, stagedBytes).mismatch(MemorySegment.ofArray(new byte[stagedBytes])) >= 0;
+            assertEquals(seed % 2 != 0, linesWereStaged,
+                    "LL lines go straight into their slots from networks that store whole words, and from no other");
         }
     }
 
@@ -296,8 +307,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(),
-                    (c, f) -> { });
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
+                    MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> {});
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 from.recvMem.sizeRelease(slot, 0);
             }
@@ -315,8 +326,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(),
-                    (c, f) -> { });
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
+                    MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> {});
             from.recvMem.sizePlain(7, bytes == -1 ? -2 : bytes);
             from.recvMem.tailRelease(8);
             assertThrows(ProxyException.class, () -> {
@@ -329,25 +340,26 @@ class MemoryProxyTest {
 
     @Test
     void framesOfAStrangerAreRefusedBeforeAnythingIsWritten() {
-        long[][] hostile = {{0, 0, 2, 8}, {9, 10, 2, 8}, {0, 9, 2, 8}, {0, 1, 3, 8}, {0, 1, -1, 8}, {0, 1, 0, 257}, {0, 1, 1, 2049}, {7, 8, 2, 1025},
-                {-1, 0, 2, 0}, {0, 0, 2, 0}};
+        long[][] hostile = {{0, 0, 2, 8}, {9, 10, 2, 8}, {0, 9, 2, 8}, {0, 1, 3, 8}, {0, 1, -1, 8}, {0, 1, 0, 257},
+                {0, 1, 1, 2049}, {7, 8, 2, 1025}, {-1, 0, 2, 0}, {0, 0, 2, 0}};
         try (Arena arena = Arena.ofConfined()) {
             for (long[] words : hostile) {
                 End from = new End(arena, 0);
                 End to = new End(arena, 0);
                 MemoryFrames frames = new MemoryFrames(null);
                 MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(from.memory), 0, frames.sender(),
-                        (c, f) -> { });
-                ReceiveProxy receive = ReceiveProxy.byMemory(
-                        ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory), MemoryFrames.region(staging), 0, frames.receiver(),
-                        (c, f) -> { });
+                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
+                        MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> {});
+                ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), LAYOUT,
+                        MemoryFrames.region(to.memory), MemoryFrames.region(staging), 0, frames.receiver(),
+                        (c, f) -> {});
                 from.recvMem.sizePlain(0, 8);
                 from.recvMem.tailRelease(1);
                 send.progress();
                 StepHeader.step(frames.lastOffered(), words[0], words[1], (int) words[2]);
                 frames.lastOffered().payloadBytes(words[3]);
-                ProxyException thrown = assertThrows(ProxyException.class, receive::progress, java.util.Arrays.toString(words));
+                ProxyException thrown =
+                        assertThrows(ProxyException.class, receive::progress, java.util.Arrays.toString(words));
                 assertTrue(thrown.getMessage().contains("unexpected frame"), thrown.getMessage());
                 assertEquals(0, to.recvMem.tailAcquire());
                 assertNull(thrown.getCause());

@@ -20,7 +20,10 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.net.MemoryRegion;
 
-/** What proxies by operation make of lines, of the user's memory, and of memory that must be flushed; this test is the device at both ends. */
+/**
+ * What proxies by operation make of lines, of the user's memory, and of memory that must be flushed; this test is the
+ * device at both ends.
+ */
 class OperationProtocolsTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 256);
@@ -37,9 +40,10 @@ class OperationProtocolsTest {
     private void connect(long firstStep) {
         from = ConnectionInfo.allocate(arena, LAYOUT, firstStep);
         to = ConnectionInfo.allocate(arena, LAYOUT, firstStep);
-        send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, 0, true), from, MemoryFrames.region(from.buffers()), sends, frames.sender(), (c, f) -> { });
+        send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, 0, true), from, MemoryFrames.region(from.buffers()),
+                sends, frames.sender(), (c, f) -> {});
         receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to, MemoryFrames.region(to.buffers()),
-                MemoryFrames.staging(arena, LAYOUT), receives, frames.receiver(), (c, f) -> { });
+                MemoryFrames.staging(arena, LAYOUT), receives, frames.receiver(), (c, f) -> {});
     }
 
     private void announce(Protocol protocol, long steps, MemoryRegion sent, MemoryRegion received) {
@@ -56,8 +60,8 @@ class OperationProtocolsTest {
     private void storeLine(Protocol protocol, long step, int line, long value) {
         if (protocol == Protocol.LL) {
             int flag = LLLine.flag(step);
-            LLLine.storeOpaque(from.buffers(), LAYOUT.slotOffset(protocol, step) + line * LLLine.BYTES, LLLine.half((int) value, flag),
-                    LLLine.half((int) (value >>> 32), flag));
+            LLLine.storeOpaque(from.buffers(), LAYOUT.slotOffset(protocol, step) + line * LLLine.BYTES,
+                    LLLine.half((int) value, flag), LLLine.half((int) (value >>> 32), flag));
         } else {
             long at = LAYOUT.slotOffset(protocol, step) + line * LL128Line.BYTES;
             from.buffers().set(ValueLayout.JAVA_LONG, at, value);
@@ -87,7 +91,8 @@ class OperationProtocolsTest {
         progress();
         assertEquals(1, frames.offered());
         LineFlags arrived = new LineFlags(LAYOUT, to.buffers());
-        assertTrue(protocol == Protocol.LL ? arrived.llReady(0, 4 * LLLine.BYTES) : arrived.ll128Ready(0, 4 * LL128Line.BYTES));
+        assertTrue(protocol == Protocol.LL ? arrived.llReady(0, 4 * LLLine.BYTES)
+                : arrived.ll128Ready(0, 4 * LL128Line.BYTES));
         assertEquals(1, from.sendMem().headAcquire());
         assertEquals(RecvMem.EMPTY, from.recvMem().sizeAcquire(0));
     }
@@ -116,7 +121,8 @@ class OperationProtocolsTest {
     @Test
     void aSizeOfTheLastRoundIsNotThisRounds() {
         connect(0);
-        sends.add(new ProxyOp(1, 2, 3, 8, 4, 4, Protocol.SIMPLE, null)); // the peer has not come to it: its frames stay under way
+        sends.add(new ProxyOp(1, 2, 3, 8, 4, 4, Protocol.SIMPLE, null)); // the peer has not come to it: its frames stay
+                                                                         // under way
         sends.add(new ProxyOp(2, 2, 3, 8, 1, 1, Protocol.LL, null));
         for (int slot = 0; slot < 8; slot += 4) {
             from.recvMem().sizePlain(slot, 0);
@@ -130,7 +136,8 @@ class OperationProtocolsTest {
     @ParameterizedTest
     @EnumSource(value = Protocol.class, names = {"LL", "LL128"})
     void aSizeThatIsNoWholeLineOrDoesNotFitIsAnError(Protocol protocol) {
-        for (long size : new long[] {1, -2, lineBytes(protocol) + 1, LAYOUT.slotBytes(protocol) + lineBytes(protocol)}) {
+        for (long size : new long[] {1, -2, lineBytes(protocol) + 1,
+                LAYOUT.slotBytes(protocol) + lineBytes(protocol)}) {
             connect(0);
             announce(protocol, 1, null, null);
             from.recvMem().sizeRelease(0, size);
@@ -230,8 +237,8 @@ class OperationProtocolsTest {
         ConnectionInfo visible = ConnectionInfo.allocate(arena, LAYOUT, 0);
         ReorderingMemory memory = new ReorderingMemory(arena, visible.buffers());
         OperationQueue queue = new OperationQueue();
-        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), visible, memory, MemoryFrames.staging(arena, LAYOUT), queue,
-                frames.receiver(), (c, f) -> { });
+        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), visible, memory,
+                MemoryFrames.staging(arena, LAYOUT), queue, frames.receiver(), (c, f) -> {});
         sends.add(new ProxyOp(1, 2, 3, 3, 1, 1));
         queue.add(new ProxyOp(1, 2, 3, 3, 1, 1));
         for (int step = 0; step < 3; step++) {
@@ -241,7 +248,8 @@ class OperationProtocolsTest {
             from.recvMem().tailRelease(step + 1);
             progress();
             assertEquals(step + 1, visible.recvMem().tailAcquire());
-            assertEquals(step == 1 ? 0 : 77 + step, visible.buffers().get(ValueLayout.JAVA_LONG, at), "the device was told before the data could be seen");
+            assertEquals(step == 1 ? 0 : 77 + step, visible.buffers().get(ValueLayout.JAVA_LONG, at),
+                    "the device was told before the data could be seen");
         }
         assertEquals(2, memory.flushes, "a step without data needs none");
     }

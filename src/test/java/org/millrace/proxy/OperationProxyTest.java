@@ -25,7 +25,8 @@ class OperationProxyTest {
     private static final int SLOT = 256;
     private static final int CHUNK_STEPS = 4;
     private static final int SLICE_STEPS = 2;
-    private static final long SIGNATURE = OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.INT32, ReduceOp.SUM, 0);
+    private static final long SIGNATURE =
+            OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.INT32, ReduceOp.SUM, 0);
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * SLOT);
 
@@ -58,10 +59,11 @@ class OperationProxyTest {
         Pair(Arena arena, long firstStep) {
             from = new End(arena, firstStep);
             to = new End(arena, firstStep);
-            send = SendProxy.byOperation(
-                    ConnectionName.ofRing(0, 1, 0, true), from.info, MemoryFrames.region(from.info.buffers()), from.queue, frames.sender(), this::stopped);
-            receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to.info, MemoryFrames.region(to.info.buffers()),
-                    MemoryFrames.staging(arena, LAYOUT), to.queue, frames.receiver(), this::stopped);
+            send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, 0, true), from.info,
+                    MemoryFrames.region(from.info.buffers()), from.queue, frames.sender(), this::stopped);
+            receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to.info,
+                    MemoryFrames.region(to.info.buffers()), MemoryFrames.staging(arena, LAYOUT), to.queue,
+                    frames.receiver(), this::stopped);
         }
 
         void stopped(ProxyConnection connection, Throwable failure) {
@@ -209,15 +211,18 @@ class OperationProxyTest {
             pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
             pair.post(8);
             ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
-            assertTrue(thrown.getMessage().contains("rank 1 <- rank 0, channel 0: the ranks disagree: "
-                    + "rank 1 runs operation 7: all_reduce of 100 int32, sum; rank 0 runs operation 7: all_reduce of 50 double, max"), thrown.getMessage());
+            assertTrue(thrown.getMessage()
+                    .contains("rank 1 <- rank 0, channel 0: the ranks disagree: "
+                            + "rank 1 runs operation 7: all_reduce of 100 int32, sum; rank 0 runs operation 7: all_reduce of 50 double, max"),
+                    thrown.getMessage());
         }
     }
 
     @Test
     void aFrameOutOfSequenceIsRefusedBeforeAnythingIsWritten() {
         try (Arena arena = Arena.ofConfined()) {
-            for (long[] falsified : new long[][] {{2, 4, 2, 8}, {0, 0, 2, 8}, {0, 16, 2, 8}, {0, 2, 0, 8}, {0, 2, 2, 1 << 20}, {-2, 0, 2, 8}}) {
+            for (long[] falsified : new long[][] {{2, 4, 2, 8}, {0, 0, 2, 8}, {0, 16, 2, 8}, {0, 2, 0, 8},
+                    {0, 2, 2, 1 << 20}, {-2, 0, 2, 8}}) {
                 Pair pair = new Pair(arena, 0);
                 pair.announce(8);
                 pair.post(8);

@@ -57,10 +57,11 @@ class ProxyAllocationTest {
             MemoryFrames frames = new MemoryFrames(null);
             ProxyAgent agent = new ProxyAgent("test");
             agent.add(List.of(
-                    SendProxy.sharing(sendShare, ConnectionName.ofRing(0, 1, 0, true), from, MemoryFrames.region(from.buffers()), sends,
-                            frames.sender(), (c, f) -> { }),
-                    ReceiveProxy.sharing(receiveShare, ConnectionName.ofRing(1, 0, 0, false), to, MemoryFrames.region(to.buffers()),
-                            MemoryFrames.staging(arena, LAYOUT), receives, frames.receiver(), (c, f) -> { })));
+                    SendProxy.sharing(sendShare, ConnectionName.ofRing(0, 1, 0, true), from,
+                            MemoryFrames.region(from.buffers()), sends, frames.sender(), (c, f) -> {}),
+                    ReceiveProxy.sharing(receiveShare, ConnectionName.ofRing(1, 0, 0, false), to,
+                            MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives,
+                            frames.receiver(), (c, f) -> {})));
             MemorySegment user = arena.allocate(BYTES, 8);
             MemoryRegion region = mode == Mode.PTR ? MemoryFrames.region(user) : null;
             ProxyOp op = new ProxyOp(0, 0, 0, 2L * STEPS, mode.chunkSteps, mode.sliceSteps, mode.protocol, region);
@@ -70,7 +71,8 @@ class ProxyAllocationTest {
             long before = threads.getCurrentThreadAllocatedBytes();
             run(mode, agent, from, to, user, STEPS, 2L * STEPS);
             long allocated = threads.getCurrentThreadAllocatedBytes() - before;
-            assertEquals(2L * STEPS - (mode == Mode.OFFSET ? ConnectionLayout.SLOTS : 0), from.sendMem().headAcquire(), "all steps were sent");
+            assertEquals(2L * STEPS - (mode == Mode.OFFSET ? ConnectionLayout.SLOTS : 0), from.sendMem().headAcquire(),
+                    "all steps were sent");
             assertEquals(0, allocated, "bytes allocated over " + STEPS + " steps");
         }
     }
@@ -84,7 +86,8 @@ class ProxyAllocationTest {
         return share == null ? own : own.withShared(share.pool().slots(), sends);
     }
 
-    private static void run(Mode mode, ProxyAgent agent, ConnectionInfo from, ConnectionInfo to, MemorySegment user, long first, long last) {
+    private static void run(Mode mode, ProxyAgent agent, ConnectionInfo from, ConnectionInfo to, MemorySegment user,
+            long first, long last) {
         for (long step = first; step < last; step += mode.sliceSteps) {
             int slot = ConnectionLayout.slot(step);
             if (mode == Mode.PTR) {

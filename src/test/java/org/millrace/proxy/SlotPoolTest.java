@@ -24,7 +24,8 @@ class SlotPoolTest {
     private static final int SLOT = 64;
 
     private static SlotPool pool(int connections) {
-        return new SlotPool(MemoryFrames.region(Arena.ofAuto().allocate((long) SLOT * SlotPool.slots(connections))), SLOT, connections);
+        return new SlotPool(MemoryFrames.region(Arena.ofAuto().allocate((long) SLOT * SlotPool.slots(connections))),
+                SLOT, connections);
     }
 
     @ParameterizedTest
@@ -44,7 +45,8 @@ class SlotPoolTest {
             if (random.nextInt(3) > 0) {
                 int offset = shares.get(who).take();
                 if (offset == SlotPool.NONE) {
-                    assertTrue(!held.get(who).isEmpty(), "a connection without any slot had to wait, seed " + connections);
+                    assertTrue(!held.get(who).isEmpty(),
+                            "a connection without any slot had to wait, seed " + connections);
                 } else {
                     assertTrue(granted.add(offset), "granted twice: " + offset + ", seed " + connections);
                     held.get(who).add(offset);
@@ -91,6 +93,7 @@ class SlotPoolTest {
 
     @Test
     void memoryOfAnotherSizeIsRefused() {
-        assertThrows(IllegalArgumentException.class, () -> new SlotPool(MemoryFrames.region(Arena.ofAuto().allocate(SLOT)), SLOT, 1));
+        assertThrows(IllegalArgumentException.class,
+                () -> new SlotPool(MemoryFrames.region(Arena.ofAuto().allocate(SLOT)), SLOT, 1));
     }
 }

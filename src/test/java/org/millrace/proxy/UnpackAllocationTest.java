@@ -23,7 +23,10 @@ import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
 
-/** The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks: slices, empty ones, and lines. */
+/**
+ * The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks:
+ * slices, empty ones, and lines.
+ */
 class UnpackAllocationTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 12288);
@@ -31,8 +34,9 @@ class UnpackAllocationTest {
     private static final int STEPS_A_TURN = 8;
     private static final int TURNS = 50_000;
     /**
-     * Of which the best counts. Until the compiler is through with code that other tests of this JVM have used otherwise, the JVM allocates an object or two on
-     * this thread, once; what the code allocates for its steps is there in every round.
+     * Of which the best counts. Until the compiler is through with code that other tests of this JVM have used
+     * otherwise, the JVM allocates an object or two on this thread, once; what the code allocates for its steps is
+     * there in every round.
      */
     private static final int ROUNDS = 4;
     private static final long SLICE_BYTES = 5000;
@@ -57,8 +61,9 @@ class UnpackAllocationTest {
     void stepsOfAllKindsAllocateNothing(boolean scatters) {
         com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         assertTrue(threads.isThreadAllocatedMemoryEnabled(), "this JVM does not count allocated bytes");
-        ReceiveProxy proxy = ReceiveProxy.unpacking(ConnectionName.of("unpacking"), LAYOUT, MemoryFrames.region(to.buffers()),
-                MemoryFrames.staging(arena, LAYOUT), unpack(), FIRST_STEP, scatters ? new Scattering() : frames.receiver(), (c, f) -> { });
+        ReceiveProxy proxy = ReceiveProxy.unpacking(ConnectionName.of("unpacking"), LAYOUT,
+                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), unpack(), FIRST_STEP,
+                scatters ? new Scattering() : frames.receiver(), (c, f) -> {});
         run(proxy);
         long least = Long.MAX_VALUE;
         for (int round = 0; round < ROUNDS; round++) {
@@ -69,7 +74,8 @@ class UnpackAllocationTest {
         long runs = 1L + ROUNDS;
         assertEquals(FIRST_STEP + runs * TURNS * STEPS_A_TURN, to.recvMem().tailAcquire(), "all steps were received");
         assertEquals(scatters ? runs * TURNS * 3 / 2 : 0, scattered, "slices that were scattered");
-        assertEquals(0, least, "bytes allocated over " + (long) TURNS * STEPS_A_TURN + " steps, in the best of " + ROUNDS + " rounds");
+        assertEquals(0, least,
+                "bytes allocated over " + (long) TURNS * STEPS_A_TURN + " steps, in the best of " + ROUNDS + " rounds");
     }
 
     private UnpackMemory unpack() {
@@ -80,7 +86,8 @@ class UnpackAllocationTest {
         for (int i = 0; i < offsets.length; i++) {
             offsets[i] = BouncePages.PAGE_BYTES * i;
         }
-        return new UnpackMemory(new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
+        return new UnpackMemory(
+                new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
                 new SliceLists(meta, handle, bounce.byteSize(), slice), slice);
     }
 

@@ -153,7 +153,8 @@ class VisitScheduleTest {
         passes(1);
         forgetVisits();
         passes(VisitSchedule.IDLE_CYCLE);
-        connections.forEach(connection -> assertEquals(connection == connections.get(5) ? VisitSchedule.IDLE_CYCLE : 1, connection.visits));
+        connections.forEach(connection -> assertEquals(connection == connections.get(5) ? VisitSchedule.IDLE_CYCLE : 1,
+                connection.visits));
     }
 
     @Test
@@ -180,7 +181,8 @@ class VisitScheduleTest {
             assertEquals(0, gone.visits, "seed " + seed);
             for (CountingConnection connection : served) {
                 assertEquals(0, connection.stops, "seed " + seed);
-                assertTrue(connection.visits > 0, "a connection was forgotten, seed " + seed + ", " + served.size() + " left");
+                assertTrue(connection.visits > 0,
+                        "a connection was forgotten, seed " + seed + ", " + served.size() + " left");
             }
         }
     }

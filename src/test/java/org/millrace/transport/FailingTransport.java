@@ -8,7 +8,9 @@ import org.millrace.proxy.ProxyOp;
 /** A transport one of whose phases fails on one end, before it or after it has done its work. */
 record FailingTransport(Transport transport, Phase phase, boolean afterwards, boolean onSender) implements Transport {
 
-    enum Phase { PROXY_SETUP, SETUP, PROXY_CONNECT, CONNECT, PROXY_PROGRESS }
+    enum Phase {
+        PROXY_SETUP, SETUP, PROXY_CONNECT, CONNECT, PROXY_PROGRESS
+    }
 
     /** The planted failure. */
     static final class Planted extends RuntimeException {

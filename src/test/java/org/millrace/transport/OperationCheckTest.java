@@ -15,7 +15,8 @@ import org.millrace.proxy.ProxyOp;
 
 class OperationCheckTest {
 
-    private static final long SUM = OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, 0);
+    private static final long SUM =
+            OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, 0);
 
     private final MemorySegment memory = Arena.ofAuto().allocate(OperationCheck.BYTES, 8);
     private final OperationCheck sender = new OperationCheck(ConnectionName.ofRing(0, 1, 0, true), memory, true);
@@ -32,9 +33,12 @@ class OperationCheckTest {
         assertNull(receiver.announce(op(1, 20)));
         Throwable found = sender.announce(op(1, 21));
         assertNotNull(found);
-        assertTrue(found.getMessage().startsWith("rank 0 -> rank 1, channel 0: the ranks disagree: "
-                + "rank 0 runs operation 1: all_reduce of 21 float, sum; "
-                + "rank 1 runs operation 1: all_reduce of 20 float, sum. All ranks must"), found.getMessage());
+        assertTrue(
+                found.getMessage()
+                        .startsWith("rank 0 -> rank 1, channel 0: the ranks disagree: "
+                                + "rank 0 runs operation 1: all_reduce of 21 float, sum; "
+                                + "rank 1 runs operation 1: all_reduce of 20 float, sum. All ranks must"),
+                found.getMessage());
     }
 
     @Test

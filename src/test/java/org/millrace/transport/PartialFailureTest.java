@@ -28,11 +28,10 @@ import org.millrace.net.auto.NetworkChoice;
 /** Whichever phase of a set-up fails, on whichever end: files, mappings and descriptors are as they were before. */
 class PartialFailureTest {
 
-    private static final Map<String, Map<String, String>> TRANSPORTS = Map.of(
-            "P2P", Map.of("NCCL_P2P_USE_CUDA_MEMCPY", "1"),
-            "SHM", Map.of("NCCL_P2P_DISABLE", "1", "NCCL_SHM_USE_CUDA_MEMCPY", "1", "NCCL_SHM_MEMCPY_MODE", "3"),
-            "UNIX", Map.of(),
-            "NET", Map.of("NCCL_P2P_DISABLE", "1", "NCCL_SHM_DISABLE", "1"));
+    private static final Map<String, Map<String, String>> TRANSPORTS =
+            Map.of("P2P", Map.of("NCCL_P2P_USE_CUDA_MEMCPY", "1"), "SHM",
+                    Map.of("NCCL_P2P_DISABLE", "1", "NCCL_SHM_USE_CUDA_MEMCPY", "1", "NCCL_SHM_MEMCPY_MODE", "3"),
+                    "UNIX", Map.of(), "NET", Map.of("NCCL_P2P_DISABLE", "1", "NCCL_SHM_DISABLE", "1"));
 
     @TempDir
     Path directory;
@@ -42,15 +41,17 @@ class PartialFailureTest {
     private static final String OURS = "example-unix-" + ProcessHandle.current().pid() + "-";
 
     /**
-     * What this process holds that a leak would show in: files by name, mappings by line, sockets by number. Names are compared and not counts, as
-     * garbage of tests before this one may be let go at any time.
+     * What this process holds that a leak would show in: files by name, mappings by line, sockets by number. Names are
+     * compared and not counts, as garbage of tests before this one may be let go at any time.
      */
     private Set<String> holdings() throws IOException {
         Set<String> held = mappings();
         try (Stream<Path> here = Files.list(directory);
                 Stream<Path> temporary = Files.list(TEMPORARY);
                 Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
-            Stream.concat(here, temporary.filter(file -> file.getFileName().toString().startsWith(OURS))).map(Path::toString).forEach(held::add);
+            Stream.concat(here, temporary.filter(file -> file.getFileName().toString().startsWith(OURS)))
+                    .map(Path::toString)
+                    .forEach(held::add);
             descriptors.flatMap(PartialFailureTest::ours).forEach(held::add);
         }
         return held;
@@ -58,7 +59,8 @@ class PartialFailureTest {
 
     private static Set<String> mappings() throws IOException {
         try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
-            return maps.filter(line -> line.contains("millrace-")).map(line -> line.replace(" (deleted)", ""))
+            return maps.filter(line -> line.contains("millrace-"))
+                    .map(line -> line.replace(" (deleted)", ""))
                     .collect(Collectors.toCollection(TreeSet::new));
         }
     }
@@ -95,7 +97,8 @@ class PartialFailureTest {
 
     @ParameterizedTest
     @MethodSource("faults")
-    void everythingIsFreed(String transport, FailingTransport.Phase phase, boolean afterwards, boolean onSender) throws Exception {
+    void everythingIsFreed(String transport, FailingTransport.Phase phase, boolean afterwards, boolean onSender)
+            throws Exception {
         try (TwoRanks warm = ranks(transport, false, phase, afterwards, onSender)) {
             warm.connect();
         }
@@ -104,7 +107,8 @@ class PartialFailureTest {
         try (TwoRanks ranks = ranks(transport, true, phase, afterwards, onSender)) {
             RuntimeException failure = assertThrows(MillraceException.class, ranks::connect);
             assertInstanceOf(FailingTransport.Planted.class, failure.getCause(), failure.toString());
-            assertTrue(failure.getMessage().contains((onSender ? "rank 0 -> rank 1" : "rank 1 <- rank 0") + ", channel 0 over " + transport),
+            assertTrue(failure.getMessage()
+                    .contains((onSender ? "rank 0 -> rank 1" : "rank 1 <- rank 0") + ", channel 0 over " + transport),
                     failure.getMessage());
         }
         assertNothingMoreThan(before);
@@ -116,10 +120,12 @@ class PartialFailureTest {
         System.clearProperty(UnixSocketTransport.ENABLE);
     }
 
-    private TwoRanks ranks(String transport, boolean fails, FailingTransport.Phase phase, boolean afterwards, boolean onSender) {
+    private TwoRanks ranks(String transport, boolean fails, FailingTransport.Phase phase, boolean afterwards,
+            boolean onSender) {
         System.setProperty(UnixSocketTransport.ENABLE, "" + transport.equals("UNIX"));
         return new TwoRanks(directory, TRANSPORTS.get(transport), NetworkChoice.SHM,
-                each -> fails && each.name().equals(transport) ? new FailingTransport(each, phase, afterwards, onSender) : each);
+                each -> fails && each.name().equals(transport) ? new FailingTransport(each, phase, afterwards, onSender)
+                        : each);
     }
 
     /** Memory is counted, so that the test above can fail. */
@@ -138,7 +144,8 @@ class PartialFailureTest {
             more.removeAll(mappings);
             assertEquals(2, more.size(), "one mapping on each side");
             try (Stream<Path> files = Files.list(directory)) {
-                assertTrue(files.noneMatch(file -> file.toString().endsWith(".mem")), "the file is deleted once both have it");
+                assertTrue(files.noneMatch(file -> file.toString().endsWith(".mem")),
+                        "the file is deleted once both have it");
             }
         }
         assertNothingMoreThan(before);

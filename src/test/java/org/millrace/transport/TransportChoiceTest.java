@@ -65,8 +65,12 @@ class TransportChoiceTest {
     void whatOnlyOneRankHasIsNotTaken() {
         PeerInfo here = peer(0, GOOD, FAR);
         PeerInfo there = peer(1, new Said("GOOD", Verdict.no("not today"), YES));
-        String message = assertThrows(MillraceException.class, () -> TransportChoice.of(List.of(GOOD, FAR), here, there)).getMessage();
-        assertEquals("no transport connects rank 0 and rank 1: GOOD: rank 1: not today; FAR: rank 1: there is no such transport", message);
+        String message =
+                assertThrows(MillraceException.class, () -> TransportChoice.of(List.of(GOOD, FAR), here, there))
+                        .getMessage();
+        assertEquals(
+                "no transport connects rank 0 and rank 1: GOOD: rank 1: not today; FAR: rank 1: there is no such transport",
+                message);
     }
 
     /** A transport of another jar that answers differently on the two ranks must not leave them waiting. */
@@ -77,9 +81,12 @@ class TransportChoiceTest {
         try (TwoRanks ranks = new TwoRanks(directory, settings, NetworkChoice.SHM,
                 each -> each.name().equals("SHM") && asked[0]++ == 0 ? new Unwilling(each) : each)) {
             String message = assertThrows(MillraceException.class, ranks::connect).getMessage();
-            assertTrue(message.contains("uses another transport for it, ") && message.contains("must say the same on both ranks"), message);
-            assertTrue(ranks.ranks[0].describe().getFirst().startsWith("rank 0 -> rank 1, channel 0: NET (UNIX: "), ranks.ranks[0].describe().toString());
-            assertTrue(ranks.ranks[1].describe().getFirst().startsWith("rank 1 <- rank 0, channel 0: SHM (UNIX: "), ranks.ranks[1].describe().toString());
+            assertTrue(message.contains("uses another transport for it, ")
+                    && message.contains("must say the same on both ranks"), message);
+            assertTrue(ranks.ranks[0].describe().getFirst().startsWith("rank 0 -> rank 1, channel 0: NET (UNIX: "),
+                    ranks.ranks[0].describe().toString());
+            assertTrue(ranks.ranks[1].describe().getFirst().startsWith("rank 1 <- rank 0, channel 0: SHM (UNIX: "),
+                    ranks.ranks[1].describe().toString());
         }
     }
 

@@ -21,7 +21,8 @@ final class TwoRanks implements AutoCloseable {
 
     static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);
 
-    private record Address(int from, int to, long tag) { }
+    private record Address(int from, int to, long tag) {
+    }
 
     private final Map<Address, byte[]> letters = new ConcurrentHashMap<>();
     private final List<Runnable> opened = new ArrayList<>();
@@ -59,14 +60,19 @@ final class TwoRanks implements AutoCloseable {
                     return letters.remove(new Address(peer, self, tag));
                 }
             };
-            ranks[rank] = new TransportConnections(rank, PeerInfo.exchange(rank, "host", transports.get(rank), bytes -> told), transports.get(rank), messages,
-                    new EndSettings(LAYOUT, 0, (connection, thrown) -> { }, failures::add, null, 0));
+            ranks[rank] = new TransportConnections(rank,
+                    PeerInfo.exchange(rank, "host", transports.get(rank), bytes -> told), transports.get(rank),
+                    messages, new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failures::add, null, 0));
         }
     }
 
-    /** Rank 0's sending end and rank 1's receiving end; what goes wrong on either is thrown, after both have seen it or made theirs. */
+    /**
+     * Rank 0's sending end and rank 1's receiving end; what goes wrong on either is thrown, after both have seen it or
+     * made theirs.
+     */
     List<Connection> connect() {
-        List<Pending<Connection>> pending = List.of(ranks[0].send(1, 0, Connections.COLLECTIVE), ranks[1].receive(0, 0, Connections.COLLECTIVE));
+        List<Pending<Connection>> pending =
+                List.of(ranks[0].send(1, 0, Connections.COLLECTIVE), ranks[1].receive(0, 0, Connections.COLLECTIVE));
         Connection[] made = new Connection[2];
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (made[0] == null || made[1] == null) {

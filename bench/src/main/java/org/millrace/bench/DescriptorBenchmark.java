@@ -15,8 +15,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Accesses through the descriptors, as proxies make them: the descriptor is an instance field, nobody else touches the line. {@code baseline} is what JMH's
- * loop and the read of a heap field cost by themselves.
+ * Accesses through the descriptors, as proxies make them: the descriptor is an instance field, nobody else touches the
+ * line. {@code baseline} is what JMH's loop and the read of a heap field cost by themselves.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

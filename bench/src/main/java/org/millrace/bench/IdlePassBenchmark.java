@@ -18,8 +18,9 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * What idle connections cost: a pass of an agent that finds nothing to do, which is how soon a proxy comes round to a connection again while nothing moves; and
- * a step of one connection that is busy among them. An iteration of a second is a million busy steps and more.
+ * What idle connections cost: a pass of an agent that finds nothing to do, which is how soon a proxy comes round to a
+ * connection again while nothing moves; and a step of one connection that is busy among them. An iteration of a second
+ * is a million busy steps and more.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

@@ -7,8 +7,9 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Both ends of a connection within one thread, the cheapest there can be: a header is copied when it is offered, a payload when it is accepted, and both ends
- * count the frame as complete at once. What a benchmark measures over it is the proxy's.
+ * Both ends of a connection within one thread, the cheapest there can be: a header is copied when it is offered, a
+ * payload when it is accepted, and both ends count the frame as complete at once. What a benchmark measures over it is
+ * the proxy's.
  */
 final class InMemoryFrames {
 
@@ -93,7 +94,8 @@ final class InMemoryFrames {
         @Override
         public void accept(MemoryRegion region, long offset) {
             int at = at(accepted);
-            MemorySegment.copy(regions[at].segment(), offsets[at], region.segment(), offset, headers[at].payloadBytes());
+            MemorySegment.copy(regions[at].segment(), offsets[at], region.segment(), offset,
+                    headers[at].payloadBytes());
             accepted++;
         }
 

@@ -8,8 +8,7 @@ public final class ProxyBench {
 
     private static final long SLOT_BYTES = 4096;
 
-    private ProxyBench() {
-    }
+    private ProxyBench() {}
 
     /**
      * Passes over connections whose next step does not come.

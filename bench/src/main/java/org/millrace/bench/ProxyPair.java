@@ -34,16 +34,17 @@ final class ProxyPair {
     private long step;
 
     ProxyPair(int channel, long slotBytes) {
-        ConnectionLayout layout = new ConnectionLayout(
-                ConnectionLayout.SLOTS * LLLine.BYTES, ConnectionLayout.SLOTS * LL128Line.BYTES, ConnectionLayout.SLOTS * slotBytes);
+        ConnectionLayout layout = new ConnectionLayout(ConnectionLayout.SLOTS * LLLine.BYTES,
+                ConnectionLayout.SLOTS * LL128Line.BYTES, ConnectionLayout.SLOTS * slotBytes);
         from = ConnectionInfo.allocate(Arena.global(), layout, 0);
         to = ConnectionInfo.allocate(Arena.global(), layout, 0);
         InMemoryFrames frames = new InMemoryFrames();
-        send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, channel, true), from, new InMemoryFrames.Region(from.buffers()), sends,
-                frames.sender(), ProxyPair::stopped);
-        InMemoryFrames.Region staging = new InMemoryFrames.Region(Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
-        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to, new InMemoryFrames.Region(to.buffers()), staging, receives,
-                frames.receiver(), ProxyPair::stopped);
+        send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, channel, true), from,
+                new InMemoryFrames.Region(from.buffers()), sends, frames.sender(), ProxyPair::stopped);
+        InMemoryFrames.Region staging = new InMemoryFrames.Region(
+                Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
+        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to,
+                new InMemoryFrames.Region(to.buffers()), staging, receives, frames.receiver(), ProxyPair::stopped);
     }
 
     /** A proxy that failed would make what is measured afterwards cheap, and wrong. */
@@ -62,7 +63,10 @@ final class ProxyPair {
         receives.add(op);
     }
 
-    /** A slice end to end: posted, passes until its slots are free again, consumed. Returns the first step that has not arrived. */
+    /**
+     * A slice end to end: posted, passes until its slots are free again, consumed. Returns the first step that has not
+     * arrived.
+     */
     long move(ProxyAgent agent, long bytes) {
         from.recvMem().sizePlain(ConnectionLayout.slot(step), bytes);
         step += SLICE_STEPS;

@@ -15,8 +15,9 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * A slice end to end on one thread: posted by the sending device, sent by its proxy, received by the other, consumed by the receiving device, and its slots
- * free again. The network in between is a copy, so that the time is the proxies' own cost plus one copy of the payload; at 0 bytes it is their cost alone.
+ * A slice end to end on one thread: posted by the sending device, sent by its proxy, received by the other, consumed by
+ * the receiving device, and its slots free again. The network in between is a copy, so that the time is the proxies'
+ * own cost plus one copy of the payload; at 0 bytes it is their cost alone.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

@@ -15,8 +15,9 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * A step of protocol Simple between two threads, through {@code connFifo}, {@code tail} and {@code head}; no data is moved. Both threads spin, so two free
- * cores are needed: on fewer the operating system's scheduler is what is measured.
+ * A step of protocol Simple between two threads, through {@code connFifo}, {@code tail} and {@code head}; no data is
+ * moved. Both threads spin, so two free cores are needed: on fewer the operating system's scheduler is what is
+ * measured.
  *
  * <pre>
  *   this thread (the device)                   the other (the proxy)

@@ -4,7 +4,10 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
-/** The other thread of a ring: takes every step that is posted and frees its slot, as a proxy does whose network costs nothing. */
+/**
+ * The other thread of a ring: takes every step that is posted and frees its slot, as a proxy does whose network costs
+ * nothing.
+ */
 final class RingEcho {
 
     private static final long JOIN_MILLIS = 10_000;
@@ -55,7 +58,8 @@ final class RingEcho {
             Thread.currentThread().interrupt();
         }
         if (thread.isAlive()) {
-            throw new IllegalStateException("thread " + thread.getName() + " did not stop within " + JOIN_MILLIS / 1000 + " s");
+            throw new IllegalStateException(
+                    "thread " + thread.getName() + " did not stop within " + JOIN_MILLIS / 1000 + " s");
         }
         return bytes;
     }

@@ -5,8 +5,7 @@ import java.util.Locale;
 /** Amounts of memory for people. */
 final class Bytes {
 
-    private Bytes() {
-    }
+    private Bytes() {}
 
     /** Rounded, for instance {@code "23.5 GiB"}. */
     static String text(long bytes) {

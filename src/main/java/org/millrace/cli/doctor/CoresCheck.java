@@ -15,11 +15,14 @@ final class CoresCheck implements Check {
         int usable = Runtime.getRuntime().availableProcessors();
         StringBuilder summary = new StringBuilder(usable + " usable");
         Host.line("/sys/devices/system/cpu/online").ifPresent(online -> summary.append(", online ").append(online));
-        Host.field("/proc/self/status", "Cpus_allowed_list").ifPresent(allowed -> summary.append(", affinity ").append(allowed));
-        Host.line("/sys/fs/cgroup/cpu.max").filter(quota -> !quota.startsWith("max"))
+        Host.field("/proc/self/status", "Cpus_allowed_list")
+                .ifPresent(allowed -> summary.append(", affinity ").append(allowed));
+        Host.line("/sys/fs/cgroup/cpu.max")
+                .filter(quota -> !quota.startsWith("max"))
                 .ifPresent(quota -> summary.append(", cgroup ").append(quota).append(" us"));
         Host.field("/proc/cpuinfo", "model name").ifPresent(model -> summary.append(", ").append(model));
         return usable > 1 ? Finding.works(summary.toString())
-                : Finding.works(summary.toString(), "on one core ranks take turns: times will be those of the scheduler. Grant more (taskset, docker --cpus).");
+                : Finding.works(summary.toString(),
+                        "on one core ranks take turns: times will be those of the scheduler. Grant more (taskset, docker --cpus).");
     }
 }

@@ -33,8 +33,7 @@ final class DeviceCheck implements Check {
     @Override
     public Finding find() {
         List<String> failures = SelfTest.run(settings);
-        return failures.isEmpty()
-                ? Finding.works("an all-reduce of two ranks gave what it must")
+        return failures.isEmpty() ? Finding.works("an all-reduce of two ranks gave what it must")
                 : Finding.unusable(failures.getFirst(), failures.subList(1, failures.size()).toArray(String[]::new));
     }
 }

@@ -21,8 +21,10 @@ import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
 /** {@code millrace doctor}. */
-@Command(name = "doctor", description = {"Say what was found on this machine, and what to do about the rest.",
-    "Ends with status 0 if at least the emulated device works and every setting is usable."})
+@Command(
+        name = "doctor",
+        description = {"Say what was found on this machine, and what to do about the rest.",
+                "Ends with status 0 if at least the emulated device works and every setting is usable."})
 public final class DoctorCommand implements Callable<Integer> {
 
     private static final String UNSET = "unset";
@@ -37,8 +39,7 @@ public final class DoctorCommand implements Callable<Integer> {
     private Probe probe;
 
     /** For picocli. */
-    public DoctorCommand() {
-    }
+    public DoctorCommand() {}
 
     @Override
     public Integer call() {
@@ -48,7 +49,8 @@ public final class DoctorCommand implements Callable<Integer> {
         }
         PrintWriter out = spec.commandLine().getOut();
         out.println("millrace " + Version.millrace());
-        NativeChecks natives = new NativeChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
+        NativeChecks natives =
+                new NativeChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
         machine(parent.settings()).forEach(check -> report(out, check));
         natives.list().forEach(check -> report(out, check));
         boolean usable;
@@ -66,8 +68,8 @@ public final class DoctorCommand implements Callable<Integer> {
 
     /** What is looked at, in this order. None of it decides whether Millrace is usable at all. */
     private static List<Check> machine(Map<String, String> settings) {
-        return List.of(new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(), new SharedMemoryCheck(Path.of("/dev/shm")), new LimitsCheck(),
-                new RailsCheck(settings));
+        return List.of(new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(),
+                new SharedMemoryCheck(Path.of("/dev/shm")), new LimitsCheck(), new RailsCheck(settings));
     }
 
     private static Check emulatedDevice(Map<String, String> settings) {
@@ -97,13 +99,15 @@ public final class DoctorCommand implements Callable<Integer> {
         out.println("settings (also as Java system properties: NCCL_BUFFSIZE is nccl.buffsize)");
         for (Setting<?> setting : Settings.all()) {
             String value = configuration.show(setting);
-            line(out, setting.name(), value.isEmpty() ? UNSET : value, configuration.origin(setting), setting.description());
+            line(out, setting.name(), value.isEmpty() ? UNSET : value, configuration.origin(setting),
+                    setting.description());
         }
         out.println("of the plugin for libnccl alone, and of the environment alone");
         Settings.pluginVariables().forEach((name, description) -> {
             String value = System.getenv(name);
             boolean isSet = value != null && !value.isEmpty();
-            line(out, name, isSet ? value : UNSET, new Origin(isSet ? Origin.Source.ENVIRONMENT : Origin.Source.DEFAULT, name), description);
+            line(out, name, isSet ? value : UNSET,
+                    new Origin(isSet ? Origin.Source.ENVIRONMENT : Origin.Source.DEFAULT, name), description);
         });
     }
 

@@ -37,12 +37,15 @@ final class DriverCheck implements Check {
         Path control = dev.resolve("nvidiactl");
         List<String> lines = Host.lines(versionFile);
         if (lines.isEmpty()) {
-            return Finding.missing("NVIDIA's driver; looked at " + versionFile, "no GPU here? Then nothing: the emulated device is used");
+            return Finding.missing("NVIDIA's driver; looked at " + versionFile,
+                    "no GPU here? Then nothing: the emulated device is used");
         }
         Matcher matcher = VERSION.matcher(lines.getFirst());
         String version = matcher.matches() ? matcher.group(1) : lines.getFirst();
         if (!Files.isReadable(control) || !Files.isWritable(control)) {
-            return Finding.unusable("NVIDIA's driver " + version + ", but " + control + " is absent or not readable and writable by this user",
+            return Finding.unusable(
+                    "NVIDIA's driver " + version + ", but " + control
+                            + " is absent or not readable and writable by this user",
                     "in a container: start it with --gpus all; else run nvidia-smi once as root, or see the driver's NVreg_DeviceFileMode");
         }
         return Finding.works("NVIDIA's driver " + version);

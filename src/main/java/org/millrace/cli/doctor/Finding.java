@@ -6,7 +6,8 @@ import java.util.List;
  * What a check found.
  *
  * @param state   found and working, found but unusable, or not found
- * @param summary one line: for what works its version and place, for what does not the reason, for what is missing where it was looked for
+ * @param summary one line: for what works its version and place, for what does not the reason, for what is missing
+ *                where it was looked for
  * @param advice  what to do, a line each; may be empty
  */
 public record Finding(State state, String summary, List<String> advice) {

@@ -37,28 +37,31 @@ final class GpuCheck implements Check {
     public Finding find() {
         List<String> listed = listed();
         Optional<CudaReport> report = cuda.get();
-        List<String> usable = report.stream().flatMap(found -> found.devices().stream()).map(GpuCheck::describe).toList();
+        List<String> usable =
+                report.stream().flatMap(found -> found.devices().stream()).map(GpuCheck::describe).toList();
         String problem = report.map(CudaReport::deviceProblem).orElse("the CUDA runtime cannot be loaded");
         if (!usable.isEmpty()) {
             String hidden = usable.size() < listed.size() ? "; the driver lists " + listed.size() : "";
             return Finding.works(usable.size() + ": " + String.join(", ", usable) + hidden);
         }
         if (!listed.isEmpty()) {
-            return Finding.unusable(listed.size() + " listed by the driver (" + String.join(", ", listed) + "), but this process can use none", problem);
+            return Finding.unusable(listed.size() + " listed by the driver (" + String.join(", ", listed)
+                    + "), but this process can use none", problem);
         }
         return Finding.missing("GPUs; looked at " + proc.resolve("gpus") + " and asked the CUDA runtime", problem);
     }
 
     private static String describe(CudaReport.Device device) {
-        return device.index() + " " + device.name()
-                + " (" + Bytes.text(device.memory()) + ", compute capability " + device.computeCapability() + ") at " + device.pciBusId();
+        return device.index() + " " + device.name() + " (" + Bytes.text(device.memory()) + ", compute capability "
+                + device.computeCapability() + ") at " + device.pciBusId();
     }
 
     private List<String> listed() {
         List<String> gpus = new ArrayList<>();
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(proc.resolve("gpus"))) {
             for (Path gpu : entries) {
-                gpus.add(Host.field(gpu.resolve("information").toString(), "Model").orElse("unknown model") + " at " + gpu.getFileName());
+                gpus.add(Host.field(gpu.resolve("information").toString(), "Model").orElse("unknown model") + " at "
+                        + gpu.getFileName());
             }
         } catch (IOException absent) {
             // as good as none

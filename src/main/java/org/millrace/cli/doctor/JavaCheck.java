@@ -10,7 +10,8 @@ final class JavaCheck implements Check {
 
     @Override
     public Finding find() {
-        String java = Runtime.version() + ", " + System.getProperty("java.vendor") + ", " + System.getProperty("java.home");
+        String java =
+                Runtime.version() + ", " + System.getProperty("java.vendor") + ", " + System.getProperty("java.home");
         Module module = JavaCheck.class.getModule();
         if (!module.isNativeAccessEnabled()) {
             String name = module.isNamed() ? module.getName() : "ALL-UNNAMED";

@@ -14,6 +14,7 @@ final class KernelCheck implements Check {
     public Finding find() {
         String kernel = Host.kernel();
         return System.getProperty("os.name").equals("Linux") ? Finding.works(kernel)
-                : Finding.works(kernel, "NCCL, shared memory and the looks of this machine below need Linux; the emulated device does not");
+                : Finding.works(kernel,
+                        "NCCL, shared memory and the looks of this machine below need Linux; the emulated device does not");
     }
 }

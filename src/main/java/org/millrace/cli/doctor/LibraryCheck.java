@@ -38,7 +38,10 @@ final class LibraryCheck implements Check {
 
     private static Finding of(LibraryReport report) {
         if (report.problem() == null) {
-            List<String> passed = report.setAside().stream().map(candidate -> "passed over, because it is broken: " + candidate).toList();
+            List<String> passed = report.setAside()
+                    .stream()
+                    .map(candidate -> "passed over, because it is broken: " + candidate)
+                    .toList();
             return new Finding(Finding.State.WORKS, report.version() + ", " + report.path(), passed);
         }
         // The first sentence says what is the matter, the others what to do.

@@ -8,7 +8,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.millrace.cli.Host;
 
-/** What the user may take: open files (every TCP stream is one) and locked memory (which networks with RDMA register). */
+/**
+ * What the user may take: open files (every TCP stream is one) and locked memory (which networks with RDMA register).
+ */
 final class LimitsCheck implements Check {
 
     private static final Path LIMITS = Path.of("/proc/self/limits");
@@ -34,7 +36,8 @@ final class LimitsCheck implements Check {
             advice.add("only a network with RDMA needs more locked memory: ulimit -l unlimited");
         }
         String lockedText = isNumber(locked.get()) ? Bytes.text(Long.parseLong(locked.get())) : locked.get();
-        return Finding.works("open files " + files.get() + ", locked memory " + lockedText, advice.toArray(String[]::new));
+        return Finding.works("open files " + files.get() + ", locked memory " + lockedText,
+                advice.toArray(String[]::new));
     }
 
     private static boolean isNumber(String limit) {
@@ -44,6 +47,11 @@ final class LimitsCheck implements Check {
     /** The file has columns of fixed width: name, soft limit, hard limit, unit. */
     private static Optional<String> soft(String name) {
         Pattern pattern = Pattern.compile(Pattern.quote(name) + "\\s+(\\S+)\\s.*");
-        return Host.lines(LIMITS).stream().map(pattern::matcher).filter(Matcher::matches).map(matcher -> matcher.group(1)).findFirst();
+        return Host.lines(LIMITS)
+                .stream()
+                .map(pattern::matcher)
+                .filter(Matcher::matches)
+                .map(matcher -> matcher.group(1))
+                .findFirst();
     }
 }

@@ -13,9 +13,12 @@ final class MemoryCheck implements Check {
     @Override
     public Finding find() {
         StringBuilder summary = new StringBuilder();
-        Host.field("/proc/meminfo", "MemTotal").ifPresent(total -> summary.append("total ").append(kibibytes(total)).append(", "));
-        Host.field("/proc/meminfo", "MemAvailable").ifPresent(available -> summary.append("available ").append(kibibytes(available)).append(", "));
-        Host.line("/sys/fs/cgroup/memory.max").filter(limit -> !limit.equals("max"))
+        Host.field("/proc/meminfo", "MemTotal")
+                .ifPresent(total -> summary.append("total ").append(kibibytes(total)).append(", "));
+        Host.field("/proc/meminfo", "MemAvailable")
+                .ifPresent(available -> summary.append("available ").append(kibibytes(available)).append(", "));
+        Host.line("/sys/fs/cgroup/memory.max")
+                .filter(limit -> !limit.equals("max"))
                 .ifPresent(limit -> summary.append("cgroup ").append(Bytes.text(Long.parseLong(limit))).append(", "));
         summary.append("Java heap up to ").append(Bytes.text(Runtime.getRuntime().maxMemory()));
         return Finding.works(summary.toString());

@@ -9,7 +9,9 @@ import org.millrace.cuda.CudaReport;
 import org.millrace.cuda.LibraryReport;
 import org.millrace.nccl.NcclLibrary;
 
-/** What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it. */
+/**
+ * What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it.
+ */
 final class NativeChecks {
 
     private static final Path DRIVER = Path.of("/proc/driver/nvidia");
@@ -58,8 +60,10 @@ final class NativeChecks {
     private LibraryReport cudaLibrary() {
         CudaReport report = cuda().orElseThrow();
         LibraryReport library = report.library();
-        String served = report.driver() == null ? " (finds no driver)" : " (the driver serves CUDA " + report.driver() + ")";
+        String served =
+                report.driver() == null ? " (finds no driver)" : " (the driver serves CUDA " + report.driver() + ")";
         return library.version() == null ? library
-                : new LibraryReport(library.title(), library.path(), library.version() + served, library.problem(), library.missing(), library.setAside());
+                : new LibraryReport(library.title(), library.path(), library.version() + served, library.problem(),
+                        library.missing(), library.setAside());
     }
 }

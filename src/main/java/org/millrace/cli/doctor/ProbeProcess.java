@@ -34,10 +34,13 @@ final class ProbeProcess {
         List<String> command = JavaCommand.of(all);
         command.addAll(1, List.of("-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"));
         try {
-            return new ProbeProcess(probe, new ProcessBuilder(command)
-                    .redirectOutput(ProcessBuilder.Redirect.DISCARD).redirectError(ProcessBuilder.Redirect.DISCARD).start());
+            return new ProbeProcess(probe,
+                    new ProcessBuilder(command).redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                            .redirectError(ProcessBuilder.Redirect.DISCARD)
+                            .start());
         } catch (IOException failure) {
-            throw new MillraceException("no process can be started to try a library in: " + failure.getMessage(), failure);
+            throw new MillraceException("no process can be started to try a library in: " + failure.getMessage(),
+                    failure);
         }
     }
 
@@ -53,14 +56,16 @@ final class ProbeProcess {
         }
         String remedy = "install it anew, or point at another one with " + probe.setting() + "=/path/to/library";
         if (!ended) {
-            return Optional.of(Finding.unusable("a process that loads it does not come back within " + PATIENCE_SECONDS + " s",
-                    "does nvidia-smi answer? If so, " + remedy));
+            return Optional
+                    .of(Finding.unusable("a process that loads it does not come back within " + PATIENCE_SECONDS + " s",
+                            "does nvidia-smi answer? If so, " + remedy));
         }
         int status = process.exitValue();
         if (status == 0) {
             return Optional.empty();
         }
         String how = status > SIGNALED ? "signal " + (status - SIGNALED) : "exit status " + status;
-        return Optional.of(Finding.unusable("loading it ends the process (" + how + "): the file, or one that it loads, is damaged", remedy));
+        return Optional.of(Finding.unusable(
+                "loading it ends the process (" + how + "): the file, or one that it loads, is damaged", remedy));
     }
 }

@@ -35,13 +35,15 @@ final class ProvidersCheck implements Check {
         List<CommunicatorProvider> providers = Millrace.providers(advice);
         List<String> names = providers.stream().map(CommunicatorProvider::device).sorted().toList();
         if (mayLoad.getAsBoolean()) {
-            providers.forEach(provider -> provider.whyUnusable(settings).ifPresent(reason -> advice.add(provider.device() + " is not usable: " + reason)));
+            providers.forEach(provider -> provider.whyUnusable(settings)
+                    .ifPresent(reason -> advice.add(provider.device() + " is not usable: " + reason)));
         } else {
             advice.add("which of them are usable was not tried, because a library is damaged");
         }
         String[] lines = advice.toArray(String[]::new);
         return names.isEmpty()
-                ? Finding.missing("META-INF/services/" + CommunicatorProvider.class.getName() + " on the class path", lines)
+                ? Finding.missing("META-INF/services/" + CommunicatorProvider.class.getName() + " on the class path",
+                        lines)
                 : Finding.works(String.join(", ", names), lines);
     }
 }

@@ -10,7 +10,8 @@ final class SharedMemoryCheck implements Check {
 
     /** Docker gives a container this much if nobody asks for more; a few connections fill it. */
     private static final long LITTLE = 64L << 20;
-    private static final String MORE = "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o remount,size=1g /dev/shm";
+    private static final String MORE =
+            "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o remount,size=1g /dev/shm";
 
     private final Path directory;
 
@@ -33,8 +34,10 @@ final class SharedMemoryCheck implements Check {
         }
         try {
             FileStore store = Files.getFileStore(directory);
-            String summary = directory + ": " + Bytes.text(store.getUsableSpace()) + " free of " + Bytes.text(store.getTotalSpace());
-            return store.getUsableSpace() <= LITTLE ? Finding.unusable(summary + ", which is too little", MORE) : Finding.works(summary);
+            String summary = directory + ": " + Bytes.text(store.getUsableSpace()) + " free of "
+                    + Bytes.text(store.getTotalSpace());
+            return store.getUsableSpace() <= LITTLE ? Finding.unusable(summary + ", which is too little", MORE)
+                    : Finding.works(summary);
         } catch (IOException failure) {
             return Finding.unusable(directory + ": " + failure, MORE);
         }

@@ -69,7 +69,8 @@ final class AllToAll {
         for (int i = 0; i < count; i++) {
             for (int step = 0; step < plan.ranks(); step++) {
                 int to = (world.rank() + step) % plan.ranks();
-                gins[to % gins.length].put(world, to, target.window(), world.rank() * bytes, source.window(), to * bytes, bytes, RemoteAction.increment(0), -1);
+                gins[to % gins.length].put(world, to, target.window(), world.rank() * bytes, source.window(),
+                        to * bytes, bytes, RemoteAction.increment(0), -1);
             }
             HostGin mine = gins[world.rank() % gins.length]; // what comes to a rank comes in the context of its number
             mine.waitSignalFollowShadow(0, plan.ranks());
@@ -80,8 +81,10 @@ final class AllToAll {
     private void check(long bytes) {
         for (int from = 0; from < plan.ranks(); from++) {
             for (long at = 0; at < bytes; at++) {
-                if (target.memory().get(ValueLayout.JAVA_BYTE, from * bytes + at) != content(bytes, from, world.rank())) {
-                    throw new MillraceException("rank " + world.rank() + ", " + bytes + " bytes from rank " + from + ": byte " + at + " is wrong");
+                if (target.memory().get(ValueLayout.JAVA_BYTE, from * bytes + at) != content(bytes, from,
+                        world.rank())) {
+                    throw new MillraceException("rank " + world.rank() + ", " + bytes + " bytes from rank " + from
+                            + ": byte " + at + " is wrong");
                 }
             }
         }

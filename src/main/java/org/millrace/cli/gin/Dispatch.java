@@ -24,11 +24,12 @@ final class Dispatch {
         this.plan = plan;
         this.rank = rank;
         this.out = out;
-        ExpertPlan experts = new ExpertPlan(plan.ranks(), plan.channels(), SLOTS, plan.batch(), Math.min(plan.experts(), plan.ranks()), plan.tokenWords(),
-                plan.seed());
+        ExpertPlan experts = new ExpertPlan(plan.ranks(), plan.channels(), SLOTS, plan.batch(),
+                Math.min(plan.experts(), plan.ranks()), plan.tokenWords(), plan.seed());
         ExpertLayout layout = new ExpertLayout(experts);
         GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
-        GinDeviceCommunicator device = rank.device(GinRequirements.of(plan.contexts(), layout.signals(), 0).withFormat(plan.format()));
+        GinDeviceCommunicator device =
+                rank.device(GinRequirements.of(plan.contexts(), layout.signals(), 0).withFormat(plan.format()));
         exchange = new ExpertExchange(device, experts, false, window.window(), window.memory());
     }
 
@@ -44,8 +45,10 @@ final class Dispatch {
             if (first && (now - reported > REPORT_NANOS || batch == batches - 1)) {
                 reported = now;
                 double seconds = (now - begin) / 1e9;
-                out.printf("%12d of %d tokens dispatched to %d experts each and combined, all as the reference has it; %.0f tokens/s%n", (batch + 1) * perBatch,
-                        batches * perBatch, Math.min(plan.experts(), plan.ranks()), (batch + 1) * perBatch / seconds);
+                out.printf(
+                        "%12d of %d tokens dispatched to %d experts each and combined, all as the reference has it; %.0f tokens/s%n",
+                        (batch + 1) * perBatch, batches * perBatch, Math.min(plan.experts(), plan.ranks()),
+                        (batch + 1) * perBatch / seconds);
                 out.flush();
             }
         }

@@ -33,9 +33,9 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "gin",
         description = {"Measure GPU-initiated networking on the emulated device or on GPUs, and check what arrives.",
-            "Blocks post descriptors to the queues that NCCL's device side uses; each rank is a thread with an agent that carries them out over the network.",
-            "On GPUs (--device cuda) each rank is a process with a GPU and an NCCL_HOSTID of its own, whose kernels call NCCL's device functions."
-                + " They are compiled by nvcc with the headers of the NCCL that is there, 2.28.7 or later."},
+                "Blocks post descriptors to the queues that NCCL's device side uses; each rank is a thread with an agent that carries them out over the network.",
+                "On GPUs (--device cuda) each rank is a process with a GPU and an NCCL_HOSTID of its own, whose kernels call NCCL's device functions."
+                        + " They are compiled by nvcc with the headers of the NCCL that is there, 2.28.7 or later."},
         sortOptions = false)
 public final class GinCommand implements Callable<Integer> {
 
@@ -59,73 +59,136 @@ public final class GinCommand implements Callable<Integer> {
     @ParentCommand
     private MillraceCommand parent;
 
-    @Parameters(paramLabel = "PATTERN", converter = PatternConverter.class,
+    @Parameters(
+            paramLabel = "PATTERN",
+            converter = PatternConverter.class,
             description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. dispatch: tokens to experts and back, as in DeepEP.")
     private GinPattern pattern;
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Few.class,
+    @Option(
+            names = {"-r", "--ranks"},
+            paramLabel = "N",
+            defaultValue = "2",
+            converter = Converters.Few.class,
             description = "Number of ranks (default: ${DEFAULT-VALUE}).")
     private int ranks;
 
-    @Option(names = {"-b", "--minbytes"}, paramLabel = "SIZE", defaultValue = "8", converter = Converters.Size.class,
+    @Option(
+            names = {"-b", "--minbytes"},
+            paramLabel = "SIZE",
+            defaultValue = "8",
+            converter = Converters.Size.class,
             description = "Smallest put (default: ${DEFAULT-VALUE}).")
     private long min;
 
-    @Option(names = {"-e", "--maxbytes"}, paramLabel = "SIZE", defaultValue = "16M", converter = Converters.Size.class,
+    @Option(
+            names = {"-e", "--maxbytes"},
+            paramLabel = "SIZE",
+            defaultValue = "16M",
+            converter = Converters.Size.class,
             description = "Largest put (default: ${DEFAULT-VALUE}).")
     private long max;
 
-    @Option(names = {"-n", "--iters"}, paramLabel = "N", defaultValue = "2000", converter = Converters.Count.class,
+    @Option(
+            names = {"-n", "--iters"},
+            paramLabel = "N",
+            defaultValue = "2000",
+            converter = Converters.Count.class,
             description = "Rounds that are timed, fewer for large sizes (default: ${DEFAULT-VALUE}).")
     private int iterations;
 
-    @Option(names = "--contexts", paramLabel = "N", defaultValue = "4", converter = Converters.Few.class,
+    @Option(
+            names = "--contexts",
+            paramLabel = "N",
+            defaultValue = "4",
+            converter = Converters.Few.class,
             description = "Number of contexts (default: ${DEFAULT-VALUE}).")
     private int contexts;
 
-    @Option(names = "--format", paramLabel = "RELEASE", defaultValue = "V30", converter = FormatConverter.class,
+    @Option(
+            names = "--format",
+            paramLabel = "RELEASE",
+            defaultValue = "V30",
+            converter = FormatConverter.class,
             description = "Whose descriptors: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private GinDescriptorFormat format;
 
-    @Option(names = "--tokens", paramLabel = "N", defaultValue = "100000", converter = Converters.Count.class,
+    @Option(
+            names = "--tokens",
+            paramLabel = "N",
+            defaultValue = "100000",
+            converter = Converters.Count.class,
             description = "dispatch: tokens of all ranks, rounded up to whole batches (default: ${DEFAULT-VALUE}).")
     private int tokens;
 
-    @Option(names = "--batch", paramLabel = "N", defaultValue = "4096", converter = Converters.Count.class,
+    @Option(
+            names = "--batch",
+            paramLabel = "N",
+            defaultValue = "4096",
+            converter = Converters.Count.class,
             description = "dispatch: tokens of a rank between two resets (default: ${DEFAULT-VALUE}).")
     private int batch;
 
-    @Option(names = "--channels", paramLabel = "N", defaultValue = "4", converter = Converters.Few.class,
+    @Option(
+            names = "--channels",
+            paramLabel = "N",
+            defaultValue = "4",
+            converter = Converters.Few.class,
             description = "dispatch: channels (default: ${DEFAULT-VALUE}).")
     private int channels;
 
-    @Option(names = "--experts", paramLabel = "N", defaultValue = "2", converter = Converters.Count.class,
+    @Option(
+            names = "--experts",
+            paramLabel = "N",
+            defaultValue = "2",
+            converter = Converters.Count.class,
             description = "dispatch: ranks that a token goes to, at most all (default: ${DEFAULT-VALUE}).")
     private int experts;
 
-    @Option(names = "--token-words", paramLabel = "N", defaultValue = "32", converter = Converters.Count.class,
+    @Option(
+            names = "--token-words",
+            paramLabel = "N",
+            defaultValue = "32",
+            converter = Converters.Count.class,
             description = "dispatch: 8-byte words of a token (default: ${DEFAULT-VALUE}).")
     private int tokenWords;
 
-    @Option(names = "--seed", paramLabel = "N", converter = Converters.Seed.class,
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            converter = Converters.Seed.class,
             description = "What routing and data are made from (default: different every time; printed).")
     private Long seed;
 
-    @Option(names = "--net", paramLabel = "NAME", description = "What carries the data; short for -D MILLRACE_NET=NAME.")
+    @Option(
+            names = "--net",
+            paramLabel = "NAME",
+            description = "What carries the data; short for -D MILLRACE_NET=NAME.")
     private String net;
 
-    @Option(names = "--device", paramLabel = "NAME", defaultValue = "host",
+    @Option(
+            names = "--device",
+            paramLabel = "NAME",
+            defaultValue = "host",
             description = "host or cuda: the emulated device, or GPUs (default: ${DEFAULT-VALUE}).")
     private String device;
 
-    @Option(names = "--nvcc", paramLabel = "FILE", description = "cuda: the compiler (default: CUDA_HOME's, PATH's or /usr/local/cuda's).")
+    @Option(
+            names = "--nvcc",
+            paramLabel = "FILE",
+            description = "cuda: the compiler (default: CUDA_HOME's, PATH's or /usr/local/cuda's).")
     private Path nvcc;
 
-    @Option(names = "--nccl-include", paramLabel = "DIR",
+    @Option(
+            names = "--nccl-include",
+            paramLabel = "DIR",
             description = "cuda: where nccl_device.h lies (default: in NCCL_HOME, beside the libnccl that is loaded, or /usr/include).")
     private Path include;
 
-    @Option(names = "--cubin", paramLabel = "FILE", description = "cuda: kernels that are compiled already, from src/main/cuda/gin.cu.")
+    @Option(
+            names = "--cubin",
+            paramLabel = "FILE",
+            description = "cuda: kernels that are compiled already, from src/main/cuda/gin.cu.")
     private Path cubin;
 
     @Option(names = "--worker-rank", hidden = true)
@@ -134,20 +197,25 @@ public final class GinCommand implements Callable<Integer> {
     @Option(names = "--worker-rendezvous", hidden = true)
     private String workerRendezvous;
 
-    @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "10m", converter = Converters.Time.class,
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            defaultValue = "10m",
+            converter = Converters.Time.class,
             description = "End the run after this, finished or not (default: ${DEFAULT-VALUE}).")
     private Duration deadline;
 
     /** For picocli. */
-    public GinCommand() {
-    }
+    public GinCommand() {}
 
     @Override
     public Integer call() {
-        require(ranks >= 2 || pattern == GinPattern.ALLTOALL || pattern == GinPattern.DISPATCH, pattern + " needs two ranks (-r 2)");
+        require(ranks >= 2 || pattern == GinPattern.ALLTOALL || pattern == GinPattern.DISPATCH,
+                pattern + " needs two ranks (-r 2)");
         require(min <= max, "the smallest put (-b) is larger than the largest (-e)");
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
-        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, tokenWords, format, chosen);
+        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, tokenWords,
+                format, chosen);
         Map<String, String> settings = parent.settings();
         if (net != null) {
             settings.put(Settings.NETWORK.name(), net);
@@ -156,18 +224,21 @@ public final class GinCommand implements Callable<Integer> {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        EngineSettings.require(Configuration.load(settings)); // what is wrong with them is said once, and not by every rank
+        EngineSettings.require(Configuration.load(settings)); // what is wrong with them is said once, and not by every
+                                                              // rank
         PrintWriter out = spec.commandLine().getOut();
-        out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format + " seed: " + chosen);
+        out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: "
+                + format + " seed: " + chosen);
         out.flush();
         try (RunScope scope = new RunScope()) {
-            return new GinRun(scope.rendezvous(), plan, settings).run(pattern, deadline, out, spec.commandLine().getErr(), parent.stackTraces())
-                    ? ExitCode.OK : ExitCode.SOFTWARE;
+            return new GinRun(scope.rendezvous(), plan, settings).run(pattern, deadline, out,
+                    spec.commandLine().getErr(), parent.stackTraces()) ? ExitCode.OK : ExitCode.SOFTWARE;
         }
     }
 
     private int onGpus(GinPlan plan, Map<String, String> settings) {
-        require(pattern.onGpus().isPresent(), "there are no kernels for " + pattern + ": on GPUs (--device cuda) there are put, signal and alltoall");
+        require(pattern.onGpus().isPresent(),
+                "there are no kernels for " + pattern + ": on GPUs (--device cuda) there are put, signal and alltoall");
         require(cubin == null || Files.isReadable(cubin), "--cubin " + cubin + ": there is no such file");
         CudaGin gin = new CudaGin(plan.onGpus(pattern.onGpus().get(), deadline), settings);
         if (workerRank != null) {
@@ -175,9 +246,12 @@ public final class GinCommand implements Callable<Integer> {
             return ExitCode.OK; // the parent knows better
         }
         PrintWriter out = spec.commandLine().getOut();
-        out.println("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts + " (asked for)");
+        out.println("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
+                + " (asked for)");
         out.flush();
-        return gin.run(new CudaGin.Kernels(cubin, nvcc, include), this::worker, out, spec.commandLine().getErr()) ? ExitCode.OK : ExitCode.SOFTWARE;
+        return gin.run(new CudaGin.Kernels(cubin, nvcc, include), this::worker, out, spec.commandLine().getErr())
+                ? ExitCode.OK
+                : ExitCode.SOFTWARE;
     }
 
     /** The arguments of this process and those that make it a rank: it then derives the same plan. */

@@ -53,7 +53,8 @@ final class GinRun {
             await(threads, SETTLE);
         }
         for (Failure failure : failures) {
-            err.println("millrace: " + (failure.rank < 0 ? "" : "rank " + failure.rank + ": ") + FailureText.of(failure.thrown));
+            err.println("millrace: " + (failure.rank < 0 ? "" : "rank " + failure.rank + ": ")
+                    + FailureText.of(failure.thrown));
             if (traces) {
                 failure.thrown.printStackTrace(err);
             }
@@ -68,7 +69,8 @@ final class GinRun {
 
     private void rank(GinPattern pattern, int number, PrintWriter out) {
         try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join(rendezvous, number, plan.ranks(), settings)) {
-            joined.add(rank); // before the look at `ended`, which is set before the joined are looked at: one of the two sees the other (Dekker)
+            joined.add(rank); // before the look at `ended`, which is set before the joined are looked at: one of the
+                              // two sees the other (Dekker)
             try {
                 if (ended != null) {
                     throw ended;

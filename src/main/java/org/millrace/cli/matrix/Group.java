@@ -18,7 +18,8 @@ import org.millrace.config.Settings;
  * @param mode      where data lies
  * @param cells     what it runs
  */
-record Group(int number, int ranks, boolean processes, Way way, String algorithm, String protocol, Mode mode, List<Cell> cells) {
+record Group(int number, int ranks, boolean processes, Way way, String algorithm, String protocol, Mode mode,
+        List<Cell> cells) {
 
     /** Where there is one, sends and receives of up to this size travel in LL. */
     private static final String LL_THRESHOLD = "NCCL_P2P_LL_THRESHOLD";
@@ -38,19 +39,22 @@ record Group(int number, int ranks, boolean processes, Way way, String algorithm
     }
 
     /**
-     * Compares what ran with what was asked for. What all ranks see alike comes first: a rank that sends nothing sees no transport.
+     * Compares what ran with what was asked for. What all ranks see alike comes first: a rank that sends nothing sees
+     * no transport.
      *
      * @return why it is not the same, empty if it is
      */
     Difference difference(Route ran) {
         String direct = algorithm.equals("ring") ? "direct" : algorithm;
         if (!ran.algorithm().equals(algorithm) && !ran.algorithm().equals(direct)) {
-            return way.label().equals("COLLNET") ? Difference.of("COLLNET", ran.algorithm(), ran, false) : Difference.of(algorithm, ran.algorithm(), ran, true);
+            return way.label().equals("COLLNET") ? Difference.of("COLLNET", ran.algorithm(), ran, false)
+                    : Difference.of(algorithm, ran.algorithm(), ran, true);
         }
         if (!ran.protocol().equals(protocol)) {
             return Difference.of(protocol, ran.protocol(), ran, true);
         }
-        if (!ran.transports().isEmpty() && !way.label().equals("COLLNET") && !ran.transports().stream().allMatch(this::isWay)) {
+        if (!ran.transports().isEmpty() && !way.label().equals("COLLNET")
+                && !ran.transports().stream().allMatch(this::isWay)) {
             return Difference.ofTransport(way.transport(), String.join(", ", ran.transports()), ran, Way.others());
         }
         return ran.mode().equals(mode.name()) ? Difference.NONE : Difference.of(mode.name(), ran.mode(), ran, false);
@@ -60,9 +64,14 @@ record Group(int number, int ranks, boolean processes, Way way, String algorithm
         return transport.equals(way.label()) || Way.others().contains(way.label()) && transport.startsWith(way.label());
     }
 
-    /** What a cell's data and types are made from: its own names, and not its number, which is another one where less is selected. */
+    /**
+     * What a cell's data and types are made from: its own names, and not its number, which is another one where less is
+     * selected.
+     */
     long seed(long seed, Cell cell) {
-        return 31 * seed + String.join("/", cell.operation().label(), algorithm, way.label(), protocol, mode.name(), where()).hashCode();
+        return 31 * seed
+                + String.join("/", cell.operation().label(), algorithm, way.label(), protocol, mode.name(), where())
+                        .hashCode();
     }
 
     String where() {

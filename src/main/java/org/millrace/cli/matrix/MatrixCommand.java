@@ -34,14 +34,18 @@ import picocli.CommandLine.Spec;
 /** {@code millrace matrix}. */
 @Command(
         name = "matrix",
-        description = {"Run every collective over every transport, in every protocol and mode, with threads and processes, on the emulated device,"
-                + " and check every result.",
-            "A cell counts only if the communicator says that what was asked for is what ran; if it is not, its reason is printed."},
+        description = {
+                "Run every collective over every transport, in every protocol and mode, with threads and processes, on the emulated device,"
+                        + " and check every result.",
+                "A cell counts only if the communicator says that what was asked for is what ran; if it is not, its reason is printed."},
         sortOptions = false)
 public final class MatrixCommand implements Callable<Integer> {
 
     private static final int QUICK_GROUPS = 6;
-    /** For ranks that are processes to come, unless the user sets another: eight of them start at once, on as few cores as there are. */
+    /**
+     * For ranks that are processes to come, unless the user sets another: eight of them start at once, on as few cores
+     * as there are.
+     */
     private static final String CONNECT_DEADLINE = "3m";
 
     @Spec
@@ -56,7 +60,11 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--algorithm", paramLabel = "NAME", split = ",", description = "Only these: ring, tree, collnet.")
     private List<String> algorithms = List.of();
 
-    @Option(names = "--transport", paramLabel = "NAME", split = ",", description = "Only these, as in P2P, 'SHM by copy', 'NET socket', COLLNET.")
+    @Option(
+            names = "--transport",
+            paramLabel = "NAME",
+            split = ",",
+            description = "Only these, as in P2P, 'SHM by copy', 'NET socket', COLLNET.")
     private List<String> transports = List.of();
 
     @Option(names = "--protocol", paramLabel = "NAME", split = ",", description = "Only these: LL, LL128, Simple.")
@@ -65,26 +73,44 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--mode", paramLabel = "NAME", split = ",", description = "Only these: NORMAL, OFFSET, PTR.")
     private List<String> modes = List.of();
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", split = ",", converter = Converters.Few.class,
+    @Option(
+            names = {"-r", "--ranks"},
+            paramLabel = "N",
+            split = ",",
+            converter = Converters.Few.class,
             description = "Numbers of ranks (default: 2,3,5,8; with --quick 2,3).")
     private List<Integer> ranks = List.of();
 
-    @Option(names = "--processes", paramLabel = "0|1", arity = "1", converter = Converters.Flag.class,
+    @Option(
+            names = "--processes",
+            paramLabel = "0|1",
+            arity = "1",
+            converter = Converters.Flag.class,
             description = "1: ranks are processes only; 0: threads only (default: both).")
     private Boolean processes;
 
     @Option(names = "--quick", description = "Some cells of 2 and 3 ranks, picked by the seed.")
     private boolean quick;
 
-    @Option(names = "--seed", paramLabel = "N", converter = Converters.Seed.class,
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            converter = Converters.Seed.class,
             description = "What data, types and samples are made from (default: different every time; printed).")
     private Long seed;
 
-    @Option(names = "--json", paramLabel = "FILE", converter = Converters.ResultFile.class,
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            converter = Converters.ResultFile.class,
             description = "Write the results there too, for programs.")
     private Path json;
 
-    @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "4h", converter = Converters.Time.class,
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            defaultValue = "4h",
+            converter = Converters.Time.class,
             description = "End the run after this, finished or not (default: ${DEFAULT-VALUE}).")
     private Duration deadline;
 
@@ -96,14 +122,14 @@ public final class MatrixCommand implements Callable<Integer> {
     private String workerRendezvous;
 
     /** For picocli. */
-    public MatrixCommand() {
-    }
+    public MatrixCommand() {}
 
     @Override
     public Integer call() {
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
         MatrixPlan plan = MatrixPlan.of(selected(), chosen);
-        require(!plan.groups().isEmpty(), "no cell is all of that: COLLNET runs collnet, and every other transport ring and tree");
+        require(!plan.groups().isEmpty(),
+                "no cell is all of that: COLLNET runs collnet, and every other transport ring and tree");
         Map<String, String> settings = settings();
         if (workerRank != null) {
             String[] where = workerRendezvous.split(":", 2);
@@ -112,12 +138,14 @@ public final class MatrixCommand implements Callable<Integer> {
             return ExitCode.OK; // the parent knows better
         }
         long start = System.nanoTime();
-        List<CellResult> results = new MatrixRun(plan, settings, (rank, rendezvous) -> workerArguments(rank, rendezvous, chosen), spec.commandLine().getErr(),
-                StatusLine.isTerminal(StatusLine.ERR), deadline).run();
+        List<CellResult> results =
+                new MatrixRun(plan, settings, (rank, rendezvous) -> workerArguments(rank, rendezvous, chosen),
+                        spec.commandLine().getErr(), StatusLine.isTerminal(StatusLine.ERR), deadline).run();
         double seconds = (System.nanoTime() - start) / 1e9;
         PrintWriter out = spec.commandLine().getOut();
         Repetition repetition = new Repetition(chosen, parent.settings());
-        new MatrixTable(out, results, repetition).print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
+        new MatrixTable(out, results, repetition)
+                .print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
         writeJson(MatrixJson.write(plan, results, repetition, seconds));
         return results.stream().allMatch(CellResult::isGood) ? ExitCode.OK : ExitCode.SOFTWARE;
     }
@@ -134,10 +162,14 @@ public final class MatrixCommand implements Callable<Integer> {
 
     private MatrixPlan.Selected selected() {
         List<Integer> counts = !ranks.isEmpty() ? ranks : quick ? List.of(2, 3) : List.of(2, 3, 5, 8);
-        require(counts.stream().allMatch(count -> count >= 2), "one rank has nobody to send to: --ranks must be 2 or more");
-        return new MatrixPlan.Selected(select("--collective", List.of(Operation.values()), collectives, Operation::label),
-                select("--algorithm", MatrixPlan.ALGORITHMS, algorithms, name -> name), select("--transport", Way.all(), transports, Way::label),
-                select("--protocol", MatrixPlan.PROTOCOLS, protocols, name -> name), select("--mode", List.of(Mode.values()), modes, Mode::name), counts,
+        require(counts.stream().allMatch(count -> count >= 2),
+                "one rank has nobody to send to: --ranks must be 2 or more");
+        return new MatrixPlan.Selected(
+                select("--collective", List.of(Operation.values()), collectives, Operation::label),
+                select("--algorithm", MatrixPlan.ALGORITHMS, algorithms, name -> name),
+                select("--transport", Way.all(), transports, Way::label),
+                select("--protocol", MatrixPlan.PROTOCOLS, protocols, name -> name),
+                select("--mode", List.of(Mode.values()), modes, Mode::name), counts,
                 processes == null ? List.of(false, true) : List.of(processes), quick ? QUICK_GROUPS : 0);
     }
 
@@ -145,7 +177,8 @@ public final class MatrixCommand implements Callable<Integer> {
         List<T> selected = new ArrayList<>();
         for (String name : names) {
             List<T> found = all.stream().filter(each -> label.apply(each).equalsIgnoreCase(name.strip())).toList();
-            require(!found.isEmpty(), option + ": there is no '" + name.strip() + "'; allowed: " + String.join(", ", all.stream().map(label).toList()));
+            require(!found.isEmpty(), option + ": there is no '" + name.strip() + "'; allowed: "
+                    + String.join(", ", all.stream().map(label).toList()));
             selected.addAll(found);
         }
         return names.isEmpty() ? all : selected;

@@ -9,8 +9,7 @@ import org.millrace.cli.Version;
 /** The table for programs: every cell with what became of it. */
 final class MatrixJson {
 
-    private MatrixJson() {
-    }
+    private MatrixJson() {}
 
     static String write(MatrixPlan plan, List<CellResult> results, Repetition repetition, double seconds) {
         Map<String, Object> document = new LinkedHashMap<>();

@@ -22,8 +22,8 @@ record MatrixPlan(List<Group> groups, long seed) {
      *
      * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
      */
-    record Selected(List<Operation> collectives, List<String> algorithms, List<Way> ways, List<String> protocols, List<Mode> modes,
-            List<Integer> ranks, List<Boolean> processes, int sample) {
+    record Selected(List<Operation> collectives, List<String> algorithms, List<Way> ways, List<String> protocols,
+            List<Mode> modes, List<Integer> ranks, List<Boolean> processes, int sample) {
     }
 
     static MatrixPlan of(Selected selected, long seed) {
@@ -62,7 +62,8 @@ record MatrixPlan(List<Group> groups, long seed) {
             for (Way way : selected.ways) {
                 for (String algorithm : way.algorithms().stream().filter(selected.algorithms::contains).toList()) {
                     for (Mode mode : selected.modes) {
-                        selected.protocols.forEach(protocol -> groups.add(new Group(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
+                        selected.protocols.forEach(protocol -> groups
+                                .add(new Group(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
                     }
                 }
             }
@@ -72,7 +73,8 @@ record MatrixPlan(List<Group> groups, long seed) {
         void take(List<Group> some) {
             for (Group each : some) {
                 List<Cell> own = collectives.stream().map(operation -> new Cell(cells++, operation)).toList();
-                taken.add(new Group(taken.size(), each.ranks(), each.processes(), each.way(), each.algorithm(), each.protocol(), each.mode(), own));
+                taken.add(new Group(taken.size(), each.ranks(), each.processes(), each.way(), each.algorithm(),
+                        each.protocol(), each.mode(), own));
             }
         }
     }

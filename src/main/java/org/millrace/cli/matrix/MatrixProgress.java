@@ -4,7 +4,10 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import org.millrace.cli.StatusLine;
 
-/** Says how far a run is, which takes minutes: on a terminal all the time, elsewhere when a number of ranks is through. Used by one thread. */
+/**
+ * Says how far a run is, which takes minutes: on a terminal all the time, elsewhere when a number of ranks is through.
+ * Used by one thread.
+ */
 final class MatrixProgress {
 
     /** No eye follows more. */
@@ -70,8 +73,8 @@ final class MatrixProgress {
     }
 
     private String text() {
-        return String.format(Locale.ROOT, "# %d ranks, %s: %d of %d cells, %d ran, %d wrong, %s%.0f s",
-                current.ranks(), current.processes() ? "processes" : "threads", done, cells, ran, wrong,
+        return String.format(Locale.ROOT, "# %d ranks, %s: %d of %d cells, %d ran, %d wrong, %s%.0f s", current.ranks(),
+                current.processes() ? "processes" : "threads", done, cells, ran, wrong,
                 failed == 0 ? "" : failed + " failed, ", (System.nanoTime() - start) / 1e9);
     }
 }

@@ -51,7 +51,12 @@ final class MatrixRun {
     /** By the cells' numbers. */
     List<CellResult> run() {
         for (boolean processes : new boolean[] {false, true}) {
-            for (int ranks : plan.groups().stream().filter(group -> group.processes() == processes).map(Group::ranks).distinct().toList()) {
+            for (int ranks : plan.groups()
+                    .stream()
+                    .filter(group -> group.processes() == processes)
+                    .map(Group::ranks)
+                    .distinct()
+                    .toList()) {
                 List<Group> runnable = plan.groups(ranks, processes);
                 if (!runnable.isEmpty()) {
                     run(ranks, processes, runnable);
@@ -66,8 +71,11 @@ final class MatrixRun {
         progress.begin(groups.getFirst());
         try (RunScope scope = new RunScope()) {
             Ranks running = processes
-                    ? new ProcessRanks(ranks, rank -> JavaCommand.of(arguments.apply(rank, ranks + ":" + scope.rendezvous())), _ -> Map.of(), queue::add, err)
-                    : new ThreadRanks(ranks, rank -> new MatrixWorker(groups, rank, scope.rendezvous(), settings, plan.seed(), queue::add));
+                    ? new ProcessRanks(ranks,
+                            rank -> JavaCommand.of(arguments.apply(rank, ranks + ":" + scope.rendezvous())),
+                            _ -> Map.of(), queue::add, err)
+                    : new ThreadRanks(ranks, rank -> new MatrixWorker(groups, rank, scope.rendezvous(), settings,
+                            plan.seed(), queue::add));
             scope.owns(running);
             running.start();
             String why = hear(queue, ranks);
@@ -76,7 +84,10 @@ final class MatrixRun {
             } else {
                 running.stop();
             }
-            groups.stream().flatMap(group -> group.cells().stream()).map(cell -> results.get(cell.number())).filter(result -> !result.isComplete())
+            groups.stream()
+                    .flatMap(group -> group.cells().stream())
+                    .map(cell -> results.get(cell.number()))
+                    .filter(result -> !result.isComplete())
                     .forEach(result -> {
                         result.fail(why.isEmpty() ? "not every rank reported it" : why);
                         progress.add(result);

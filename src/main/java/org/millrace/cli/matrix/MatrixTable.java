@@ -10,7 +10,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** Prints cells: rows are collectives, algorithms, transports and modes; columns protocols, ranks, and threads or processes. */
+/**
+ * Prints cells: rows are collectives, algorithms, transports and modes; columns protocols, ranks, and threads or
+ * processes.
+ */
 final class MatrixTable {
 
     private static final String NOT_ASKED = "";
@@ -33,7 +36,8 @@ final class MatrixTable {
 
     private static String row(CellResult result) {
         Group group = result.group();
-        return String.format("%-14s %-7s %-12s %-6s", result.cell().operation().label(), group.algorithm(), group.way(), group.mode());
+        return String.format("%-14s %-7s %-12s %-6s", result.cell().operation().label(), group.algorithm(), group.way(),
+                group.mode());
     }
 
     private static String column(Group group, String protocol) {
@@ -42,7 +46,8 @@ final class MatrixTable {
 
     void print(String how) {
         out.println("# " + how);
-        out.println("# columns: protocol, number of ranks, t: threads of one process, p: processes. ok: ran as asked, no element wrong");
+        out.println(
+                "# columns: protocol, number of ranks, t: threads of one process, p: processes. ok: ran as asked, no element wrong");
         List<String> columns = columns();
         results.forEach(result -> rows.computeIfAbsent(row(result), _ -> new LinkedHashMap<>())
                 .put(column(result.group(), result.group().protocol()), text(result)));
@@ -54,7 +59,8 @@ final class MatrixTable {
             Map<String, String> cells = rows.get(row(first));
             if (Set.copyOf(cells.values()).size() > 1 || !first.isImpossible()) {
                 StringBuilder line = new StringBuilder(String.format("%-42s", row(first)));
-                columns.forEach(column -> line.append(String.format("%" + width + "s", cells.getOrDefault(column, NOT_ASKED))));
+                columns.forEach(
+                        column -> line.append(String.format("%" + width + "s", cells.getOrDefault(column, NOT_ASKED))));
                 out.println(line.toString().stripTrailing());
             }
         }
@@ -85,7 +91,8 @@ final class MatrixTable {
     /** What went wrong, and how to see it again. */
     private void printFailure(CellResult result) {
         String what = result.wrong() == 0 ? FAILED : result.wrong() + " wrong";
-        String cell = row(result).replaceAll(" +", " ") + " " + result.group().protocol() + ", " + result.group().where();
+        String cell =
+                row(result).replaceAll(" +", " ") + " " + result.group().protocol() + ", " + result.group().where();
         out.println("# " + what + " " + cell + (result.failure().isEmpty() ? "" : ": " + result.failure()));
         out.println("#   again: " + repetition.command(result));
     }
@@ -93,11 +100,16 @@ final class MatrixTable {
     /** In the order of collectives, not of groups. */
     private List<CellResult> firstOfRows() {
         Map<String, CellResult> first = new LinkedHashMap<>();
-        results.stream().sorted(Comparator.comparing(result -> result.cell().operation())).forEach(result -> first.putIfAbsent(row(result), result));
+        results.stream()
+                .sorted(Comparator.comparing(result -> result.cell().operation()))
+                .forEach(result -> first.putIfAbsent(row(result), result));
         return List.copyOf(first.values());
     }
 
-    /** Rows that are impossible from end to end for one reason, those that differ in collective or transport only in one line. */
+    /**
+     * Rows that are impossible from end to end for one reason, those that differ in collective or transport only in one
+     * line.
+     */
     private void printImpossibleRows() {
         Map<String, Set<String>> collectives = new LinkedHashMap<>();
         for (CellResult first : firstOfRows()) {
@@ -106,10 +118,14 @@ final class MatrixTable {
             if (first.isImpossible() && letters.equals(text(first))) {
                 String all = firstOfRows().stream()
                         .filter(other -> other.isImpossible() && other.cell().operation() == first.cell().operation()
-                                && other.group().algorithm().equals(group.algorithm()) && other.group().mode() == group.mode()
+                                && other.group().algorithm().equals(group.algorithm())
+                                && other.group().mode() == group.mode()
                                 && Set.copyOf(rows.get(row(other)).values()).equals(Set.of(letters)))
-                        .map(other -> other.group().way().label()).collect(Collectors.joining(", "));
-                collectives.computeIfAbsent(letters + ": " + group.algorithm() + ", " + group.mode() + ", over " + all, _ -> new LinkedHashSet<>())
+                        .map(other -> other.group().way().label())
+                        .collect(Collectors.joining(", "));
+                collectives
+                        .computeIfAbsent(letters + ": " + group.algorithm() + ", " + group.mode() + ", over " + all,
+                                _ -> new LinkedHashSet<>())
                         .add(first.cell().operation().label());
             }
         }
@@ -119,8 +135,12 @@ final class MatrixTable {
     private List<String> columns() {
         List<String> columns = new ArrayList<>();
         for (String protocol : MatrixPlan.PROTOCOLS) {
-            results.stream().map(CellResult::group).filter(group -> group.protocol().equals(protocol))
-                    .map(group -> column(group, protocol)).distinct().forEach(columns::add);
+            results.stream()
+                    .map(CellResult::group)
+                    .filter(group -> group.protocol().equals(protocol))
+                    .map(group -> column(group, protocol))
+                    .distinct()
+                    .forEach(columns::add);
         }
         return columns;
     }
@@ -150,7 +170,7 @@ final class MatrixTable {
         long impossible = results.stream().filter(CellResult::isImpossible).count();
         long wrong = results.stream().mapToLong(CellResult::wrong).sum();
         long failed = results.size() - ran - impossible;
-        return "cells: " + ran + " ran, " + wrong + " wrong, " + impossible + " impossible (" + reasons.size() + " reasons)"
-                + (failed == 0 ? "" : ", " + failed + " failed");
+        return "cells: " + ran + " ran, " + wrong + " wrong, " + impossible + " impossible (" + reasons.size()
+                + " reasons)" + (failed == 0 ? "" : ", " + failed + " failed");
     }
 }

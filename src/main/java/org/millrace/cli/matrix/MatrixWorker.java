@@ -18,10 +18,16 @@ import org.millrace.cli.perf.CheckedCollectives;
 import org.millrace.cli.perf.RankEvent;
 import org.millrace.cli.perf.RankWorker;
 
-/** One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the group, and the next one is begun. */
+/**
+ * One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the
+ * group, and the next one is begun.
+ */
 final class MatrixWorker implements RankWorker {
 
-    /** For all cells of a communicator, which take less than a second. Longer than an operation may stand still, which says more of what is wrong. */
+    /**
+     * For all cells of a communicator, which take less than a second. Longer than an operation may stand still, which
+     * says more of what is wrong.
+     */
     private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int LARGEST = 200 << 10;
     /** Bytes: one element or two; no multiple of anything; several chunks, as buffers are of 64 KiB. */
@@ -36,7 +42,8 @@ final class MatrixWorker implements RankWorker {
     private volatile boolean aborted;
     private volatile Communicator joined;
 
-    MatrixWorker(List<Group> groups, int rank, String rendezvous, Map<String, String> settings, long seed, Consumer<RankEvent> events) {
+    MatrixWorker(List<Group> groups, int rank, String rendezvous, Map<String, String> settings, long seed,
+            Consumer<RankEvent> events) {
         this.groups = groups;
         this.rank = rank;
         this.rendezvous = rendezvous;
@@ -72,7 +79,8 @@ final class MatrixWorker implements RankWorker {
         }
         int[] done = {0};
         String where = rendezvous + "-" + group.number();
-        try (Arena arena = Arena.ofShared(); Communicator communicator = Millrace.join(where, rank, group.ranks(), group.settings(settings))) {
+        try (Arena arena = Arena.ofShared();
+                Communicator communicator = Millrace.join(where, rank, group.ranks(), group.settings(settings))) {
             joined = communicator;
             try (Stream stream = communicator.device().newStream()) {
                 check(group, communicator, stream, arena, done);
@@ -86,7 +94,10 @@ final class MatrixWorker implements RankWorker {
         }
     }
 
-    /** Aborts here, where stream and communicator are still open: their close() would wait for operations that may never end. */
+    /**
+     * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
+     * end.
+     */
     private void check(Group group, Communicator communicator, Stream stream, Arena arena, int[] done) {
         try (CheckedCollectives checks =
                 new CheckedCollectives(communicator, stream, arena, LARGEST, PATIENCE, group.mode() == Mode.PTR)) {
@@ -111,9 +122,12 @@ final class MatrixWorker implements RankWorker {
         Difference difference = Difference.NONE;
         for (int i = 0; i < SIZES.size() && !difference.general(); i++) {
             DataType elements = DataType.values()[(type + i) % DataType.values().length];
-            long wrongNow = checks.countWrong(operands + i, cell.operation(), elements, reduction + i, SIZES.get(i), inPlace ^ i == 1);
-            Difference found = communicator.route().map(group::difference)
-                    .orElseGet(() -> new Difference("", "the communicator does not say how " + cell.operation().label() + " travelled", false));
+            long wrongNow = checks.countWrong(operands + i, cell.operation(), elements, reduction + i, SIZES.get(i),
+                    inPlace ^ i == 1);
+            Difference found = communicator.route()
+                    .map(group::difference)
+                    .orElseGet(() -> new Difference("",
+                            "the communicator does not say how " + cell.operation().label() + " travelled", false));
             boolean asAsked = found.equals(Difference.NONE);
             ran += asAsked ? 1 : 0;
             wrong += asAsked ? wrongNow : 0; // what ran another way is that way's cell

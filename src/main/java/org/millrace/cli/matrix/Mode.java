@@ -12,6 +12,7 @@ enum Mode {
     PTR;
 
     Map<String, String> settings() {
-        return Map.of("NCCL_NET_SHARED_BUFFERS", this == OFFSET ? "1" : "0", "MILLRACE_PTR_THRESHOLD", this == PTR ? "0" : "1024G");
+        return Map.of("NCCL_NET_SHARED_BUFFERS", this == OFFSET ? "1" : "0", "MILLRACE_PTR_THRESHOLD",
+                this == PTR ? "0" : "1024G");
     }
 }

@@ -19,9 +19,10 @@ record Repetition(long seed, Map<String, String> settings) {
     /** The command line that selects this cell alone. */
     String command(CellResult result) {
         Group group = result.group();
-        List<String> words = new ArrayList<>(List.of("millrace", "matrix", "--seed", String.valueOf(seed), "--collective", result.cell().operation().label(),
-                "--algorithm", group.algorithm(), "--transport", group.way().label(), "--protocol", group.protocol(), "--mode", group.mode().name(),
-                "--ranks", String.valueOf(group.ranks()), "--processes", group.processes() ? "1" : "0"));
+        List<String> words = new ArrayList<>(List.of("millrace", "matrix", "--seed", String.valueOf(seed),
+                "--collective", result.cell().operation().label(), "--algorithm", group.algorithm(), "--transport",
+                group.way().label(), "--protocol", group.protocol(), "--mode", group.mode().name(), "--ranks",
+                String.valueOf(group.ranks()), "--processes", group.processes() ? "1" : "0"));
         settings.forEach((name, value) -> words.addAll(List.of("-D", name + "=" + value)));
         return String.join(" ", words.stream().map(Repetition::quoted).toList());
     }

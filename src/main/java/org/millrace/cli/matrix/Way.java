@@ -10,9 +10,9 @@ import org.millrace.transport.Transport;
 /**
  * A transport, used in one of its ways.
  *
- * @param label     as {@link org.millrace.Route#transports} has it
+ * @param label      as {@link org.millrace.Route#transports} has it
  * @param algorithms that it can be asked to run
- * @param settings  how to ask for it
+ * @param settings   how to ask for it
  */
 record Way(String label, List<String> algorithms, Map<String, String> settings) {
 
@@ -23,14 +23,13 @@ record Way(String label, List<String> algorithms, Map<String, String> settings) 
 
     /** All there are: ours, and those of other jars. */
     static List<Way> all() {
-        List<Way> all = new ArrayList<>(List.of(
-                new Way("P2P", RING_AND_TREE, Map.of()),
+        List<Way> all = new ArrayList<>(List.of(new Way("P2P", RING_AND_TREE, Map.of()),
                 new Way("P2P by copy", RING_AND_TREE, Map.of("NCCL_P2P_USE_CUDA_MEMCPY", "1")),
                 new Way("SHM", RING_AND_TREE, Map.of(P2P_DISABLE, "1")),
                 new Way("SHM by copy", RING_AND_TREE, Map.of(P2P_DISABLE, "1", "NCCL_SHM_USE_CUDA_MEMCPY", "1")),
                 new Way("NET socket", RING_AND_TREE, Map.of(NET, "socket")),
-                new Way("NET shm", RING_AND_TREE, Map.of(NET, "shm")),
-                new Way("COLLNET", List.of("collnet"), Map.of("NCCL_COLLNET_ENABLE", "1", "MILLRACE_COLLNET_MAX_BYTES", "1G"))));
+                new Way("NET shm", RING_AND_TREE, Map.of(NET, "shm")), new Way("COLLNET", List.of("collnet"),
+                        Map.of("NCCL_COLLNET_ENABLE", "1", "MILLRACE_COLLNET_MAX_BYTES", "1G"))));
         for (String name : others()) {
             all.add(new Way(name, RING_AND_TREE, Map.of()));
         }
@@ -57,9 +56,9 @@ record Way(String label, List<String> algorithms, Map<String, String> settings) 
 
     /** What has to be set for the same cell to be the same whatever is set around it. */
     static Map<String, String> neutral() {
-        return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0",
-                SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY", "0", "NCCL_SHM_MEMCPY_MODE", "1",
-                NET, "auto", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE", "64K", "MILLRACE_DEVICE", "host");
+        return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0", SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY",
+                "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE", "64K",
+                "MILLRACE_DEVICE", "host");
     }
 
     @Override

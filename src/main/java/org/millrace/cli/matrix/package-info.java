@@ -1,2 +1,5 @@
-/** {@code millrace matrix}: every collective over every transport, in every protocol and mode, with threads and processes. */
+/**
+ * {@code millrace matrix}: every collective over every transport, in every protocol and mode, with threads and
+ * processes.
+ */
 package org.millrace.cli.matrix;

@@ -6,6 +6,9 @@ enum Checking {
     NONE,
     /** One more operation after those that are timed, on operands of its own. */
     AFTERWARDS,
-    /** Every operation, each on operands of its own: where a fault is planted nobody knows which one it hits. Times then include filling and comparing. */
+    /**
+     * Every operation, each on operands of its own: where a fault is planted nobody knows which one it hits. Times then
+     * include filling and comparing.
+     */
     EVERY
 }

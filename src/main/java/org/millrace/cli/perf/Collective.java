@@ -9,12 +9,16 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** The collectives that can be measured. Factors are those of nccl-tests' PERFORMANCE.md; {@code count} is what the call is given, as in nccl-tests' table. */
+/**
+ * The collectives that can be measured. Factors are those of nccl-tests' PERFORMANCE.md; {@code count} is what the call
+ * is given, as in nccl-tests' table.
+ */
 enum Collective {
     /** A ring moves every byte but a rank's own share twice. */
     ALL_REDUCE(Operation.ALL_REDUCE, Form.REDUCES) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.allReduce(send, receive, count, type, op, stream);
         }
 
@@ -31,7 +35,8 @@ enum Collective {
     /** Everything but a rank's own part has to reach it. */
     ALL_GATHER(Operation.ALL_GATHER, Form.SPREADS_RECEIVE) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.allGather(send, receive, count, type, stream);
         }
 
@@ -48,7 +53,8 @@ enum Collective {
     /** The other way round. */
     REDUCE_SCATTER(Operation.REDUCE_SCATTER, Form.SPREADS_SEND) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.reduceScatter(send, receive, count, type, op, stream);
         }
 
@@ -65,7 +71,8 @@ enum Collective {
     /** The root's link carries every byte once. */
     BROADCAST(Operation.BROADCAST, Form.ROOTED) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.broadcast(send, receive, count, type, ROOT, stream);
         }
 
@@ -77,7 +84,8 @@ enum Collective {
     /** As a broadcast, backwards. Only the root has a result. */
     REDUCE(Operation.REDUCE, Form.ROOTED_REDUCES) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.reduce(send, receive, count, type, op, ROOT, stream);
         }
 
@@ -89,7 +97,8 @@ enum Collective {
     /** A rank keeps one part of its own. Not in place. */
     ALLTOALL(Operation.ALL_TO_ALL, Form.SPREADS_BOTH) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.allToAll(send, receive, count, type, stream);
         }
 
@@ -106,7 +115,8 @@ enum Collective {
     /** The root's link brings everything but the root's own part. */
     GATHER(Operation.GATHER, Form.ROOTED_GATHERS) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.gather(send, receive, count, type, ROOT, stream);
         }
 
@@ -117,13 +127,15 @@ enum Collective {
 
         @Override
         List<Part> result(int rank, int ranks, long count) {
-            return rank == ROOT ? IntStream.range(0, ranks).mapToObj(source -> Part.copied(source, 0, count)).toList() : List.of();
+            return rank == ROOT ? IntStream.range(0, ranks).mapToObj(source -> Part.copied(source, 0, count)).toList()
+                    : List.of();
         }
     },
     /** The other way round. */
     SCATTER(Operation.SCATTER, Form.ROOTED_SCATTERS) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             communicator.scatter(send, receive, count, type, ROOT, stream);
         }
 
@@ -140,7 +152,8 @@ enum Collective {
     /** Every rank sends to the next one and receives from the one before. Not in place. */
     SENDRECV(Operation.SEND_RECEIVE, Form.MOVES) {
         @Override
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream) {
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+                ReduceOp op, Stream stream) {
             int ranks = communicator.size();
             communicator.group(() -> {
                 communicator.send(send, count, type, (communicator.rank() + 1) % ranks, stream);
@@ -206,8 +219,12 @@ enum Collective {
         this.form = form;
     }
 
-    /** Enqueues the operation once. In place if send and receive lie as {@link #sendOffset} and {@link #receiveOffset} say. */
-    abstract void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream);
+    /**
+     * Enqueues the operation once. In place if send and receive lie as {@link #sendOffset} and {@link #receiveOffset}
+     * say.
+     */
+    abstract void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count,
+            DataType type, ReduceOp op, Stream stream);
 
     /** What a rank's receive operand must hold. */
     abstract List<Part> result(int rank, int ranks, long count);

@@ -6,7 +6,10 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** A time after which all ranks stop something together: an operation that only some of them go on to would never complete. */
+/**
+ * A time after which all ranks stop something together: an operation that only some of them go on to would never
+ * complete.
+ */
 final class CommonClock {
 
     private final Communicator communicator;
@@ -29,6 +32,7 @@ final class CommonClock {
 
     /** Whether the time has passed for any rank. Collective: all ranks call it, and hear the same. */
     boolean passed() {
-        return memory.exchange(end.passed() ? 1 : 0, word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;
+        return memory.exchange(end.passed() ? 1 : 0,
+                word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;
     }
 }

@@ -5,8 +5,8 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
- * How the elements of a floating-point type are read and written. Deliberately none of the code that reduces elements on the emulated device, whose mistakes
- * would otherwise cancel out.
+ * How the elements of a floating-point type are read and written. Deliberately none of the code that reduces elements
+ * on the emulated device, whose mistakes would otherwise cancel out.
  */
 enum FloatFormat {
     /** {@link DataType#FLOAT16}. */
@@ -57,13 +57,17 @@ enum FloatFormat {
             return Float.floatToRawIntBits((float) value) >>> 16;
         }
     },
-    /** {@link DataType#FLOAT8_E4M3}: exponents are biased by 7, and all bits set but the sign are NaN (OCP 8-bit Floating Point Specification 1.0). */
+    /**
+     * {@link DataType#FLOAT8_E4M3}: exponents are biased by 7, and all bits set but the sign are NaN (OCP 8-bit
+     * Floating Point Specification 1.0).
+     */
     E4M3(1, 0x1p-4, 0x1p-9) {
         @Override
         double decode(long bits) {
             int exponent = (int) bits >> 3 & 0xF;
             int fraction = (int) bits & 0x7;
-            double magnitude = (bits & 0x7F) == 0x7F ? Double.NaN : exponent == 0 ? fraction * 0x1p-9 : Math.scalb(8 + fraction, exponent - 10);
+            double magnitude = (bits & 0x7F) == 0x7F ? Double.NaN
+                    : exponent == 0 ? fraction * 0x1p-9 : Math.scalb(8 + fraction, exponent - 10);
             return (bits & 0x80) == 0 ? magnitude : -magnitude;
         }
 

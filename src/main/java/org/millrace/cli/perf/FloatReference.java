@@ -3,8 +3,8 @@ package org.millrace.cli.perf;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Floating-point numbers: computed in double precision, and compared with what rounding to the type after every step allows. The order in which a collective
- * combines ranks is its own business, so that results may differ by as much.
+ * Floating-point numbers: computed in double precision, and compared with what rounding to the type after every step
+ * allows. The order in which a collective combines ranks is its own business, so that results may differ by as much.
  */
 final class FloatReference implements Reference {
 
@@ -19,16 +19,19 @@ final class FloatReference implements Reference {
     }
 
     @Override
-    public void fill(MemorySegment memory, Operands operands, Reduction reduction, int rank, int ranks, long first, long count) {
+    public void fill(MemorySegment memory, Operands operands, Reduction reduction, int rank, int ranks, long first,
+            long count) {
         for (long i = 0; i < count; i++) {
             format.set(memory, i, value(operands, rank, first + i));
         }
     }
 
     @Override
-    public long countWrong(MemorySegment memory, Operands operands, Reduction reduction, int ranks, long first, long count) {
+    public long countWrong(MemorySegment memory, Operands operands, Reduction reduction, int ranks, long first,
+            long count) {
         int roundings = roundings(reduction, ranks);
-        double relative = roundings == 0 ? 0 : Math.expm1(roundings * Math.log1p(format.roundoff())) + ranks * DOUBLE_ROUNDOFF;
+        double relative =
+                roundings == 0 ? 0 : Math.expm1(roundings * Math.log1p(format.roundoff())) + ranks * DOUBLE_ROUNDOFF;
         double absolute = roundings * format.smallest();
         long wrong = 0;
         for (long i = 0; i < count; i++) {
@@ -40,12 +43,13 @@ final class FloatReference implements Reference {
     }
 
     /**
-     * Exact in this type: all its fraction bits are random. Even ranks' numbers are from 1 to 2 and odd ranks' from ½ to 1, so that products stay near 1;
-     * half of all are negative.
+     * Exact in this type: all its fraction bits are random. Even ranks' numbers are from 1 to 2 and odd ranks' from ½
+     * to 1, so that products stay near 1; half of all are negative.
      */
     private double value(Operands operands, int rank, long index) {
         long bits = operands.bits(rank, index);
-        double magnitude = Math.scalb(1.0 + Math.scalb((double) (bits >>> Long.SIZE - fractionBits), -fractionBits), -(rank & 1));
+        double magnitude =
+                Math.scalb(1.0 + Math.scalb((double) (bits >>> Long.SIZE - fractionBits), -fractionBits), -(rank & 1));
         return (bits & 1) == 0 ? magnitude : -magnitude;
     }
 
@@ -63,10 +67,12 @@ final class FloatReference implements Reference {
     /**
      * Compares one element.
      *
-     * @param relative the largest error in units of the magnitudes that were combined: (1 + u)^n - 1 for n roundings, and the reference's own
+     * @param relative the largest error in units of the magnitudes that were combined: (1 + u)^n - 1 for n roundings,
+     *                 and the reference's own
      * @param absolute the largest error where numbers are too small for the relative one
      */
-    private boolean isRight(double actual, Operands operands, Reduction reduction, int ranks, long index, double relative, double absolute) {
+    private boolean isRight(double actual, Operands operands, Reduction reduction, int ranks, long index,
+            double relative, double absolute) {
         double expected = value(operands, 0, index);
         if (reduction == Reduction.MULSUM) {
             expected *= Reduction.factor(0);

@@ -19,14 +19,16 @@ final class IntegerReference implements Reference {
     }
 
     @Override
-    public void fill(MemorySegment memory, Operands operands, Reduction reduction, int rank, int ranks, long first, long count) {
+    public void fill(MemorySegment memory, Operands operands, Reduction reduction, int rank, int ranks, long first,
+            long count) {
         for (long i = 0; i < count; i++) {
             set(memory, i, value(operands, reduction, rank, ranks, first + i));
         }
     }
 
     @Override
-    public long countWrong(MemorySegment memory, Operands operands, Reduction reduction, int ranks, long first, long count) {
+    public long countWrong(MemorySegment memory, Operands operands, Reduction reduction, int ranks, long first,
+            long count) {
         long wrong = 0;
         for (long i = 0; i < count; i++) {
             if (get(memory, i) != expected(operands, reduction, ranks, first + i)) {
@@ -36,7 +38,10 @@ final class IntegerReference implements Reference {
         return wrong;
     }
 
-    /** Any bits; for an average so small that the sum does not wrap, since what a quotient of a wrapped sum is depends on who divides. */
+    /**
+     * Any bits; for an average so small that the sum does not wrap, since what a quotient of a wrapped sum is depends
+     * on who divides.
+     */
     private long value(Operands operands, Reduction reduction, int rank, int ranks, long index) {
         long bits = extend(operands.bits(rank, index));
         if (reduction != Reduction.AVG) {
@@ -46,7 +51,8 @@ final class IntegerReference implements Reference {
     }
 
     private long expected(Operands operands, Reduction reduction, int ranks, long index) {
-        long result = value(operands, reduction, 0, ranks, index) * (reduction == Reduction.MULSUM ? Reduction.factor(0) : 1);
+        long result =
+                value(operands, reduction, 0, ranks, index) * (reduction == Reduction.MULSUM ? Reduction.factor(0) : 1);
         for (int rank = 1; rank < ranks; rank++) {
             long value = value(operands, reduction, rank, ranks, index);
             result = switch (reduction) {

@@ -12,7 +12,10 @@ import org.millrace.Stream;
 /** The part of a run for which there is a communicator. */
 final class Measurement {
 
-    /** After how many operations before the first line the ranks ask each other whether to go on, and after what time they do not. */
+    /**
+     * After how many operations before the first line the ranks ask each other whether to go on, and after what time
+     * they do not.
+     */
     private static final int STARTERS_ROUND = 1000;
     private static final Duration STARTERS_TIME = Duration.ofSeconds(2);
     private static final int LARGE_STARTERS = 10;
@@ -36,7 +39,8 @@ final class Measurement {
      * @param send    has room for the largest operand
      * @param receive has room for the largest operand
      */
-    Measurement(PerfPlan plan, Communicator communicator, Stream stream, OperandMemory memory, MemorySegment send, MemorySegment receive, Deadline deadline) {
+    Measurement(PerfPlan plan, Communicator communicator, Stream stream, OperandMemory memory, MemorySegment send,
+            MemorySegment receive, Deadline deadline) {
         this.plan = plan;
         this.rank = communicator.rank();
         this.communicator = communicator;
@@ -55,14 +59,17 @@ final class Measurement {
         for (PerfCase line : plan.cases()) {
             Sample outOfPlace = sample(line, false);
             Sample inPlace = sample(line, true);
-            communicator.route().ifPresent(route ->
-                    events.accept(new RankEvent.Routed(rank, line.index(),
-                            new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(), List.of()))));
+            communicator.route()
+                    .ifPresent(
+                            route -> events.accept(new RankEvent.Routed(rank, line.index(), new Route(route.algorithm(),
+                                    route.protocol(), route.mode(), route.transports(), List.of()))));
             events.accept(new RankEvent.Measured(rank, line.index(), outOfPlace, inPlace));
         }
     }
 
-    /** Bounded: on a machine of too few cores, or a slow network, so many would take longer than everything after them. */
+    /**
+     * Bounded: on a machine of too few cores, or a slow network, so many would take longer than everything after them.
+     */
     private void smallStarters(PerfCase first) {
         CommonClock clock = new CommonClock(communicator, stream, memory, STARTERS_TIME);
         for (int left = plan.starters(); left > 0; left -= STARTERS_ROUND) {
@@ -75,13 +82,14 @@ final class Measurement {
 
     private void starters(PerfCase like, long bytes, int operations) {
         int parts = plan.collective().parts(plan.ranks());
-        run(Placed.of(new PerfCase(0, like.type(), like.reduction(), bytes / like.type().bytes() / parts * parts, 0, operations),
-                plan, rank, send, receive), operations);
+        run(Placed.of(new PerfCase(0, like.type(), like.reduction(), bytes / like.type().bytes() / parts * parts, 0,
+                operations), plan, rank, send, receive), operations);
     }
 
     /** One operation on fresh operands; the number of its wrong elements. */
     long check(PerfCase line, boolean inPlace) {
-        return wrong(Placed.of(line, plan, rank, send, inPlace ? send : receive), Reference.of(line.type()), Operands.of(plan.seed(), line.index(), inPlace));
+        return wrong(Placed.of(line, plan, rank, send, inPlace ? send : receive), Reference.of(line.type()),
+                Operands.of(plan.seed(), line.index(), inPlace));
     }
 
     private Sample sample(PerfCase line, boolean inPlace) {
@@ -113,7 +121,8 @@ final class Measurement {
         }
         Reference reference = Reference.of(placed.line().type());
         for (int i = 0; i < operations; i++) {
-            wrongSoFar += wrong(placed, reference, Operands.of(plan.seed() + ++checked, placed.line().index(), placed.isInPlace()));
+            wrongSoFar += wrong(placed, reference,
+                    Operands.of(plan.seed() + ++checked, placed.line().index(), placed.isInPlace()));
         }
     }
 
@@ -124,14 +133,17 @@ final class Measurement {
         }
         memory.fill(placed.from(), placed.line(), reference, operands);
         enqueue(placed, 1);
-        return memory.countWrong(placed.to(), placed.line(), reference, operands, plan.collective().result(rank, plan.ranks(), placed.count()));
+        return memory.countWrong(placed.to(), placed.line(), reference, operands,
+                plan.collective().result(rank, plan.ranks(), placed.count()));
     }
 
     /** Operations one behind the other, and waits for the last. */
     private void enqueue(Placed placed, int operations) {
         ReduceOp op = placed.line().reduction().operation(rank);
         for (int i = 0; i < operations; i++) {
-            plan.collective().enqueue(communicator, placed.from(), placed.to(), placed.count(), placed.line().type(), op, stream);
+            plan.collective()
+                    .enqueue(communicator, placed.from(), placed.to(), placed.count(), placed.line().type(), op,
+                            stream);
         }
         stream.synchronize(deadline.remaining());
     }

@@ -9,8 +9,8 @@ import org.millrace.Device;
 import org.millrace.Stream;
 
 /**
- * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands.
- * On the emulated device the copies are plain ones.
+ * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands. On
+ * the emulated device the copies are plain ones.
  */
 final class OperandMemory {
 
@@ -46,7 +46,8 @@ final class OperandMemory {
     private void forEachPiece(MemorySegment memory, PerfCase line, PieceAction action) {
         for (long offset = 0; offset < memory.byteSize(); offset += PIECE) {
             long bytes = Math.min(PIECE, memory.byteSize() - offset);
-            action.apply(host.asSlice(0, bytes), memory.asSlice(offset, bytes), offset / line.type().bytes(), bytes / line.type().bytes());
+            action.apply(host.asSlice(0, bytes), memory.asSlice(offset, bytes), offset / line.type().bytes(),
+                    bytes / line.type().bytes());
         }
     }
 
@@ -68,7 +69,8 @@ final class OperandMemory {
      *
      * @param parts what they must be, in the order of the memory
      */
-    long countWrong(MemorySegment memory, PerfCase line, Reference reference, Operands operands, List<Collective.Part> parts) {
+    long countWrong(MemorySegment memory, PerfCase line, Reference reference, Operands operands,
+            List<Collective.Part> parts) {
         long[] wrong = {0};
         long begin = 0;
         for (Collective.Part part : parts) {
@@ -76,7 +78,8 @@ final class OperandMemory {
             forEachPiece(memory.asSlice(begin, bytes), line, (piece, source, first, count) -> {
                 device.copyToHost(source, piece, stream);
                 stream.synchronize(deadline.remaining());
-                wrong[0] += part.source() == Collective.Part.ALL ? reference.countWrong(piece, operands, line.reduction(), ranks, part.first() + first, count)
+                wrong[0] += part.source() == Collective.Part.ALL
+                        ? reference.countWrong(piece, operands, line.reduction(), ranks, part.first() + first, count)
                         : countDifferent(piece, line, reference, operands, part.source(), part.first() + first, count);
             });
             begin += bytes;
@@ -85,7 +88,8 @@ final class OperandMemory {
     }
 
     /** The number of elements that are not exactly those of one rank. */
-    private long countDifferent(MemorySegment piece, PerfCase line, Reference reference, Operands operands, int source, long first, long count) {
+    private long countDifferent(MemorySegment piece, PerfCase line, Reference reference, Operands operands, int source,
+            long first, long count) {
         MemorySegment expected = copy.asSlice(0, piece.byteSize());
         reference.fill(expected, operands, line.reduction(), source, ranks, first, count);
         int bytes = line.type().bytes();

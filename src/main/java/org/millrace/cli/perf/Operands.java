@@ -1,7 +1,8 @@
 package org.millrace.cli.perf;
 
 /**
- * Where the random bits of operands come from: every rank can compute those of every element of every rank, in any order.
+ * Where the random bits of operands come from: every rank can compute those of every element of every rank, in any
+ * order.
  *
  * @param seed different for every operation that is checked
  */

@@ -8,7 +8,8 @@ import org.millrace.DataType;
  * @param index      its number, from 0
  * @param type       type of the elements
  * @param reduction  how they are combined
- * @param count      elements of the larger operand of one rank: the call is given fewer where the other one is only a part of it
+ * @param count      elements of the larger operand of one rank: the call is given fewer where the other one is only a
+ *                   part of it
  * @param warmup     operations before those that are timed
  * @param iterations operations that are timed
  */

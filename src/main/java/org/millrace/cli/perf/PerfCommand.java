@@ -29,14 +29,17 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "perf",
         description = {"Measure a collective and check its results.",
-            "On GPUs (--device cuda) every rank is a process with a GPU and an NCCL_HOSTID of its own, so that NCCL takes it for a host"
-                + " and uses the network; set NCCL_HOSTID yourself to have all ranks on one host.",
-            "Times are those of one operation, averaged over the iterations, of the slowest rank."
-                + " What is checked is one more operation on fresh random data."},
+                "On GPUs (--device cuda) every rank is a process with a GPU and an NCCL_HOSTID of its own, so that NCCL takes it for a host"
+                        + " and uses the network; set NCCL_HOSTID yourself to have all ranks on one host.",
+                "Times are those of one operation, averaged over the iterations, of the slowest rank."
+                        + " What is checked is one more operation on fresh random data."},
         sortOptions = false)
 public final class PerfCommand implements Callable<Integer> {
 
-    /** The device on which ranks are always processes: NCCL's hosts are processes', as its host id is a variable of the environment. */
+    /**
+     * The device on which ranks are always processes: NCCL's hosts are processes', as its host id is a variable of the
+     * environment.
+     */
     private static final String GPU = "cuda";
     private static final String EMULATED = "host";
 
@@ -53,8 +56,7 @@ public final class PerfCommand implements Callable<Integer> {
     private boolean processes;
 
     /** For picocli. */
-    public PerfCommand() {
-    }
+    public PerfCommand() {}
 
     @Override
     public Integer call() {
@@ -64,7 +66,8 @@ public final class PerfCommand implements Callable<Integer> {
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
         PlantedFaults.leaveToCaller(); // one rank's process does not know what befell the others
         if (options.workerRank != null) {
-            RankMain.run(events -> new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings, events));
+            RankMain.run(
+                    events -> new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings, events));
             return ExitCode.OK; // the parent knows better
         }
         String device = requireDevice(settings);
@@ -76,7 +79,8 @@ public final class PerfCommand implements Callable<Integer> {
         PerfResults results = new PerfResults(plan);
         PrintWriter out = spec.commandLine().getOut();
         PerfTable table = new PerfTable(out, plan, results);
-        PerfDisplay display = new PerfDisplay(out, plan, results, table, options.describe(plan, processes), StatusLine.isTerminal(StatusLine.OUT));
+        PerfDisplay display = new PerfDisplay(out, plan, results, table, options.describe(plan, processes),
+                StatusLine.isTerminal(StatusLine.OUT));
         List<PerfRun.Failure> failures = run(plan, new PerfRun(plan, results, display), settings);
         display.erase();
 
@@ -95,12 +99,17 @@ public final class PerfCommand implements Callable<Integer> {
         return results.wrong() == 0 ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
-    /** Faults that were planted, and happened to no rank: the run has not shown what it was to show. Other devices plant what they want. */
+    /**
+     * Faults that were planted, and happened to no rank: the run has not shown what it was to show. Other devices plant
+     * what they want.
+     */
     private static List<PerfRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {
             return List.of();
         }
-        return EngineSettings.faults(configuration).orElse(List.of()).stream()
+        return EngineSettings.faults(configuration)
+                .orElse(List.of())
+                .stream()
                 .filter(fault -> !results.happened(fault))
                 .map(fault -> new PerfRun.Failure(PlantedFaults.missed(fault)
                         + (device.equals(GPU) ? ": only networks of the emulated device have faults" : ""), ""))
@@ -134,9 +143,11 @@ public final class PerfCommand implements Callable<Integer> {
     private List<PerfRun.Failure> run(PerfPlan plan, PerfRun run, Map<String, String> settings) {
         try (RunScope scope = new RunScope()) {
             Ranks ranks = processes
-                    ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, scope.rendezvous())),
+                    ? new ProcessRanks(plan.ranks(),
+                            rank -> JavaCommand.of(workerArguments(plan, rank, scope.rendezvous())),
                             RankProcess::environmentOf, run.events(), spec.commandLine().getErr())
-                    : new ThreadRanks(plan.ranks(), rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
+                    : new ThreadRanks(plan.ranks(),
+                            rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
             scope.owns(ranks);
             return run.run(ranks);
         }
@@ -157,7 +168,8 @@ public final class PerfCommand implements Callable<Integer> {
             return;
         }
         try {
-            Files.writeString(options.json, json.write(processes, configuration, failures.stream().map(PerfRun.Failure::message).toList()));
+            Files.writeString(options.json,
+                    json.write(processes, configuration, failures.stream().map(PerfRun.Failure::message).toList()));
         } catch (IOException failure) {
             throw new MillraceException("--json " + options.json + " cannot be written: " + failure, failure);
         }

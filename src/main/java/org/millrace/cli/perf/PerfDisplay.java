@@ -44,8 +44,9 @@ final class PerfDisplay implements PerfRun.Display {
     public void waiting() {
         int next = results.rows().size();
         String doing = !results.allJoined() ? "the ranks are joining"
-                : next < plan.cases().size() ? "line " + (next + 1) + " of " + plan.cases().size() + ": " + plan.cases().get(next)
-                : "the ranks are leaving";
+                : next < plan.cases().size()
+                        ? "line " + (next + 1) + " of " + plan.cases().size() + ": " + plan.cases().get(next)
+                        : "the ranks are leaving";
         status.show(String.format(Locale.ROOT, "%s, %.0f s", doing, (System.nanoTime() - start) / 1e9));
     }
 

@@ -14,7 +14,10 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
-/** Results for programs: what the table shows, and the circumstances. Times are nanoseconds, sizes bytes, bandwidths GB/s. */
+/**
+ * Results for programs: what the table shows, and the circumstances. Times are nanoseconds, sizes bytes, bandwidths
+ * GB/s.
+ */
 final class PerfJson {
 
     private final PerfPlan plan;

@@ -21,53 +21,98 @@ final class PerfOptions {
     @Spec(Target.MIXEE)
     private CommandSpec spec;
 
-    @Parameters(paramLabel = "COLLECTIVE", converter = Selection.CollectiveConverter.class, description = "What to measure: ${COMPLETION-CANDIDATES}.")
+    @Parameters(
+            paramLabel = "COLLECTIVE",
+            converter = Selection.CollectiveConverter.class,
+            description = "What to measure: ${COMPLETION-CANDIDATES}.")
     Collective collective;
 
-    @Option(names = {"-b", "--minbytes"}, paramLabel = "SIZE", defaultValue = "8", converter = Converters.Size.class,
+    @Option(
+            names = {"-b", "--minbytes"},
+            paramLabel = "SIZE",
+            defaultValue = "8",
+            converter = Converters.Size.class,
             description = "Smallest size (default: ${DEFAULT-VALUE}).")
     private long min;
 
-    @Option(names = {"-e", "--maxbytes"}, paramLabel = "SIZE", defaultValue = "64M", converter = Converters.Size.class,
+    @Option(
+            names = {"-e", "--maxbytes"},
+            paramLabel = "SIZE",
+            defaultValue = "64M",
+            converter = Converters.Size.class,
             description = "Largest size (default: ${DEFAULT-VALUE}).")
     private long max;
 
-    @Option(names = {"-f", "--stepfactor"}, paramLabel = "FACTOR", converter = Converters.Count.class,
+    @Option(
+            names = {"-f", "--stepfactor"},
+            paramLabel = "FACTOR",
+            converter = Converters.Count.class,
             description = "Multiply sizes by this (default: " + DEFAULT_FACTOR + ").")
     private Integer factor;
 
-    @Option(names = {"-i", "--stepbytes"}, paramLabel = "SIZE", converter = Converters.Size.class, description = "Add this to sizes instead.")
+    @Option(
+            names = {"-i", "--stepbytes"},
+            paramLabel = "SIZE",
+            converter = Converters.Size.class,
+            description = "Add this to sizes instead.")
     private Long step;
 
-    @Option(names = {"-r", "--ranks"}, paramLabel = "N", defaultValue = "2", converter = Converters.Few.class,
+    @Option(
+            names = {"-r", "--ranks"},
+            paramLabel = "N",
+            defaultValue = "2",
+            converter = Converters.Few.class,
             description = "Number of ranks (default: ${DEFAULT-VALUE}).")
     int ranks;
 
-    @Option(names = {"-n", "--iters"}, paramLabel = "N", converter = Converters.Count.class,
+    @Option(
+            names = {"-n", "--iters"},
+            paramLabel = "N",
+            converter = Converters.Count.class,
             description = "Operations that are timed (default: 1000, fewer for large sizes).")
     private Integer iterations;
 
-    @Option(names = {"-w", "--warmup_iters"}, paramLabel = "N", converter = Converters.CountOrNone.class,
+    @Option(
+            names = {"-w", "--warmup_iters"},
+            paramLabel = "N",
+            converter = Converters.CountOrNone.class,
             description = "Operations before those (default: what the JIT compiler needs; a fifth of -n).")
     private Integer warmup;
 
-    @Option(names = {"-t", "-d", "--type", "--datatype"}, paramLabel = "TYPE", defaultValue = "float", converter = Selection.TypesConverter.class,
+    @Option(
+            names = {"-t", "-d", "--type", "--datatype"},
+            paramLabel = "TYPE",
+            defaultValue = "float",
+            converter = Selection.TypesConverter.class,
             description = "Element types, with commas between, or all (default: ${DEFAULT-VALUE}).")
     private Selection.Types types;
 
-    @Option(names = {"-o", "--op"}, paramLabel = "OP", defaultValue = "sum", converter = Selection.ReductionsConverter.class,
+    @Option(
+            names = {"-o", "--op"},
+            paramLabel = "OP",
+            defaultValue = "sum",
+            converter = Selection.ReductionsConverter.class,
             description = "Reductions, with commas between, or all (default: ${DEFAULT-VALUE}). Of no meaning for collectives that do not reduce.")
     private Selection.Reductions reductions;
 
-    @Option(names = {"-c", "--check"}, paramLabel = "0|1", arity = "1", defaultValue = "1", converter = Converters.Flag.class,
+    @Option(
+            names = {"-c", "--check"},
+            paramLabel = "0|1",
+            arity = "1",
+            defaultValue = "1",
+            converter = Converters.Flag.class,
             description = "Compare every result with a reference (default: ${DEFAULT-VALUE}).")
     private boolean check;
 
-    @Option(names = "--check-every",
+    @Option(
+            names = "--check-every",
             description = "Compare the result of every operation, those before and those that are timed included. On by itself where MILLRACE_FAULT is set.")
     private boolean checkEvery;
 
-    @Option(names = "--seed", paramLabel = "N", converter = Converters.Seed.class,
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            converter = Converters.Seed.class,
             description = "What the data is made from (default: different every time; printed).")
     Long seed;
 
@@ -77,17 +122,30 @@ final class PerfOptions {
     @Option(names = "--device", paramLabel = "NAME", description = "host or cuda; short for -D MILLRACE_DEVICE=NAME.")
     String device;
 
-    @Option(names = "--net", paramLabel = "NAME", description = "What carries the data; short for -D MILLRACE_NET=NAME.")
+    @Option(
+            names = "--net",
+            paramLabel = "NAME",
+            description = "What carries the data; short for -D MILLRACE_NET=NAME.")
     String net;
 
-    @Option(names = "--channels", paramLabel = "N", description = "Short for -D NCCL_MIN_NCHANNELS=N -D NCCL_MAX_NCHANNELS=N.")
+    @Option(
+            names = "--channels",
+            paramLabel = "N",
+            description = "Short for -D NCCL_MIN_NCHANNELS=N -D NCCL_MAX_NCHANNELS=N.")
     String channels;
 
-    @Option(names = "--json", paramLabel = "FILE", converter = Converters.ResultFile.class,
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            converter = Converters.ResultFile.class,
             description = "Write the results there too, for programs.")
     Path json;
 
-    @Option(names = "--deadline", paramLabel = "TIME", defaultValue = "10m", converter = Converters.Time.class,
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            defaultValue = "10m",
+            converter = Converters.Time.class,
             description = "End the run after this, finished or not (default: ${DEFAULT-VALUE}).")
     private Duration deadline;
 
@@ -105,14 +163,17 @@ final class PerfOptions {
      * @throws ParameterException if options contradict each other
      */
     PerfPlan plan(long data, boolean faultPlanted) {
-        PerfPlan.Sizes sizes = new PerfPlan.Sizes(min, max, step != null ? 1 : Optional.ofNullable(factor).orElse(DEFAULT_FACTOR), step != null ? step : 0);
-        require(min <= max, "the smallest size (-b " + SizeType.text(min) + ") is larger than the largest (-e " + SizeType.text(max) + ")");
+        PerfPlan.Sizes sizes = new PerfPlan.Sizes(min, max,
+                step != null ? 1 : Optional.ofNullable(factor).orElse(DEFAULT_FACTOR), step != null ? step : 0);
+        require(min <= max, "the smallest size (-b " + SizeType.text(min) + ") is larger than the largest (-e "
+                + SizeType.text(max) + ")");
         require(factor == null || step == null, "sizes grow by a factor (-f) or by a step (-i), not by both");
         require(factor == null || factor >= 2, "sizes must grow: -f " + factor + " is less than 2");
         require(step == null || step >= 1, "sizes must grow: -i 0 is less than 1");
         return new PerfPlan(collective, ranks,
-                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes, collective.parts(ranks),
-                        iterations == null ? 0 : iterations, warmup == null ? -1 : warmup),
+                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM),
+                        sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
+                        warmup == null ? -1 : warmup),
                 checking(faultPlanted), data, deadline);
     }
 
@@ -133,10 +194,12 @@ final class PerfOptions {
     String describe(PerfPlan plan, boolean asProcesses) {
         PerfCase first = plan.cases().getFirst();
         PerfCase last = plan.cases().getLast();
-        return "ranks: " + ranks + (asProcesses ? " (processes)" : " (threads)") + " minBytes: " + min + " maxBytes: " + max
-                + " step: " + (step == null ? Optional.ofNullable(factor).orElse(DEFAULT_FACTOR) + "(factor)" : step + "(bytes)")
-                + " warmup iters: " + range(first.warmup(), last.warmup()) + " iters: " + range(first.iterations(), last.iterations())
-                + " validation: " + (plan.checking() == Checking.EVERY ? "every" : check ? 1 : 0) + " seed: " + plan.seed();
+        return "ranks: " + ranks + (asProcesses ? " (processes)" : " (threads)") + " minBytes: " + min + " maxBytes: "
+                + max + " step: "
+                + (step == null ? Optional.ofNullable(factor).orElse(DEFAULT_FACTOR) + "(factor)" : step + "(bytes)")
+                + " warmup iters: " + range(first.warmup(), last.warmup()) + " iters: "
+                + range(first.iterations(), last.iterations()) + " validation: "
+                + (plan.checking() == Checking.EVERY ? "every" : check ? 1 : 0) + " seed: " + plan.seed();
     }
 
     private static String range(int first, int last) {

@@ -6,7 +6,8 @@ import java.util.List;
 import org.millrace.DataType;
 
 /**
- * What is measured: the same for every rank, and derived from the command line alone, so that ranks never have to agree on it.
+ * What is measured: the same for every rank, and derived from the command line alone, so that ranks never have to agree
+ * on it.
  *
  * @param collective the operation
  * @param ranks      how many take part
@@ -15,7 +16,8 @@ import org.millrace.DataType;
  * @param seed       what operands are made from
  * @param deadline   how long everything together may take
  */
-record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking checking, long seed, Duration deadline) {
+record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking checking, long seed,
+        Duration deadline) {
 
     /**
      * The sizes of nccl-tests: from the smallest to the largest, by a factor or a step.
@@ -30,7 +32,8 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
         List<Long> list() {
             List<Long> sizes = new ArrayList<>();
             // a size that no longer grows (0 times a factor) ends the list as well as one that is too large
-            for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size = size * factor + step) {
+            for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size =
+                    size * factor + step) {
                 sizes.add(size);
             }
             return sizes;
@@ -38,22 +41,34 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
     }
 
     /**
-     * How often an operation is repeated where the user does not say: 1000 times, and so much less often for large operands that no line moves more than this
-     * many bytes for each rank, but 4 times at least.
+     * How often an operation is repeated where the user does not say: 1000 times, and so much less often for large
+     * operands that no line moves more than this many bytes for each rank, but 4 times at least.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
     private static final int MOST_ITERATIONS = 1000;
     private static final int FEWEST_ITERATIONS = 4;
-    /** The JIT compiler is at work during the first line: without these, small operations would be measured in its interpreter. */
+    /**
+     * The JIT compiler is at work during the first line: without these, small operations would be measured in its
+     * interpreter.
+     */
     private static final int WARMUP_OF_THE_FIRST = 10_000;
-    /** Operations of these sizes run loops that smaller ones never enter: the compiler is at work again. Larger ones run no others. */
+    /**
+     * Operations of these sizes run loops that smaller ones never enter: the compiler is at work again. Larger ones run
+     * no others.
+     */
     private static final int WARMUP_OF_LOOPS = 2000;
     private static final long FIRST_OF_LOOPS = 64 << 10;
     private static final long LAST_OF_LOOPS = 1 << 20;
     private static final int WARMUP_SHARE = 5;
-    /** Operations before the first line, so that it does not show how fast the JVM interprets: about as many as make it compile at all. */
+    /**
+     * Operations before the first line, so that it does not show how fast the JVM interprets: about as many as make it
+     * compile at all.
+     */
     private static final int STARTERS = 300;
-    /** With the first line's own: the JIT compiler is done with a small operation after 30,000 to 40,000, which then takes a tenth of the time. */
+    /**
+     * With the first line's own: the JIT compiler is done with a small operation after 30,000 to 40,000, which then
+     * takes a tenth of the time.
+     */
     private static final int STARTERS_OF_SMALL = 30_000;
 
     /**
@@ -66,7 +81,10 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
         return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
     }
 
-    /** How often an operation runs before it is timed, where the user says neither this nor how often it is timed; of the first type and reduction. */
+    /**
+     * How often an operation runs before it is timed, where the user says neither this nor how often it is timed; of
+     * the first type and reduction.
+     */
     private static int warmup(boolean first, int timed, long bytes) {
         if (first && timed == MOST_ITERATIONS) {
             return WARMUP_OF_THE_FIRST;
@@ -75,21 +93,25 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
     }
 
     /**
-     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type, or of the parts of an operand, are
-     * rounded down; a size that appears twice after that is measured once.
+     * The lines of the table: types, in each all reductions, in each all sizes. Sizes that are no multiple of the type,
+     * or of the parts of an operand, are rounded down; a size that appears twice after that is measured once.
      *
      * @param parts  into how many equal parts the larger operand is divided
      * @param warmup operations before those that are timed; negative to choose
      */
-    static List<PerfCase> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts, int iterations, int warmup) {
+    static List<PerfCase> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts,
+            int iterations, int warmup) {
         List<PerfCase> cases = new ArrayList<>();
         for (DataType type : types) {
-            List<Long> counts = sizes.list().stream().map(size -> size / type.bytes() / parts * parts).distinct().toList();
+            List<Long> counts =
+                    sizes.list().stream().map(size -> size / type.bytes() / parts * parts).distinct().toList();
             for (Reduction reduction : reductions) {
                 for (long count : counts) {
                     int timed = iterations(iterations, count * type.bytes());
                     boolean usual = iterations > 0 || cases.size() >= counts.size();
-                    int before = warmup >= 0 ? warmup : usual ? Math.max(1, timed / WARMUP_SHARE) : warmup(cases.isEmpty(), timed, count * type.bytes());
+                    int before = warmup >= 0 ? warmup
+                            : usual ? Math.max(1, timed / WARMUP_SHARE)
+                                    : warmup(cases.isEmpty(), timed, count * type.bytes());
                     cases.add(new PerfCase(cases.size(), type, reduction, count, before, timed));
                 }
             }
@@ -98,11 +120,12 @@ record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking
     }
 
     /**
-     * The most operations of the smallest size before the first line. Few where the first line's operations are few, and where each is checked: what that costs
-     * is no measurement.
+     * The most operations of the smallest size before the first line. Few where the first line's operations are few,
+     * and where each is checked: what that costs is no measurement.
      */
     int starters() {
-        return checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST ? STARTERS_OF_SMALL : STARTERS;
+        return checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST ? STARTERS_OF_SMALL
+                : STARTERS;
     }
 
     boolean check() {

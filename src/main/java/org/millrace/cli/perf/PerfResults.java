@@ -9,7 +9,10 @@ import java.util.stream.Stream;
 import org.millrace.Route;
 import org.millrace.net.fault.Fault;
 
-/** Puts together what the ranks measured. Every rank reports its cases in order, so that lines become complete in order too. */
+/**
+ * Puts together what the ranks measured. Every rank reports its cases in order, so that lines become complete in order
+ * too.
+ */
 final class PerfResults {
 
     /**
@@ -105,12 +108,15 @@ final class PerfResults {
         if (joined[rank] == null) {
             return "rank " + rank + " has not joined";
         }
-        return "rank " + rank + (done[rank] == plan.cases().size() ? " is leaving" : " is at " + plan.cases().get(done[rank]));
+        return "rank " + rank
+                + (done[rank] == plan.cases().size() ? " is leaving" : " is at " + plan.cases().get(done[rank]));
     }
 
     /** Wrong elements of all ranks and lines. */
     long wrong() {
-        return rows.stream().mapToLong(row -> Math.max(0, row.outOfPlace().wrong()) + Math.max(0, row.inPlace().wrong())).sum();
+        return rows.stream()
+                .mapToLong(row -> Math.max(0, row.outOfPlace().wrong()) + Math.max(0, row.inPlace().wrong()))
+                .sum();
     }
 
     /** GB/s: operand over time. */
@@ -126,7 +132,8 @@ final class PerfResults {
     /** Over all lines, in place and not; 0 if there is none. */
     double averageBusBandwidth() {
         return rows.stream()
-                .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace()).filter(Sample::isMeasured)
+                .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace())
+                        .filter(Sample::isMeasured)
                         .mapToDouble(sample -> busBandwidth(row.line(), sample)))
                 .average()
                 .orElse(0);

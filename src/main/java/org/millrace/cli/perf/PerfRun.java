@@ -10,7 +10,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.millrace.config.DurationType;
 
-/** Lets ranks carry out a plan, collects what they report, and ends all of them when one fails or the deadline passes. Used by one thread. */
+/**
+ * Lets ranks carry out a plan, collects what they report, and ends all of them when one fails or the deadline passes.
+ * Used by one thread.
+ */
 final class PerfRun {
 
     /** Why a run ended early: a sentence, and a stack trace or nothing. */
@@ -32,8 +35,8 @@ final class PerfRun {
 
     private static final Duration TICK = Duration.ofMillis(500);
     /**
-     * When one rank fails, others do because of it, and its own word may arrive after theirs. All are heard before the ranks are ended;
-     * nobody waits longer than this.
+     * When one rank fails, others do because of it, and its own word may arrive after theirs. All are heard before the
+     * ranks are ended; nobody waits longer than this.
      */
     private static final Duration SETTLE = Duration.ofSeconds(2);
 
@@ -116,8 +119,10 @@ final class PerfRun {
                 results.add(measured);
                 results.takeComplete().forEach(display::row);
             }
-            case RankEvent.Checked checked -> throw new IllegalStateException("rank " + checked.rank() + " is not part of a matrix");
-            case RankEvent.Noted noted -> throw new IllegalStateException("rank " + noted.rank() + " has no place for \"" + noted.text() + "\" in the table");
+            case RankEvent.Checked checked ->
+                throw new IllegalStateException("rank " + checked.rank() + " is not part of a matrix");
+            case RankEvent.Noted noted -> throw new IllegalStateException(
+                    "rank " + noted.rank() + " has no place for \"" + noted.text() + "\" in the table");
             case RankEvent.Befallen befallen -> results.add(befallen);
             case RankEvent.Finished finished -> ended++;
             case RankEvent.Failed failure -> {
@@ -133,6 +138,7 @@ final class PerfRun {
         for (int rank = 0; rank < plan.ranks(); rank++) {
             whereabouts.add(results.whereabouts(rank));
         }
-        return List.of(new Failure("not finished after " + DurationType.text(plan.deadline()) + " (--deadline): " + String.join(", ", whereabouts), ""));
+        return List.of(new Failure("not finished after " + DurationType.text(plan.deadline()) + " (--deadline): "
+                + String.join(", ", whereabouts), ""));
     }
 }

@@ -5,7 +5,10 @@ import java.util.Locale;
 import java.util.Optional;
 import org.millrace.Route;
 
-/** Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results begin with {@code #}. */
+/**
+ * Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results
+ * begin with {@code #}.
+ */
 final class PerfTable {
 
     private final PrintWriter out;
@@ -39,14 +42,18 @@ final class PerfTable {
     }
 
     private void printColumns() {
-        out.printf("# %10s  %12s  %8s  %6s  %6s  %35s  %35s%n", "", "", "", "", "", "out-of-place           ", "in-place             ");
-        out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n",
-                "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
-        out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n",
-                "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+        out.printf("# %10s  %12s  %8s  %6s  %6s  %35s  %35s%n", "", "", "", "", "", "out-of-place           ",
+                "in-place             ");
+        out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n", "size", "count", "type",
+                "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
+        out.printf("# %10s  %12s  %8s  %6s  %6s  %8s  %7s  %7s  %6s  %8s  %7s  %7s  %6s%n", "(B)", "(elements)", "", "",
+                "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
     }
 
-    /** Above the first line, and above every other one whose operations travel another way than those before: which way it is. */
+    /**
+     * Above the first line, and above every other one whose operations travel another way than those before: which way
+     * it is.
+     */
     void print(PerfResults.Row row) {
         if (!row.route().equals(route)) {
             route = row.route();
@@ -57,8 +64,8 @@ final class PerfTable {
             printColumns();
         }
         PerfCase line = row.line();
-        out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.collective().parts(plan.ranks()), line.type().label(),
-                plan.collective().reduces() ? line.reduction() : "none", plan.collective().root());
+        out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.collective().parts(plan.ranks()),
+                line.type().label(), plan.collective().reduces() ? line.reduction() : "none", plan.collective().root());
         print(line, row.outOfPlace());
         print(line, row.inPlace());
         out.println();
@@ -71,8 +78,8 @@ final class PerfTable {
             return;
         }
         out.printf(Locale.ROOT, sample.nanos() < 1e7 ? "  %8.2f" : "  %8.0f", sample.nanos() / 1e3);
-        out.printf(Locale.ROOT, "  %7.2f  %7.2f  %6s", PerfResults.algorithmBandwidth(line, sample), results.busBandwidth(line, sample),
-                sample.isChecked() ? sample.wrong() : "N/A");
+        out.printf(Locale.ROOT, "  %7.2f  %7.2f  %6s", PerfResults.algorithmBandwidth(line, sample),
+                results.busBandwidth(line, sample), sample.isChecked() ? sample.wrong() : "N/A");
     }
 
     void printFooter() {

@@ -19,7 +19,10 @@ import org.millrace.net.fault.PlantedFaults;
 /** Carries out a plan as one rank. {@link #run()} on one thread; {@link #abort()} from any. */
 final class PerfWorker implements RankWorker {
 
-    /** The run as a whole is ended by {@link PerfRun}, whose message is the better one; this is for the case that it cannot. */
+    /**
+     * The run as a whole is ended by {@link PerfRun}, whose message is the better one; this is for the case that it
+     * cannot.
+     */
     private static final Duration SLACK = Duration.ofSeconds(10);
 
     private final PerfPlan plan;
@@ -43,7 +46,10 @@ final class PerfWorker implements RankWorker {
         deadline = Deadline.after(plan.deadline().plus(SLACK));
     }
 
-    /** Reports everything, failures included, as events. The last is {@link RankEvent.Finished} or {@link RankEvent.Failed}. */
+    /**
+     * Reports everything, failures included, as events. The last is {@link RankEvent.Finished} or
+     * {@link RankEvent.Failed}.
+     */
     @Override
     public void run() {
         try {
@@ -87,23 +93,30 @@ final class PerfWorker implements RankWorker {
     }
 
     private void measureAll() {
-        // Shared: the emulated device's threads read and write the operands. Closed last: only then does no thread touch them.
-        try (Arena arena = Arena.ofShared(); Communicator communicator = Millrace.join(rendezvous, rank, plan.ranks(), settings)) {
+        // Shared: the emulated device's threads read and write the operands. Closed last: only then does no thread
+        // touch them.
+        try (Arena arena = Arena.ofShared();
+                Communicator communicator = Millrace.join(rendezvous, rank, plan.ranks(), settings)) {
             joined = communicator;
             if (aborted) {
                 throw new MillraceException("ended because another rank failed");
             }
-            events.accept(new RankEvent.Joined(rank, ProcessHandle.current().pid(), Host.name(), communicator.device().name()));
+            events.accept(new RankEvent.Joined(rank, ProcessHandle.current().pid(), Host.name(),
+                    communicator.device().name()));
             try (Stream stream = communicator.device().newStream()) {
                 measure(communicator, stream, arena);
             }
         }
     }
 
-    /** Aborts here, where stream and communicator are still open: their close() would wait for operations that may never end. */
+    /**
+     * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
+     * end.
+     */
     private void measure(Communicator communicator, Stream stream, Arena arena) {
         try {
-            OperandMemory memory = new OperandMemory(communicator.device(), stream, deadline, rank, plan.ranks(), arena);
+            OperandMemory memory =
+                    new OperandMemory(communicator.device(), stream, deadline, rank, plan.ranks(), arena);
             MemorySegment send = communicator.device().allocate(plan.largestBytes(), arena);
             MemorySegment receive = communicator.device().allocate(plan.largestBytes(), arena);
             new Measurement(plan, communicator, stream, memory, send, receive, deadline).run(events);

@@ -21,7 +21,8 @@ record Placed(PerfCase line, long count, MemorySegment from, MemorySegment to, b
         long bytes = line.type().bytes();
         long sendOffset = inPlace ? collective.sendOffset(count, rank) : 0;
         long receiveOffset = inPlace ? collective.receiveOffset(count, rank) : 0;
-        return new Placed(line, count, send.asSlice(sendOffset * bytes, collective.sendCount(count, plan.ranks()) * bytes),
+        return new Placed(line, count,
+                send.asSlice(sendOffset * bytes, collective.sendCount(count, plan.ranks()) * bytes),
                 receive.asSlice(receiveOffset * bytes, collective.receiveCount(count, plan.ranks()) * bytes), inPlace);
     }
 

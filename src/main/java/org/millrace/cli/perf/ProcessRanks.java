@@ -25,13 +25,14 @@ public final class ProcessRanks implements Ranks {
     /**
      * Ranks that do not run yet.
      *
-     * @param size    how many
-     * @param command the command that starts a rank
+     * @param size      how many
+     * @param command   the command that starts a rank
      * @param variables what a rank has in its environment besides, unless it is set there already
-     * @param events  receives what they report
-     * @param err     receives what they write besides
+     * @param events    receives what they report
+     * @param err       receives what they write besides
      */
-    public ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables, Consumer<RankEvent> events, PrintWriter err) {
+    public ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
+            Consumer<RankEvent> events, PrintWriter err) {
         this.size = size;
         this.command = command;
         this.variables = variables;

@@ -10,11 +10,13 @@ import java.util.function.Function;
 /** What a rank does that is a process of its own. */
 public final class RankMain {
 
-    /** For the communicator to tell its peers. Shorter than the parent's patience, which then need not terminate this process. */
+    /**
+     * For the communicator to tell its peers. Shorter than the parent's patience, which then need not terminate this
+     * process.
+     */
     private static final Duration PATIENCE = Duration.ofSeconds(2);
 
-    private RankMain() {
-    }
+    private RankMain() {}
 
     /**
      * Runs the rank to its end. Never throws: failures are events too.
@@ -27,7 +29,10 @@ public final class RankMain {
         worker.run();
     }
 
-    /** What takes events to the parent. From then on standard output is for them: what others print there must not come between. */
+    /**
+     * What takes events to the parent. From then on standard output is for them: what others print there must not come
+     * between.
+     */
     static Consumer<RankEvent> toParent() {
         PrintStream events = System.out;
         System.setOut(System.err);

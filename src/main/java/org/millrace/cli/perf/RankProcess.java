@@ -14,8 +14,9 @@ import org.millrace.MillraceException;
 import org.millrace.cli.Host;
 
 /**
- * A rank in a process of its own. It writes events to its standard output; everything else it writes is passed on with its rank before it. It ends by itself
- * when its standard input does, so that it never outlives this process, however that ends.
+ * A rank in a process of its own. It writes events to its standard output; everything else it writes is passed on with
+ * its rank before it. It ends by itself when its standard input does, so that it never outlives this process, however
+ * that ends.
  */
 final class RankProcess {
 
@@ -34,7 +35,10 @@ final class RankProcess {
         this.events = events;
         this.err = err;
         outputReader = Thread.ofPlatform().daemon().name("rank-" + rank + "-output").start(this::readOutput);
-        errorReader = Thread.ofPlatform().daemon().name("rank-" + rank + "-messages").start(() -> readLines(process.errorReader(), this::relay));
+        errorReader = Thread.ofPlatform()
+                .daemon()
+                .name("rank-" + rank + "-messages")
+                .start(() -> readLines(process.errorReader(), this::relay));
     }
 
     /**
@@ -42,23 +46,28 @@ final class RankProcess {
      *
      * @param variables of its environment, besides this process's; those that are set here already stay
      */
-    static RankProcess start(int rank, List<String> command, Map<String, String> variables, Consumer<RankEvent> events, PrintWriter err) {
+    static RankProcess start(int rank, List<String> command, Map<String, String> variables, Consumer<RankEvent> events,
+            PrintWriter err) {
         try {
             ProcessBuilder builder = new ProcessBuilder(command);
             variables.forEach(builder.environment()::putIfAbsent);
             return new RankProcess(rank, builder.start(), events, err);
         } catch (IOException failure) {
-            throw new MillraceException("rank " + rank + " cannot be started: " + failure.getMessage() + " (" + command.getFirst() + ")", failure);
+            throw new MillraceException(
+                    "rank " + rank + " cannot be started: " + failure.getMessage() + " (" + command.getFirst() + ")",
+                    failure);
         }
     }
 
     /**
-     * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no proxy to measure. A host id of its own makes
-     * each rank a host; a user who wants them on one sets {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others.
-     * Kernels are loaded at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
+     * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no
+     * proxy to measure. A host id of its own makes each rank a host; a user who wants them on one sets
+     * {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others. Kernels are loaded
+     * at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
      */
     static Map<String, String> environmentOf(int rank) {
-        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1", "CUDA_MODULE_LOADING", "EAGER");
+        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1",
+                "CUDA_MODULE_LOADING", "EAGER");
     }
 
     private void readOutput() {
@@ -66,11 +75,13 @@ final class RankProcess {
         readLines(process.inputReader(), line -> {
             Optional<RankEvent> event = EventLines.decode(rank, line);
             event.ifPresentOrElse(events, () -> relay(line));
-            last[0] |= event.filter(one -> one instanceof RankEvent.Finished || one instanceof RankEvent.Failed).isPresent();
+            last[0] |= event.filter(one -> one instanceof RankEvent.Finished || one instanceof RankEvent.Failed)
+                    .isPresent();
         });
         int status = waitFor();
         if (!last[0]) {
-            events.accept(new RankEvent.Failed(rank, "its process (pid " + process.pid() + ") died: " + describe(status), "", true));
+            events.accept(new RankEvent.Failed(rank,
+                    "its process (pid " + process.pid() + ") died: " + describe(status), "", true));
         }
     }
 
@@ -123,7 +134,8 @@ final class RankProcess {
     boolean awaitEnd(Duration patience) {
         Deadline deadline = Deadline.after(patience);
         try {
-            return process.waitFor(patience.toNanos(), TimeUnit.NANOSECONDS) && outputReader.join(atLeast(deadline)) && errorReader.join(atLeast(deadline));
+            return process.waitFor(patience.toNanos(), TimeUnit.NANOSECONDS) && outputReader.join(atLeast(deadline))
+                    && errorReader.join(atLeast(deadline));
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             return false;

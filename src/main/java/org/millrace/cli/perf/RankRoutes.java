@@ -22,12 +22,18 @@ final class RankRoutes {
         if (told.isEmpty()) {
             return Optional.empty();
         }
-        List<String> transports = told.stream().flatMap(route -> route.transports().stream()).sorted().distinct().toList();
-        return Optional.of(new Route(each(Route::algorithm), each(Route::protocol), each(Route::mode), transports, List.of()));
+        List<String> transports =
+                told.stream().flatMap(route -> route.transports().stream()).sorted().distinct().toList();
+        return Optional
+                .of(new Route(each(Route::algorithm), each(Route::protocol), each(Route::mode), transports, List.of()));
     }
 
     private String each(Function<Route, String> part) {
-        return told.stream().map(part).collect(Collectors.toCollection(TreeSet::new)).stream().collect(Collectors.joining("+"));
+        return told.stream()
+                .map(part)
+                .collect(Collectors.toCollection(TreeSet::new))
+                .stream()
+                .collect(Collectors.joining("+"));
     }
 
     /** In one line. */

@@ -16,7 +16,10 @@ import java.util.function.ObjIntConsumer;
 import org.millrace.cli.FailureText;
 import org.millrace.config.DurationType;
 
-/** Ranks in processes of their own, each a host to NCCL, for measurements that are not of a {@link org.millrace.Communicator}'s operations. */
+/**
+ * Ranks in processes of their own, each a host to NCCL, for measurements that are not of a
+ * {@link org.millrace.Communicator}'s operations.
+ */
 public final class RankTeam {
 
     /** When one rank fails, others do because of it, and its own word may arrive after theirs. */
@@ -45,26 +48,27 @@ public final class RankTeam {
         void run(Consumer<Measured> results, Consumer<String> notes) throws Exception;
     }
 
-    private RankTeam() {
-    }
+    private RankTeam() {}
 
     /**
      * Runs all ranks to their end, or until one fails or the deadline passes: then all are ended.
      *
      * @param size     number of ranks
-     * @param command  the command of a rank, by its number and where it meets the others; what it starts calls {@link #work}
+     * @param command  the command of a rank, by its number and where it meets the others; what it starts calls
+     *                 {@link #work}
      * @param deadline for everything together
      * @param err      what ranks write besides
      * @param results  takes what they measured, on this thread
      * @param notes    takes lines for the user by rank, on this thread
      * @return why the run is not complete, the likeliest cause first; empty if it is complete
      */
-    public static List<String> run(int size, Function<String, IntFunction<List<String>>> command, Duration deadline, PrintWriter err,
-            Consumer<Measured> results, ObjIntConsumer<String> notes) {
+    public static List<String> run(int size, Function<String, IntFunction<List<String>>> command, Duration deadline,
+            PrintWriter err, Consumer<Measured> results, ObjIntConsumer<String> notes) {
         BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
         Deadline end = Deadline.after(deadline);
         try (RunScope scope = new RunScope()) {
-            ProcessRanks ranks = new ProcessRanks(size, command.apply(scope.rendezvous()), RankProcess::environmentOf, queue::add, err);
+            ProcessRanks ranks = new ProcessRanks(size, command.apply(scope.rendezvous()), RankProcess::environmentOf,
+                    queue::add, err);
             scope.owns(ranks);
             ranks.start();
             List<RankEvent.Failed> failed = new ArrayList<>();
@@ -72,17 +76,19 @@ public final class RankTeam {
                 RankEvent event = next(queue, failed.isEmpty() ? end : end.sooner(SETTLE));
                 switch (event) {
                     case null -> {
-                        return failed.isEmpty() ? List.of("not finished after " + DurationType.text(deadline) + " (--deadline)") : texts(failed);
+                        return failed.isEmpty()
+                                ? List.of("not finished after " + DurationType.text(deadline) + " (--deadline)")
+                                : texts(failed);
                     }
-                    case RankEvent.Measured measured ->
-                        results.accept(new Measured(measured.rank(), measured.index(), measured.outOfPlace().nanos(), measured.outOfPlace().wrong()));
+                    case RankEvent.Measured measured -> results.accept(new Measured(measured.rank(), measured.index(),
+                            measured.outOfPlace().nanos(), measured.outOfPlace().wrong()));
                     case RankEvent.Failed failure -> {
                         ended++;
                         failed.add(failure);
                     }
                     case RankEvent.Noted noted -> notes.accept(noted.text(), noted.rank());
                     case RankEvent.Finished _ -> ended++;
-                    case RankEvent.Joined _, RankEvent.Routed _, RankEvent.Checked _, RankEvent.Befallen _ -> {
+                    case RankEvent.Joined _,RankEvent.Routed _,RankEvent.Checked _,RankEvent.Befallen _ -> {
                     }
                 }
             }
@@ -105,22 +111,26 @@ public final class RankTeam {
 
     /** One that died is the cause of what the others say, and cannot say so itself. */
     private static List<String> texts(List<RankEvent.Failed> failed) {
-        return failed.stream().sorted(Comparator.comparing(failure -> !failure.died()))
-                .map(failure -> "rank " + failure.rank() + ": " + failure.message()).toList();
+        return failed.stream()
+                .sorted(Comparator.comparing(failure -> !failure.died()))
+                .map(failure -> "rank " + failure.rank() + ": " + failure.message())
+                .toList();
     }
 
     /**
-     * Runs a rank in a process that {@link #run} started. Never throws: the parent is told of failures. The process ends when the parent does.
+     * Runs a rank in a process that {@link #run} started. Never throws: the parent is told of failures. The process
+     * ends when the parent does.
      *
      * @param rank this rank
      * @param work what it does
      */
     public static void work(int rank, Work work) {
         Consumer<RankEvent> parent = RankMain.toParent();
-        RankMain.watchParent(() -> {
-        });
+        RankMain.watchParent(() -> {});
         try {
-            work.run(measured -> parent.accept(new RankEvent.Measured(rank, measured.index(), new Sample(measured.nanos(), measured.wrong()), Sample.NONE)),
+            work.run(
+                    measured -> parent.accept(new RankEvent.Measured(rank, measured.index(),
+                            new Sample(measured.nanos(), measured.wrong()), Sample.NONE)),
                     text -> parent.accept(new RankEvent.Noted(rank, text)));
             parent.accept(new RankEvent.Finished(rank));
         } catch (Throwable failure) { // whatever it is, the other ranks must hear of it

@@ -8,7 +8,10 @@ public interface Ranks {
     /** Lets all of them begin. From then on they report events; the last of every rank is Finished or Failed. */
     void start();
 
-    /** Makes ranks that still run give up. Returns when all have ended or nothing more can be done about it. Safe from any thread, more than once. */
+    /**
+     * Makes ranks that still run give up. Returns when all have ended or nothing more can be done about it. Safe from
+     * any thread, more than once.
+     */
     void stop();
 
     /**

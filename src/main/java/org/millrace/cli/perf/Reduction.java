@@ -6,7 +6,11 @@ import org.millrace.ReduceOp;
 
 /** The reductions that can be measured, by the names of nccl-tests. */
 enum Reduction {
-    SUM, PROD, MAX, MIN, AVG,
+    SUM,
+    PROD,
+    MAX,
+    MIN,
+    AVG,
     /** A sum of elements that each rank multiplies by a factor of its own first. */
     MULSUM;
 

@@ -3,7 +3,10 @@ package org.millrace.cli.perf;
 import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 
-/** Makes the elements of one type, and knows what a reduction of all ranks' elements must give. Independent of the code that is measured. */
+/**
+ * Makes the elements of one type, and knows what a reduction of all ranks' elements must give. Independent of the code
+ * that is measured.
+ */
 interface Reference {
 
     /** The reference of a type. */
@@ -22,7 +25,8 @@ interface Reference {
      * @param first     index of the first
      * @param count     how many
      */
-    void fill(MemorySegment memory, Operands operands, Reduction reduction, int rank, int ranks, long first, long count);
+    void fill(MemorySegment memory, Operands operands, Reduction reduction, int rank, int ranks, long first,
+            long count);
 
     /**
      * Compares elements with what they must be.

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.millrace.MillraceException;
 
-/** What a run leaves on the machine, and takes away again however it ends: a private directory where ranks meet, and the ranks. */
+/**
+ * What a run leaves on the machine, and takes away again however it ends: a private directory where ranks meet, and the
+ * ranks.
+ */
 public final class RunScope implements AutoCloseable {
 
     private final Path directory;
@@ -23,10 +26,14 @@ public final class RunScope implements AutoCloseable {
      */
     public RunScope() {
         try {
-            directory = Files.createTempDirectory("millrace-perf-" + ProcessHandle.current().pid() + "-"); // readable by its owner only
+            directory = Files.createTempDirectory("millrace-perf-" + ProcessHandle.current().pid() + "-"); // readable
+                                                                                                           // by its
+                                                                                                           // owner only
         } catch (IOException failure) {
-            throw new MillraceException("no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": " + failure
-                    + "; make room there or choose another with -Djava.io.tmpdir=DIR", failure);
+            throw new MillraceException(
+                    "no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": "
+                            + failure + "; make room there or choose another with -Djava.io.tmpdir=DIR",
+                    failure);
         }
         try {
             Runtime.getRuntime().addShutdownHook(hook);

@@ -12,7 +12,10 @@ record Sample(double nanos, long wrong) {
     /** Of an operation that has no such form. */
     static final Sample NONE = new Sample(0, UNCHECKED);
 
-    /** Both ranks' wrong elements, and the time of the slower one: a collective is over when the last rank has its result. */
+    /**
+     * Both ranks' wrong elements, and the time of the slower one: a collective is over when the last rank has its
+     * result.
+     */
     Sample with(Sample other) {
         return new Sample(Math.max(nanos, other.nanos), wrong == UNCHECKED ? UNCHECKED : wrong + other.wrong);
     }

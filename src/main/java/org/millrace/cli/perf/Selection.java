@@ -12,8 +12,7 @@ import picocli.CommandLine.TypeConversionException;
 /** Arguments that are names: one, or, of types and reductions, several with commas between or {@code all}. */
 final class Selection {
 
-    private Selection() {
-    }
+    private Selection() {}
 
     /** Element types. */
     record Types(List<DataType> values) {
@@ -38,7 +37,8 @@ final class Selection {
         @Override
         public Reductions convert(String text) {
             List<String> labels = Arrays.stream(Reduction.values()).map(Reduction::toString).toList();
-            return new Reductions(select(text, List.of(Reduction.values()), labels, name -> reduction -> reduction.name().equalsIgnoreCase(name)));
+            return new Reductions(select(text, List.of(Reduction.values()), labels,
+                    name -> reduction -> reduction.name().equalsIgnoreCase(name)));
         }
     }
 
@@ -49,7 +49,8 @@ final class Selection {
             try {
                 return ValueTypes.choices(Collective.class).parse(text);
             } catch (IllegalArgumentException unknown) {
-                throw new TypeConversionException("there is no '" + text + "'; allowed: " + ValueTypes.choices(Collective.class).allowed());
+                throw new TypeConversionException(
+                        "there is no '" + text + "'; allowed: " + ValueTypes.choices(Collective.class).allowed());
             }
         }
     }
@@ -64,7 +65,9 @@ final class Selection {
         }
         List<T> selected = new ArrayList<>();
         for (String name : text.split(",")) {
-            selected.add(all.stream().filter(match.of(name.strip())).findFirst()
+            selected.add(all.stream()
+                    .filter(match.of(name.strip()))
+                    .findFirst()
                     .orElseThrow(() -> new TypeConversionException("there is no '" + name.strip()
                             + "'; allowed: all, or one or more of " + String.join(", ", labels))));
         }

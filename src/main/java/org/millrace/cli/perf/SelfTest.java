@@ -14,8 +14,7 @@ public final class SelfTest {
     private static final Duration DEADLINE = Duration.ofSeconds(30);
     private static final long BYTES = 64 << 10;
 
-    private SelfTest() {
-    }
+    private SelfTest() {}
 
     /**
      * Runs it with two threads of this process.
@@ -25,13 +24,15 @@ public final class SelfTest {
      */
     public static List<String> run(Map<String, String> settings) {
         PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 2,
-                List.of(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)), Checking.AFTERWARDS, 1, DEADLINE);
+                List.of(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),
+                Checking.AFTERWARDS, 1, DEADLINE);
         PerfResults results = new PerfResults(plan);
         List<String> failures = new ArrayList<>();
         try (RunScope scope = new RunScope()) {
             Millrace.provider(settings);
             PerfRun run = new PerfRun(plan, results, new Silence());
-            Ranks ranks = new ThreadRanks(plan.ranks(), rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
+            Ranks ranks = new ThreadRanks(plan.ranks(),
+                    rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
             scope.owns(ranks);
             run.run(ranks).forEach(failure -> failures.add(failure.message()));
         } catch (IllegalArgumentException | MillraceException refused) {
@@ -45,15 +46,12 @@ public final class SelfTest {
 
     private static final class Silence implements PerfRun.Display {
         @Override
-        public void joined() {
-        }
+        public void joined() {}
 
         @Override
-        public void row(PerfResults.Row row) {
-        }
+        public void row(PerfResults.Row row) {}
 
         @Override
-        public void waiting() {
-        }
+        public void waiting() {}
     }
 }

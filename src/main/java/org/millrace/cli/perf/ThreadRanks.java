@@ -34,7 +34,8 @@ public final class ThreadRanks implements Ranks {
 
     @Override
     public void start() {
-        LogManager.getContext(false); // loads Log4j: a rank that were the first to need it, and is interrupted there, would leave it with a stack trace
+        LogManager.getContext(false); // loads Log4j: a rank that were the first to need it, and is interrupted there,
+                                      // would leave it with a stack trace
         threads.forEach(Thread::start);
     }
 
@@ -43,7 +44,9 @@ public final class ThreadRanks implements Ranks {
         if (awaitEnd(Duration.ZERO) || !stopped.compareAndSet(false, true)) {
             return;
         }
-        List<Thread> aborts = workers.stream().map(worker -> Thread.ofPlatform().daemon().name("abort").start(worker::abort)).toList();
+        List<Thread> aborts = workers.stream()
+                .map(worker -> Thread.ofPlatform().daemon().name("abort").start(worker::abort))
+                .toList();
         await(aborts, PATIENCE);
         // for one that waits for others outside of a communicator, as in join
         threads.forEach(Thread::interrupt);

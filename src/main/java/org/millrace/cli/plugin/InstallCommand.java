@@ -18,8 +18,10 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** {@code millrace plugin install DIR}. */
-@Command(name = "install", description = {"Put the NCCL plugin, with everything it needs, into a directory.",
-    "What an earlier version left there is replaced; programs that use it go on undisturbed."})
+@Command(
+        name = "install",
+        description = {"Put the NCCL plugin, with everything it needs, into a directory.",
+                "What an earlier version left there is replaced; programs that use it go on undisturbed."})
 public final class InstallCommand implements Callable<Integer> {
 
     @Spec
@@ -28,17 +30,21 @@ public final class InstallCommand implements Callable<Integer> {
     @Parameters(paramLabel = "DIR", description = "Where to; made if it does not exist.")
     private Path directory;
 
-    @Option(names = "--java", paramLabel = "HOME",
+    @Option(
+            names = "--java",
+            paramLabel = "HOME",
             description = "The Java that the plugin starts in programs that are not Java (default: the one that runs this command)."
                     + " MILLRACE_JAVA_HOME overrides it later.")
     private Path java = Path.of(System.getProperty("java.home"));
 
-    @Option(names = "--jar", hidden = true, description = "The jar to install, where this program does not run from it.")
+    @Option(
+            names = "--jar",
+            hidden = true,
+            description = "The jar to install, where this program does not run from it.")
     private Path jar;
 
     /** For picocli. */
-    public InstallCommand() {
-    }
+    public InstallCommand() {}
 
     @Override
     public Integer call() {
@@ -62,9 +68,11 @@ public final class InstallCommand implements Callable<Integer> {
 
     private static String describe(Path file) {
         try {
-            return Files.isSymbolicLink(file) ? file + " -> " + Files.readSymbolicLink(file) : file + " (" + Files.size(file) + " bytes)";
+            return Files.isSymbolicLink(file) ? file + " -> " + Files.readSymbolicLink(file)
+                    : file + " (" + Files.size(file) + " bytes)";
         } catch (IOException failure) {
-            throw new MillraceException(file + " was installed and cannot be read again: " + failure.getMessage(), failure);
+            throw new MillraceException(file + " was installed and cannot be read again: " + failure.getMessage(),
+                    failure);
         }
     }
 }

@@ -6,7 +6,10 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** {@code millrace plugin}. */
-@Command(name = "plugin", description = "The plugin through which any NCCL program uses Millrace.", synopsisSubcommandLabel = "COMMAND",
+@Command(
+        name = "plugin",
+        description = "The plugin through which any NCCL program uses Millrace.",
+        synopsisSubcommandLabel = "COMMAND",
         subcommands = InstallCommand.class)
 public final class PluginCommand implements Runnable {
 
@@ -14,11 +17,11 @@ public final class PluginCommand implements Runnable {
     private CommandSpec spec;
 
     /** For picocli. */
-    public PluginCommand() {
-    }
+    public PluginCommand() {}
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+        throw new ParameterException(spec.commandLine(),
+                "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
     }
 }

@@ -1,8 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * What one block of an operation does: one {@linkplain Primitives primitive} after another, in rounds that are all alike. Knows neither protocol nor memory,
- * and keeps its place; one instance runs once.
+ * What one block of an operation does: one {@linkplain Primitives primitive} after another, in rounds that are all
+ * alike. Knows neither protocol nor memory, and keeps its place; one instance runs once.
  */
 public abstract class Algorithm {
 

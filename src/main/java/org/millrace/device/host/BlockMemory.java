@@ -13,9 +13,11 @@ import org.millrace.device.host.arithmetic.ElementKernels;
  * @param output       where the result goes; not looked at by operations that only send
  * @param elementBytes size of an element
  * @param own          combines this rank's elements with what came
- * @param among        combines with each other what came from several ranks: the same, but for what is done to every rank's elements once
+ * @param among        combines with each other what came from several ranks: the same, but for what is done to every
+ *                     rank's elements once
  */
-public record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own, ElementKernel among) {
+public record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own,
+        ElementKernel among) {
 
     /**
      * Memory of a reduction.
@@ -27,9 +29,11 @@ public record BlockMemory(MemorySegment input, MemorySegment output, int element
      * @param ranks  ranks that an average is over
      * @return the memory
      */
-    public static BlockMemory reduced(MemorySegment input, MemorySegment output, DataType type, ReduceOp op, int ranks) {
+    public static BlockMemory reduced(MemorySegment input, MemorySegment output, DataType type, ReduceOp op,
+            int ranks) {
         ElementKernel own = ElementKernels.of(type, op, ranks);
-        return new BlockMemory(input, output, type.bytes(), own, own.hasPreOp() ? ElementKernels.of(type, ReduceOp.SUM, ranks) : own);
+        return new BlockMemory(input, output, type.bytes(), own,
+                own.hasPreOp() ? ElementKernels.of(type, ReduceOp.SUM, ranks) : own);
     }
 
     /**

@@ -1,6 +1,9 @@
 package org.millrace.device.host;
 
-/** Two blocks of one item that go on at the same time: what a GPU's block splits its warps for, as a send and a receive, or the two ways of a tree. */
+/**
+ * Two blocks of one item that go on at the same time: what a GPU's block splits its warps for, as a send and a receive,
+ * or the two ways of a tree.
+ */
 public final class BlockPair implements HostBlock {
 
     private final HostBlock first;

@@ -1,8 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * The same primitive for every chunk: a rank's place in whatever elements flow through it in one direction, such as a broadcast's or a reduction's ring, one
- * direction of a tree, or a send. Which primitive that is says the place:
+ * The same primitive for every chunk: a rank's place in whatever elements flow through it in one direction, such as a
+ * broadcast's or a reduction's ring, one direction of a tree, or a send. Which primitive that is says the place:
  *
  * <pre>
  *                    elements begin here   pass here              end here
@@ -29,7 +29,8 @@ public final class Chain extends Algorithm {
      * @return the algorithm at its beginning
      */
     public static Chain spread(Share share, boolean begin, boolean keep, boolean sends) {
-        return new Chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0) | (sends ? Primitives.SEND : 0));
+        return new Chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
+                | (sends ? Primitives.SEND : 0));
     }
 
     /**
@@ -42,10 +43,8 @@ public final class Chain extends Algorithm {
      * @return the algorithm at its beginning
      */
     public static Chain combine(Share share, boolean receives, boolean last, boolean sends) {
-        return new Chain(share, Primitives.INPUT
-                | (receives ? Primitives.RECEIVE : 0)
-                | (last ? Primitives.LAST | Primitives.OUTPUT : 0)
-                | (sends ? Primitives.SEND : 0));
+        return new Chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)
+                | (last ? Primitives.LAST | Primitives.OUTPUT : 0) | (sends ? Primitives.SEND : 0));
     }
 
     @Override

@@ -14,8 +14,8 @@ import org.millrace.abi.Protocol;
 public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long userBytes) {
 
     /**
-     * Of operations around a ring in which every rank sends all the time: one slice travels while the next is worked on. NCCL's for all-reduce,
-     * all-gather and reduce-scatter.
+     * Of operations around a ring in which every rank sends all the time: one slice travels while the next is worked
+     * on. NCCL's for all-reduce, all-gather and reduce-scatter.
      */
     public static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
 

@@ -3,8 +3,8 @@ package org.millrace.device.host;
 import java.lang.foreign.MemorySegment;
 
 /**
- * An all-reduce that the network carries out: the block fills slots with this rank's elements, one step each, and empties the slots in which results come. It
- * sends ahead as far as there are slots.
+ * An all-reduce that the network carries out: the block fills slots with this rank's elements, one step each, and
+ * empties the slots in which results come. It sends ahead as far as there are slots.
  */
 public final class CollNetAllReduce implements HostBlock {
 
@@ -27,7 +27,8 @@ public final class CollNetAllReduce implements HostBlock {
      * @param bytes        of each
      * @param elementBytes of one element
      */
-    public CollNetAllReduce(SendPort sendPort, ReceivePort receivePort, MemorySegment input, MemorySegment output, long bytes, int elementBytes) {
+    public CollNetAllReduce(SendPort sendPort, ReceivePort receivePort, MemorySegment input, MemorySegment output,
+            long bytes, int elementBytes) {
         this.sendPort = sendPort;
         this.receivePort = receivePort;
         this.input = input;

@@ -11,8 +11,8 @@ final class CopyTask implements HostTask {
 
     CopyTask(MemorySegment source, MemorySegment destination) {
         if (source.byteSize() != destination.byteSize()) {
-            throw new IllegalArgumentException(
-                    "copy of " + source.byteSize() + " bytes into " + destination.byteSize() + ": source and destination must be of one size");
+            throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + destination.byteSize()
+                    + ": source and destination must be of one size");
         }
         this.source = source;
         this.destination = destination;

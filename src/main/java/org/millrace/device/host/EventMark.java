@@ -1,7 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * Where an event was recorded once. The device's thread reaches it; anyone may look. Whoever sees that it is done sees what the stream did before (volatile).
+ * Where an event was recorded once. The device's thread reaches it; anyone may look. Whoever sees that it is done sees
+ * what the stream did before (volatile).
  */
 final class EventMark implements HostTask {
 

@@ -85,7 +85,7 @@ public final class HostDevice implements Device, Agent {
      *
      * @param stream any stream
      * @throws IllegalArgumentException if it is not an open stream of this device
-     * @throws MillraceException if the caller is a function that a stream calls
+     * @throws MillraceException        if the caller is a function that a stream calls
      */
     public void check(Stream stream) {
         checkCaller();
@@ -93,13 +93,15 @@ public final class HostDevice implements Device, Agent {
     }
 
     /**
-     * Refuses what a function of the host must not do when a stream calls it: whoever waits on the device's own thread waits for ever.
+     * Refuses what a function of the host must not do when a stream calls it: whoever waits on the device's own thread
+     * waits for ever.
      *
      * @throws MillraceException if the caller is such a function
      */
     public void checkCaller() {
         if (running == Thread.currentThread()) {
-            throw new MillraceException(name + ": operations cannot be enqueued by a function that a stream calls, because the device waits for it: "
+            throw new MillraceException(name
+                    + ": operations cannot be enqueued by a function that a stream calls, because the device waits for it: "
                     + "enqueue them from a thread of the program");
         }
     }
@@ -129,14 +131,16 @@ public final class HostDevice implements Device, Agent {
                 return resident;
             }
         }
-        throw new MillraceException(name + ": a kernel's work is damaged: there is no communicator at 0x" + Long.toHexString(address));
+        throw new MillraceException(
+                name + ": a kernel's work is damaged: there is no communicator at 0x" + Long.toHexString(address));
     }
 
     private HostStream own(Stream stream) {
         if (stream instanceof HostStream hostStream && isRegistered(hostStream)) {
             return hostStream;
         }
-        throw new IllegalArgumentException("stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
+        throw new IllegalArgumentException(
+                "stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
     }
 
     boolean isRegistered(HostStream stream) {
@@ -166,8 +170,8 @@ public final class HostDevice implements Device, Agent {
     }
 
     /**
-     * Runs what the streams hold as far as it waits for nothing, and makes the rest fail, as well as all that they are given later: there is no thread any more
-     * that would run it, and whoever waits for it would wait in vain.
+     * Runs what the streams hold as far as it waits for nothing, and makes the rest fail, as well as all that they are
+     * given later: there is no thread any more that would run it, and whoever waits for it would wait in vain.
      */
     @Override
     public void onClose() {

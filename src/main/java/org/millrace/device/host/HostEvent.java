@@ -16,14 +16,14 @@ public final class HostEvent implements Event {
     private volatile EventMark latest;
 
     /** An event that is not recorded. */
-    HostEvent() {
-    }
+    HostEvent() {}
 
     static HostEvent of(Event event) {
         if (event instanceof HostEvent host) {
             return host;
         }
-        throw new IllegalArgumentException("event " + event + " is none of an emulated device: make it with the device's newEvent()");
+        throw new IllegalArgumentException(
+                "event " + event + " is none of an emulated device: make it with the device's newEvent()");
     }
 
     EventMark newMark() {
@@ -60,7 +60,8 @@ public final class HostEvent implements Event {
         BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
         while (mark != null && !isReached(mark)) {
             if (System.nanoTime() - start >= deadline.toNanos()) {
-                throw new MillraceException("the event was not reached within " + deadline.toMillis() + " ms: what was enqueued before it is still under way");
+                throw new MillraceException("the event was not reached within " + deadline.toMillis()
+                        + " ms: what was enqueued before it is still under way");
             }
             if (Thread.currentThread().isInterrupted()) {
                 throw new MillraceException("the thread was interrupted while it waited for an event");
@@ -77,7 +78,8 @@ public final class HostEvent implements Event {
     private long reachedNanos() {
         EventMark mark = latest;
         if (mark == null || !isReached(mark)) {
-            throw new MillraceException("the event has no time: it " + (mark == null ? "was not recorded" : "is not reached"));
+            throw new MillraceException(
+                    "the event has no time: it " + (mark == null ? "was not recorded" : "is not reached"));
         }
         return mark.nanos();
     }

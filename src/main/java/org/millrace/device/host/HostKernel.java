@@ -5,7 +5,10 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.millrace.MillraceException;
 
-/** A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks are. */
+/**
+ * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks
+ * are.
+ */
 public final class HostKernel implements HostTask {
 
     private final Object name;
@@ -20,19 +23,21 @@ public final class HostKernel implements HostTask {
     /**
      * A kernel that has not begun.
      *
-     * @param name       for messages: what the operation is; asked for its text when something fails, and kept while the kernel is on the device
+     * @param name       for messages: what the operation is; asked for its text when something fails, and kept while
+     *                   the kernel is on the device
      * @param blocks     one per channel
      * @param abort      gives the reason why blocks should leave, or null; read on every pass
      * @param onFailure  learns why the kernel left before it was complete
      * @param stallNanos the kernel fails if none of its blocks moves a slice for so long
      */
-    public HostKernel(Object name, List<? extends HostBlock> blocks, Supplier<? extends Throwable> abort, Consumer<? super Throwable> onFailure,
-            long stallNanos) {
+    public HostKernel(Object name, List<? extends HostBlock> blocks, Supplier<? extends Throwable> abort,
+            Consumer<? super Throwable> onFailure, long stallNanos) {
         this(name, blocks.toArray(HostBlock[]::new), abort, onFailure, stallNanos);
     }
 
     /** As above; the blocks are not copied. */
-    HostKernel(Object name, HostBlock[] blocks, Supplier<? extends Throwable> abort, Consumer<? super Throwable> onFailure, long stallNanos) {
+    HostKernel(Object name, HostBlock[] blocks, Supplier<? extends Throwable> abort,
+            Consumer<? super Throwable> onFailure, long stallNanos) {
         this.name = name;
         this.blocks = blocks;
         this.abort = abort;
@@ -90,7 +95,8 @@ public final class HostKernel implements HostTask {
         if (moved > 0) {
             lastMoved = now;
         } else if (now - lastMoved > stallNanos) {
-            throw new MillraceException(name + ": nothing moved for " + stallNanos / 1_000_000 + " ms: " + waitingFor());
+            throw new MillraceException(
+                    name + ": nothing moved for " + stallNanos / 1_000_000 + " ms: " + waitingFor());
         }
     }
 
@@ -104,7 +110,8 @@ public final class HostKernel implements HostTask {
     }
 
     /**
-     * Whether the kernel has left the device, complete or not. Readable from any thread: what the kernel wrote is visible to whoever reads true.
+     * Whether the kernel has left the device, complete or not. Readable from any thread: what the kernel wrote is
+     * visible to whoever reads true.
      *
      * @return true if no block touches memory any more
      */

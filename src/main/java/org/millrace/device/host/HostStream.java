@@ -10,8 +10,8 @@ import org.millrace.MillraceException;
 import org.millrace.Stream;
 
 /**
- * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails makes the tasks behind it fail
- * with it, until somebody has been told.
+ * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails
+ * makes the tasks behind it fail with it, until somebody has been told.
  */
 public final class HostStream implements Stream {
 
@@ -35,7 +35,8 @@ public final class HostStream implements Stream {
     void enqueue(HostTask task) {
         enqueued.incrementAndGet();
         queue.add(task);
-        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag is read: one of the two skips it
+        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag
+        // is read: one of the two skips it
         // (Dekker).
         if (device.stopped()) {
             skipAll();
@@ -75,7 +76,8 @@ public final class HostStream implements Stream {
             for (HostTask task = current == null ? queue.poll() : current; task != null; task = queue.poll()) {
                 Throwable reason = failure;
                 if (reason == null) {
-                    reason = new MillraceException(name + ": the device has stopped, because its communicator was closed, and runs nothing any more");
+                    reason = new MillraceException(name
+                            + ": the device has stopped, because its communicator was closed, and runs nothing any more");
                     failure = reason;
                 }
                 current = null;
@@ -90,7 +92,8 @@ public final class HostStream implements Stream {
     }
 
     private void complete() {
-        // Volatile, as is the waiters' count that is read next: a waiter adds itself before it reads `completed`, so one of the two sees the other (Dekker).
+        // Volatile, as is the waiters' count that is read next: a waiter adds itself before it reads `completed`, so
+        // one of the two sees the other (Dekker).
         completed++;
         if (waiters > 0) {
             synchronized (waiting) {
@@ -150,14 +153,15 @@ public final class HostStream implements Stream {
                 while (completed < target) {
                     long left = end - System.nanoTime();
                     if (left <= 0) {
-                        throw new MillraceException(
-                                name + ": " + (target - completed) + " operations have not completed within " + deadline.toMillis() + " ms");
+                        throw new MillraceException(name + ": " + (target - completed)
+                                + " operations have not completed within " + deadline.toMillis() + " ms");
                     }
                     TimeUnit.NANOSECONDS.timedWait(waiting, left);
                 }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw new MillraceException(name + ": interrupted while waiting for " + (target - completed) + " operations", e);
+                throw new MillraceException(
+                        name + ": interrupted while waiting for " + (target - completed) + " operations", e);
             } finally {
                 waiters--;
             }
@@ -190,7 +194,8 @@ public final class HostStream implements Stream {
         try {
             await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
         } catch (MillraceException notDone) {
-            // Their operands may be freed next, so they do not run; and whoever waits for one that the device had just forgotten would wait for ever.
+            // Their operands may be freed next, so they do not run; and whoever waits for one that the device had just
+            // forgotten would wait for ever.
             fail(notDone);
             closeWhenDone();
             throw notDone;

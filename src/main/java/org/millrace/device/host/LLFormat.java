@@ -31,7 +31,8 @@ final class LLFormat implements LineFormat {
         int count = (bytes + DATA - 1) / DATA;
         for (int line = 0; line < count; line++) {
             long from = at + line * LLLine.BYTES;
-            // Both halves were found complete behind an acquire fence: plain loads are enough, and the segment's checks leave the loop.
+            // Both halves were found complete behind an acquire fence: plain loads are enough, and the segment's checks
+            // leave the loop.
             long first = lines.get(ValueLayout.JAVA_LONG, from);
             long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
             words[line] = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;
@@ -43,7 +44,10 @@ final class LLFormat implements LineFormat {
         LLLine.storeOpaque(lines, at, data.words(), (bytes + DATA - 1) / DATA, LLLine.flag(step));
     }
 
-    /** Just before flags go round the whole slot is flagged: nothing is left in it that would look right again in the next round. */
+    /**
+     * Just before flags go round the whole slot is flagged: nothing is left in it that would look right again in the
+     * next round.
+     */
     @Override
     public long postedBytes(long slotBytes, long lineBytes, long step) {
         return LLLine.isCleaned(step) ? slotBytes : lineBytes;

@@ -18,10 +18,10 @@ interface LineFormat {
     /**
      * Takes data out of lines that are there.
      *
-     * @param lines  where the first line is
-     * @param at     its offset
-     * @param data   where the data goes; has room for whole lines
-     * @param bytes  of data
+     * @param lines where the first line is
+     * @param at    its offset
+     * @param data  where the data goes; has room for whole lines
+     * @param bytes of data
      */
     void unpack(MemorySegment lines, long at, Piece data, int bytes);
 

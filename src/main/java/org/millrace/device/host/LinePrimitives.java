@@ -4,17 +4,21 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.Protocol;
 
 /**
- * The primitives of LL and LL128. A chunk is one step: it is taken when all its lines are there, and its size is said before its data is written.
+ * The primitives of LL and LL128. A chunk is one step: it is taken when all its lines are there, and its size is said
+ * before its data is written.
  *
- * <p>What is received is taken out of its lines into a piece of this thread's memory, combined there, and put into lines or the output from there: so the
- * arithmetic runs over elements that lie side by side, in memory of which HotSpot knows that nothing overlaps.
+ * <p>
+ * What is received is taken out of its lines into a piece of this thread's memory, combined there, and put into lines
+ * or the output from there: so the arithmetic runs over elements that lie side by side, in memory of which HotSpot
+ * knows that nothing overlaps.
  */
 final class LinePrimitives implements Primitives {
 
     /** Whole lines of LL (8 bytes), and whole units of LL128 (1920). */
     private static final int PIECE_BYTES = 2 * 1920;
     private static final Piece ZEROS = Piece.of(PIECE_BYTES);
-    private static final ThreadLocal<Piece[]> PIECES = ThreadLocal.withInitial(() -> new Piece[] {Piece.of(PIECE_BYTES), Piece.of(PIECE_BYTES)});
+    private static final ThreadLocal<Piece[]> PIECES =
+            ThreadLocal.withInitial(() -> new Piece[] {Piece.of(PIECE_BYTES), Piece.of(PIECE_BYTES)});
 
     private final LineFormat format;
     private final Protocol protocol;

@@ -1,6 +1,8 @@
 package org.millrace.device.host;
 
-/** A stream waits until a kernel of another has left the device; whether it was complete is not this stream's matter. */
+/**
+ * A stream waits until a kernel of another has left the device; whether it was complete is not this stream's matter.
+ */
 final class OrderTask implements HostTask {
 
     private final HostKernel before;

@@ -19,15 +19,17 @@ public final class PrimitiveBlock implements HostBlock {
     private boolean done;
 
     /**
-     * A block that has not begun. Takes its place on all connections: blocks are made in the order in which operations are issued, by one thread at a time.
+     * A block that has not begun. Takes its place on all connections: blocks are made in the order in which operations
+     * are issued, by one thread at a time.
      *
-     * @param algorithm  what to do
-     * @param memory     with which elements
+     * @param algorithm what to do
+     * @param memory    with which elements
      * @param shape     steps of its chunks
-     * @param from       the connections it receives on; the order says how elements are combined
-     * @param to         the connections it sends on
+     * @param from      the connections it receives on; the order says how elements are combined
+     * @param to        the connections it sends on
      */
-    public PrimitiveBlock(Algorithm algorithm, BlockMemory memory, ChunkShape shape, List<Endpoint<ReceivePort>> from, List<Endpoint<SendPort>> to) {
+    public PrimitiveBlock(Algorithm algorithm, BlockMemory memory, ChunkShape shape, List<Endpoint<ReceivePort>> from,
+            List<Endpoint<SendPort>> to) {
         this.algorithm = algorithm;
         this.memory = memory;
         this.shape = shape;

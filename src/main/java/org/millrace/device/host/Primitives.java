@@ -1,8 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * NCCL's primitives: send, receive and combinations of them, one chunk at a time, whatever the protocol.
- * A primitive that must wait gives up the thread and goes on where it was.
+ * NCCL's primitives: send, receive and combinations of them, one chunk at a time, whatever the protocol. A primitive
+ * that must wait gives up the thread and goes on where it was.
  */
 interface Primitives {
 
@@ -20,7 +20,10 @@ interface Primitives {
     /** Enters the kernel. */
     void enter();
 
-    /** Sets up the next primitive, from an element of the input and to an element of the output on; the one before must be complete. */
+    /**
+     * Sets up the next primitive, from an element of the input and to an element of the output on; the one before must
+     * be complete.
+     */
     void begin(int kind, long inputElement, long outputElement, long elementCount);
 
     /** Works on until the primitive is complete or a peer is not ready; returns the number of slices moved. */

@@ -69,7 +69,10 @@ public final class ReceivePort {
         sendMem.headRelease(step);
     }
 
-    /** Whether the next slots have arrived ({@code waitPeer}). The acquire of tail pairs with the proxy's release: the slot's data is there. */
+    /**
+     * Whether the next slots have arrived ({@code waitPeer}). The acquire of tail pairs with the proxy's release: the
+     * slot's data is there.
+     */
     boolean hasData(int steps) {
         long needed = step + steps;
         if (!Steps.reached(tail, needed)) {
@@ -78,7 +81,10 @@ public final class ReceivePort {
         return Steps.reached(tail, needed);
     }
 
-    /** Whether the next step's lines are there, which their flags alone say. A step without lines is, always: this end may be ahead of the other. */
+    /**
+     * Whether the next step's lines are there, which their flags alone say. A step without lines is, always: this end
+     * may be ahead of the other.
+     */
     boolean hasLines(Protocol protocol, long bytes) {
         return protocol == Protocol.LL ? flags.llReady(step, bytes) : flags.ll128Ready(step, bytes);
     }
@@ -90,7 +96,10 @@ public final class ReceivePort {
         }
     }
 
-    /** Gives the slots back ({@code postPeer}). The release of head pairs with the proxy's acquire: the slot has been read and may be overwritten. */
+    /**
+     * Gives the slots back ({@code postPeer}). The release of head pairs with the proxy's acquire: the slot has been
+     * read and may be overwritten.
+     */
     void release(int steps) {
         step += steps;
         sendMem.headRelease(step);
@@ -138,6 +147,7 @@ public final class ReceivePort {
 
     @Override
     public String toString() {
-        return name + " waits for data: step " + step + ", head " + sendMem.headAcquire() + ", tail " + recvMem.tailAcquire();
+        return name + " waits for data: step " + step + ", head " + sendMem.headAcquire() + ", tail "
+                + recvMem.tailAcquire();
     }
 }

@@ -1,8 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * One channel's share of every rank's elements in a ring all-gather. In a round each rank sends a chunk of its own and passes on those
- * of the others, n - 1 hops each:
+ * One channel's share of every rank's elements in a ring all-gather. In a round each rank sends a chunk of its own and
+ * passes on those of the others, n - 1 hops each:
  *
  * <pre>
  *   primitive          0           1 .. n-2             n-1
@@ -46,7 +46,8 @@ public final class RingAllGather extends Algorithm {
 
     @Override
     void choose(int primitive) {
-        int kind = primitive == 0 ? first : Primitives.RECEIVE | Primitives.OUTPUT | (primitive < ranks - 1 ? Primitives.SEND : 0);
+        int kind = primitive == 0 ? first
+                : Primitives.RECEIVE | Primitives.OUTPUT | (primitive < ranks - 1 ? Primitives.SEND : 0);
         set(kind, 0, 0, Math.floorMod(rank - primitive, ranks) * perRank);
     }
 }

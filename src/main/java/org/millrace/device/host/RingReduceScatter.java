@@ -1,8 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * One channel's share of every rank's result in a ring reduce-scatter. In a round each rank's chunk travels n - 1 hops towards it,
- * and each rank on the way adds its own:
+ * One channel's share of every rank's result in a ring reduce-scatter. In a round each rank's chunk travels n - 1 hops
+ * towards it, and each rank on the way adds its own:
  *
  * <pre>
  *   primitive          0     1 .. n-2               n-1
@@ -43,8 +43,7 @@ public final class RingReduceScatter extends Algorithm {
 
     @Override
     void choose(int primitive) {
-        int kind = Primitives.INPUT
-                | (primitive > 0 ? Primitives.RECEIVE : 0)
+        int kind = Primitives.INPUT | (primitive > 0 ? Primitives.RECEIVE : 0)
                 | (primitive < ranks - 1 ? Primitives.SEND : Primitives.OUTPUT | Primitives.LAST);
         set(kind, 0, Math.floorMod(rank - 1 - primitive, ranks) * perRank, 0);
     }

@@ -10,8 +10,8 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.Steps;
 
 /**
- * The device's end of a connection that it sends on. Its step counter is that of all protocols and lives on from kernel to kernel,
- * as {@code ncclConnInfo.step} does.
+ * The device's end of a connection that it sends on. Its step counter is that of all protocols and lives on from kernel
+ * to kernel, as {@code ncclConnInfo.step} does.
  */
 public final class SendPort {
 
@@ -51,8 +51,8 @@ public final class SendPort {
     }
 
     /**
-     * Whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release: what the slot held has been sent,
-     * and where a slot of a pool lies is said.
+     * Whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release: what the
+     * slot held has been sent, and where a slot of a pool lies is said.
      */
     boolean hasRoom(int steps) {
         long needed = step + steps;
@@ -62,7 +62,10 @@ public final class SendPort {
         return Steps.reached(head + ConnectionLayout.SLOTS, needed);
     }
 
-    /** Says the size of what will be posted, before the data is written: for lines that is all the proxy hears of the step. */
+    /**
+     * Says the size of what will be posted, before the data is written: for lines that is all the proxy hears of the
+     * step.
+     */
     void announce(long bytes) {
         recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);
     }
@@ -72,7 +75,10 @@ public final class SendPort {
         recvMem.ptrPlain(ConnectionLayout.slot(step), address);
     }
 
-    /** Whether the proxy has read everything that was posted: it empties a size when it has. The acquire pairs with its release. */
+    /**
+     * Whether the proxy has read everything that was posted: it empties a size when it has. The acquire pairs with its
+     * release.
+     */
     boolean allSent() {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
             if (recvMem.sizeAcquire(slot) != RecvMem.EMPTY) {
@@ -82,7 +88,10 @@ public final class SendPort {
         return true;
     }
 
-    /** Hands the slots over ({@code postPeer}). The release of tail pairs with the proxy's acquire: it sees the size and the data. */
+    /**
+     * Hands the slots over ({@code postPeer}). The release of tail pairs with the proxy's acquire: it sees the size and
+     * the data.
+     */
     void post(int steps) {
         step += steps;
         recvMem.tailRelease(step);
@@ -128,6 +137,7 @@ public final class SendPort {
 
     @Override
     public String toString() {
-        return name + " waits for its proxy to send: step " + step + ", head " + sendMem.headAcquire() + ", tail " + recvMem.tailAcquire();
+        return name + " waits for its proxy to send: step " + step + ", head " + sendMem.headAcquire() + ", tail "
+                + recvMem.tailAcquire();
     }
 }

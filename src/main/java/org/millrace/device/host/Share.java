@@ -1,8 +1,9 @@
 package org.millrace.device.host;
 
 /**
- * The elements that one channel works through, in rounds. A round has a chunk of each of the operation's parts: one for each rank in an all-reduce around a
- * ring, a single one in most others. The last round's chunks are as small as they can be.
+ * The elements that one channel works through, in rounds. A round has a chunk of each of the operation's parts: one for
+ * each rank in an all-reduce around a ring, a single one in most others. The last round's chunks are as small as they
+ * can be.
  *
  * @param first     first element
  * @param elements  how many; 0 has one round of empty chunks

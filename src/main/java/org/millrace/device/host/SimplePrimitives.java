@@ -3,14 +3,18 @@ package org.millrace.device.host;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all its slices:
- * those behind the data are empty.
+ * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all
+ * its slices: those behind the data are empty.
  *
- * <p>What several peers sent is combined in the order of their ports, this rank's elements first, so that a result never depends on who was faster.
+ * <p>
+ * What several peers sent is combined in the order of their ports, this rank's elements first, so that a result never
+ * depends on who was faster.
  */
 final class SimplePrimitives implements Primitives {
 
-    /** A slice that is touched more than once is worked through in pieces that stay in the first-level cache in between. */
+    /**
+     * A slice that is touched more than once is worked through in pieces that stay in the first-level cache in between.
+     */
     private static final long PIECE_BYTES = 16 * 1024;
 
     private final ReceivePort[] from;
@@ -136,10 +140,13 @@ final class SimplePrimitives implements Primitives {
             memory.own().copy(memory.input(), inputAt, destination, destinationAt, count);
         } else {
             boolean last = (kind & LAST) != 0;
-            memory.own().reduce(memory.input(), inputAt, from[0].buffer(), from[0].slotOffset() + at, destination, destinationAt, count, last && receives == 1);
+            memory.own()
+                    .reduce(memory.input(), inputAt, from[0].buffer(), from[0].slotOffset() + at, destination,
+                            destinationAt, count, last && receives == 1);
             for (int i = 1; i < receives; i++) {
-                memory.among().reduce(
-                        from[i].buffer(), from[i].slotOffset() + at, destination, destinationAt, destination, destinationAt, count, last && i == receives - 1);
+                memory.among()
+                        .reduce(from[i].buffer(), from[i].slotOffset() + at, destination, destinationAt, destination,
+                                destinationAt, count, last && i == receives - 1);
             }
         }
     }

@@ -1,8 +1,8 @@
 package org.millrace.device.host;
 
 /**
- * How a chunk of protocol Simple is cut into slices, by NCCL's rule, which both ends of a connection follow: a chunk always takes all its slices,
- * and those behind the data are empty.
+ * How a chunk of protocol Simple is cut into slices, by NCCL's rule, which both ends of a connection follow: a chunk
+ * always takes all its slices, and those behind the data are empty.
  *
  * @param perChunk slices of a chunk
  * @param smallest elements of a slice that is not the last one with data, at the least

@@ -4,15 +4,20 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are, and waits; the proxies send from there,
- * and receive there. Only what has to be combined arrives in a slot, and only what no operand has room for is sent from one. Chunks are cut as
- * {@link SimplePrimitives} cut them, so that the peer may use slots.
+ * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are,
+ * and waits; the proxies send from there, and receive there. Only what has to be combined arrives in a slot, and only
+ * what no operand has room for is sent from one. Chunks are cut as {@link SimplePrimitives} cut them, so that the peer
+ * may use slots.
  *
- * <p>Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all slices in it are offered to the receiving
- * proxy ahead, so that several frames may arrive at a time. Elements that are passed on are sent from the output. Where that is the input too (in place), what
- * arrives there overwrites nothing that is still to be sent: a rank's own elements come back to it, combined, only after they have gone all the way round.
+ * <p>
+ * Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all
+ * slices in it are offered to the receiving proxy ahead, so that several frames may arrive at a time. Elements that are
+ * passed on are sent from the output. Where that is the input too (in place), what arrives there overwrites nothing
+ * that is still to be sent: a rank's own elements come back to it, combined, only after they have gone all the way
+ * round.
  *
- * <p>The user gets the memory back when the kernel ends, so it ends only when everything is sent.
+ * <p>
+ * The user gets the memory back when the kernel ends, so it ends only when everything is sent.
  */
 final class UserMemoryPrimitives implements Primitives {
 
@@ -75,12 +80,14 @@ final class UserMemoryPrimitives implements Primitives {
     }
 
     /**
-     * The window is no wider than the slots: the step that had this one's slot and {@code connFifo} entry before has been released. Nothing needs no place.
+     * The window is no wider than the slots: the step that had this one's slot and {@code connFifo} entry before has
+     * been released. Nothing needs no place.
      */
     private void offer(int at) {
         if (sizes[at] > 0) {
             boolean combined = (kinds[at] & INPUT) != 0;
-            from[0].offer(receiving, combined ? from[0].slotAddress(receiving) : memory.output().address() + outputsAt[at], sizes[at]);
+            from[0].offer(receiving,
+                    combined ? from[0].slotAddress(receiving) : memory.output().address() + outputsAt[at], sizes[at]);
         }
         receiving += sliceSteps;
     }
@@ -132,7 +139,9 @@ final class UserMemoryPrimitives implements Primitives {
         if ((kind & RECEIVE) == 0) {
             memory.own().copy(memory.input(), inputsAt[at], destination, destinationAt, count);
         } else {
-            memory.own().reduce(memory.input(), inputsAt[at], from[0].buffer(), from[0].slotOffset(), destination, destinationAt, count, (kind & LAST) != 0);
+            memory.own()
+                    .reduce(memory.input(), inputsAt[at], from[0].buffer(), from[0].slotOffset(), destination,
+                            destinationAt, count, (kind & LAST) != 0);
         }
         return destination.address() + destinationAt;
     }

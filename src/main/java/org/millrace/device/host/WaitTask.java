@@ -2,7 +2,10 @@ package org.millrace.device.host;
 
 import org.millrace.MillraceException;
 
-/** A stream waits for a mark of another. Marks that can be waited for were recorded before, so that streams cannot wait for each other in a circle. */
+/**
+ * A stream waits for a mark of another. Marks that can be waited for were recorded before, so that streams cannot wait
+ * for each other in a circle.
+ */
 final class WaitTask implements HostTask {
 
     private final EventMark mark;
@@ -19,7 +22,8 @@ final class WaitTask implements HostTask {
         }
         done = true;
         if (mark.failure() != null) {
-            throw new MillraceException("what this stream waits for failed: " + mark.failure().getMessage(), mark.failure());
+            throw new MillraceException("what this stream waits for failed: " + mark.failure().getMessage(),
+                    mark.failure());
         }
         return 1;
     }

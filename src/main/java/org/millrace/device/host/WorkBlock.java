@@ -12,9 +12,9 @@ import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkReader;
 
 /**
- * A block of a kernel that finds out from its arguments what to do: it serves one channel. The channel's collectives run one after another. Its sends and
- * receives go on at the same time, beside them: a GPU's block has warps for a batch of them, a block here for as many as there are, so that none
- * waits for one that waits for a peer.
+ * A block of a kernel that finds out from its arguments what to do: it serves one channel. The channel's collectives
+ * run one after another. Its sends and receives go on at the same time, beside them: a GPU's block has warps for a
+ * batch of them, a block here for as many as there are, so that none waits for one that waits for a peer.
  */
 final class WorkBlock implements HostBlock {
 
@@ -60,7 +60,8 @@ final class WorkBlock implements HostBlock {
             List<Running> kind = reader.type() == WorkType.POINT_TO_POINT ? transfers : collectives;
             for (int i = 0; i < reader.items(); i++) {
                 MemorySegment item = reader.item(i);
-                HostBlock block = resident.functions().block(reader.function(), reader.type(), item, channel, plan.memory());
+                HostBlock block =
+                        resident.functions().block(reader.function(), reader.type(), item, channel, plan.memory());
                 kind.add(new Running(block, isProfiled(reader.type(), item)));
             }
         }
@@ -72,8 +73,7 @@ final class WorkBlock implements HostBlock {
     }
 
     private static boolean isProfiled(WorkType type, MemorySegment item) {
-        return type == WorkType.POINT_TO_POINT
-                ? (PointToPointWork.of(item).flags() & PointToPointWork.PROFILED) != 0
+        return type == WorkType.POINT_TO_POINT ? (PointToPointWork.of(item).flags() & PointToPointWork.PROFILED) != 0
                 : (CollectiveWork.of(item).flags() & CollectiveWork.PROFILED) != 0;
     }
 
@@ -137,6 +137,11 @@ final class WorkBlock implements HostBlock {
         if (current < collectives.size()) {
             return collectives.get(current).block.waitingFor();
         }
-        return transfers.stream().map(item -> item.block).filter(each -> !each.done()).findFirst().map(HostBlock::waitingFor).orElse("nobody");
+        return transfers.stream()
+                .map(item -> item.block)
+                .filter(each -> !each.done())
+                .findFirst()
+                .map(HostBlock::waitingFor)
+                .orElse("nobody");
     }
 }

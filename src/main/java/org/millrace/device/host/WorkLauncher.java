@@ -18,8 +18,9 @@ import org.millrace.device.work.WorkFifo;
 import org.millrace.device.work.WorkReader;
 
 /**
- * Launches a communicator's plans: places their work, tells the proxies, starts the kernels, and takes the FIFO's room back when they are complete. A
- * communicator's kernels run one after another, whatever streams they are on: connections are used in the order in which operations were issued.
+ * Launches a communicator's plans: places their work, tells the proxies, starts the kernels, and takes the FIFO's room
+ * back when they are complete. A communicator's kernels run one after another, whatever streams they are on:
+ * connections are used in the order in which operations were issued.
  */
 public final class WorkLauncher implements AutoCloseable {
 
@@ -27,7 +28,10 @@ public final class WorkLauncher implements AutoCloseable {
     private static final int YIELDS = 100;
     private static final long FIRST_PARK_NANOS = 10_000;
     private static final long LAST_PARK_NANOS = 1_000_000;
-    /** An event is recorded for the FIFO's room whenever this part of it was filled; plans take half of it at most, so room always comes. */
+    /**
+     * An event is recorded for the FIFO's room whenever this part of it was filled; plans take half of it at most, so
+     * room always comes.
+     */
     private static final int RECORDED_PART = 8;
 
     private final HostDevice device;
@@ -53,15 +57,15 @@ public final class WorkLauncher implements AutoCloseable {
     /**
      * A launcher that has launched nothing.
      *
-     * @param device       where kernels run
-     * @param communicator what they see
-     * @param functions    what they can do
-     * @param failure      why the communicator failed; asked when its abort flag is up
-     * @param onFailure    learns why a kernel left before it was complete
+     * @param device        where kernels run
+     * @param communicator  what they see
+     * @param functions     what they can do
+     * @param failure       why the communicator failed; asked when its abort flag is up
+     * @param onFailure     learns why a kernel left before it was complete
      * @param stallDeadline how long a kernel, or a wait for room, may go without progress
      */
-    public WorkLauncher(HostDevice device, DeviceCommunicator communicator, WorkFunctions functions, Supplier<? extends Throwable> failure,
-                        Consumer<? super Throwable> onFailure, Duration stallDeadline) {
+    public WorkLauncher(HostDevice device, DeviceCommunicator communicator, WorkFunctions functions,
+            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, Duration stallDeadline) {
         this.device = device;
         this.communicator = communicator;
         this.resident = new Resident(communicator, functions, new WorkReader(communicator.fifoCounters()));
@@ -79,7 +83,8 @@ public final class WorkLauncher implements AutoCloseable {
      * @param plan   what to run
      * @param stream after what it holds
      * @return the kernel
-     * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or behind {@link #drain}
+     * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or
+     *                           behind {@link #drain}
      */
     public HostKernel launch(KernelPlan plan, Stream stream) {
         BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
@@ -132,11 +137,13 @@ public final class WorkLauncher implements AutoCloseable {
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;
         waiting = false;
-        return waited && reasonOfDrain != null ? leftWaiting(plan, reasonOfDrain) : new MillraceException(plan + ": the communicator is closed");
+        return waited && reasonOfDrain != null ? leftWaiting(plan, reasonOfDrain)
+                : new MillraceException(plan + ": the communicator is closed");
     }
 
     private MillraceException leftWaiting(KernelPlan plan, Throwable reason) {
-        return new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(), reason);
+        return new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
+                reason);
     }
 
     private HostKernel kernel(KernelPlan plan, KernelArguments arguments) {
@@ -164,7 +171,8 @@ public final class WorkLauncher implements AutoCloseable {
     /** Only a full FIFO makes a caller wait, while the kernels before it run. */
     private boolean hasRoom(KernelPlan plan, boolean givenBack) {
         if (plan.fifoBytes() > fifo.bytes() / 2) {
-            throw new MillraceException(plan + " has " + plan.fifoBytes() + " bytes of work, more than half of " + fifo + ": raise NCCL_WORK_FIFO_BYTES");
+            throw new MillraceException(plan + " has " + plan.fifoBytes() + " bytes of work, more than half of " + fifo
+                    + ": raise NCCL_WORK_FIFO_BYTES");
         }
         boolean waited = waiting;
         waiting = false;
@@ -183,15 +191,17 @@ public final class WorkLauncher implements AutoCloseable {
         if (givenBack || !waited) {
             lastMovedNanos = now;
         } else if (now - lastMovedNanos > stallNanos) {
-            throw new MillraceException(plan + ": no room in " + fifo + " for " + stallNanos / 1_000_000 + " ms: the kernels before it do not complete");
+            throw new MillraceException(plan + ": no room in " + fifo + " for " + stallNanos / 1_000_000
+                    + " ms: the kernels before it do not complete");
         }
         waiting = true;
         return false;
     }
 
     /**
-     * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded: a kernel leaves by itself when it
-     * stalls, or when the communicator is aborted, and so does a caller who waits for room.
+     * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded:
+     * a kernel leaves by itself when it stalls, or when the communicator is aborted, and so does a caller who waits for
+     * room.
      */
     public void drain() {
         synchronized (this) {

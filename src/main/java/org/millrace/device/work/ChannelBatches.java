@@ -6,8 +6,9 @@ import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkType;
 
 /**
- * The batches of one channel in a plan that is being made, by NCCL's rules: items go into the last batch while their type and function are its own and its
- * limits allow it; an item that its set of offsets cannot reach goes into a batch that extends it.
+ * The batches of one channel in a plan that is being made, by NCCL's rules: items go into the last batch while their
+ * type and function are its own and its limits allow it; an item that its set of offsets cannot reach goes into a batch
+ * that extends it.
  */
 final class ChannelBatches {
 
@@ -75,9 +76,11 @@ final class ChannelBatches {
             return true;
         }
         for (int i = 0; i < transfers; i++) {
-            // Two transfers of one round use the same connection. And all ranks must cut their batches at the same rounds,
+            // Two transfers of one round use the same connection. And all ranks must cut their batches at the same
+            // rounds,
             // or they wait for each other for ever.
-            if (rounds[i] == round || rounds[i] / WorkBatch.MAX_POINT_TO_POINT != round / WorkBatch.MAX_POINT_TO_POINT) {
+            if (rounds[i] == round
+                    || rounds[i] / WorkBatch.MAX_POINT_TO_POINT != round / WorkBatch.MAX_POINT_TO_POINT) {
                 return true;
             }
         }

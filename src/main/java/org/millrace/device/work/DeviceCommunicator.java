@@ -10,8 +10,8 @@ import org.millrace.abi.WorkCounters;
 import org.millrace.abi.WorkFifoCounters;
 
 /**
- * A communicator as its kernels see it, with the memory that host and device share: the abort flag, and counters of the work on each channel,
- * which the host may read while kernels run.
+ * A communicator as its kernels see it, with the memory that host and device share: the abort flag, and counters of the
+ * work on each channel, which the host may read while kernels run.
  */
 public final class DeviceCommunicator {
 

@@ -6,8 +6,8 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 
 /**
- * What a host does when events are reached, in the order in which it was asked for: a later callback waits for the earlier ones, whatever its own event says.
- * Nobody calls them but {@link #poll}. One thread at a time.
+ * What a host does when events are reached, in the order in which it was asked for: a later callback waits for the
+ * earlier ones, whatever its own event says. Nobody calls them but {@link #poll}. One thread at a time.
  */
 public final class EventCallbacks {
 
@@ -17,8 +17,7 @@ public final class EventCallbacks {
     private final Queue<Callback> pending = new ArrayDeque<>();
 
     /** Nothing is to be done. */
-    public EventCallbacks() {
-    }
+    public EventCallbacks() {}
 
     /**
      * Adds a callback.
@@ -31,7 +30,8 @@ public final class EventCallbacks {
     }
 
     /**
-     * Calls those whose turn it is. An event behind work that failed counts as reached: nothing runs before it any more.
+     * Calls those whose turn it is. An event behind work that failed counts as reached: nothing runs before it any
+     * more.
      *
      * @return how many were called
      */

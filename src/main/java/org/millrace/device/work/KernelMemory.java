@@ -4,8 +4,9 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.MillraceException;
 
 /**
- * The memory that a kernel's work means: work says addresses, and what lies there is looked up here, as a device looks pages up. So an arena that is closed too
- * early is an error instead of a crash, and what the garbage collector manages stays while a kernel uses it. The device's thread alone looks up.
+ * The memory that a kernel's work means: work says addresses, and what lies there is looked up here, as a device looks
+ * pages up. So an arena that is closed too early is an error instead of a crash, and what the garbage collector manages
+ * stays while a kernel uses it. The device's thread alone looks up.
  */
 public final class KernelMemory {
 
@@ -36,6 +37,7 @@ public final class KernelMemory {
                 return segment;
             }
         }
-        throw new MillraceException("a kernel's work is damaged: there are no " + bytes + " bytes for it at 0x" + Long.toHexString(address));
+        throw new MillraceException("a kernel's work is damaged: there are no " + bytes + " bytes for it at 0x"
+                + Long.toHexString(address));
     }
 }

@@ -7,8 +7,8 @@ import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkStorage;
 
 /**
- * What one kernel will do: its arguments, with the batches, and the items that go where the arguments say. Made by {@link PlanBuilder};
- * never changed after that.
+ * What one kernel will do: its arguments, with the batches, and the items that go where the arguments say. Made by
+ * {@link PlanBuilder}; never changed after that.
  */
 public final class KernelPlan implements AutoCloseable {
 
@@ -28,8 +28,8 @@ public final class KernelPlan implements AutoCloseable {
     private volatile boolean closed;
 
     /** @param items what begins with so many bytes of items, which are copied */
-    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items, int itemBytes,
-            Runnable[] announcements, KernelMemory memory) {
+    KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
+            int itemBytes, Runnable[] announcements, KernelMemory memory) {
         this.who = who;
         this.first = first;
         this.operations = operations;
@@ -94,7 +94,8 @@ public final class KernelPlan implements AutoCloseable {
         if (storage != WorkStorage.FIFO) {
             return placed;
         }
-        MemorySegment copy = MemorySegment.ofArray(new long[(int) arguments.byteSize() / Long.BYTES]).copyFrom(arguments);
+        MemorySegment copy =
+                MemorySegment.ofArray(new long[(int) arguments.byteSize() / Long.BYTES]).copyFrom(arguments);
         return place(copy, fifo.address(), fifo.bytes() - 1, fifo.put(items));
     }
 
@@ -123,7 +124,10 @@ public final class KernelPlan implements AutoCloseable {
         return storage;
     }
 
-    /** Refuses further runs. Those under way go on: the plan's memory is freed behind the last of them. Closing twice is allowed. */
+    /**
+     * Refuses further runs. Those under way go on: the plan's memory is freed behind the last of them. Closing twice is
+     * allowed.
+     */
     @Override
     public void close() {
         closed = true;

@@ -11,8 +11,8 @@ import org.millrace.abi.WorkStorage;
 import org.millrace.abi.WorkType;
 
 /**
- * Makes the plan of one kernel out of one or more operations. An operation that {@linkplain #hasRoom does not fit} any more goes into the next plan. One thread
- * at a time; it can be used again for the next plan.
+ * Makes the plan of one kernel out of one or more operations. An operation that {@linkplain #hasRoom does not fit} any
+ * more goes into the next plan. One thread at a time; it can be used again for the next plan.
  */
 public final class PlanBuilder {
 
@@ -36,7 +36,8 @@ public final class PlanBuilder {
      *
      * @param who           whose plans they are, for messages: what their names begin with
      * @param argumentBytes the most bytes of a kernel's arguments, at most {@link KernelArguments#MAX_BYTES}
-     * @param storedBytes   the most bytes of items outside of the arguments: half a FIFO, or as much as you like for plans that are replayed
+     * @param storedBytes   the most bytes of items outside of the arguments: half a FIFO, or as much as you like for
+     *                      plans that are replayed
      */
     public PlanBuilder(String who, int argumentBytes, int storedBytes) {
         this.who = who;
@@ -47,14 +48,15 @@ public final class PlanBuilder {
     /**
      * Whether a plan can take another item, if each of its channels takes it in a batch of its own.
      *
-     * @param type      of the item
+     * @param type         of the item
      * @param channelCount how many channels it is for
      * @return true also for the first item of a plan that could take no other
      */
     public boolean hasRoom(WorkType type, int channelCount) {
         int batchBytes = (batches + channelCount) * WorkBatch.BYTES;
         int bytes = itemBytes + type.itemBytes();
-        return KernelArguments.BYTES + batchBytes + bytes <= argumentBytes || KernelArguments.BYTES + batchBytes <= argumentBytes && bytes <= storedBytes;
+        return KernelArguments.BYTES + batchBytes + bytes <= argumentBytes
+                || KernelArguments.BYTES + batchBytes <= argumentBytes && bytes <= storedBytes;
     }
 
     /**
@@ -79,12 +81,14 @@ public final class PlanBuilder {
      *
      * @param work     their item; copied
      * @param function number of the device function that runs them
-     * @param round    number of the exchange's round, 0 or more: those of one round use one connection, and are never in one batch
+     * @param round    number of the exchange's round, 0 or more: those of one round use one connection, and are never
+     *                 in one batch
      * @param name     its text is for messages, and asked for when there is one
      * @param announce tells the proxies; called before every run of the plan
      * @param used     the memory that the item means by address; null for none
      */
-    public void pointToPoint(PointToPointWork work, int function, int round, Object name, Runnable announce, MemorySegment... used) {
+    public void pointToPoint(PointToPointWork work, int function, int round, Object name, Runnable announce,
+            MemorySegment... used) {
         int offset = append(work.segment(), WorkType.POINT_TO_POINT);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
         for (int part = 0; part < parts; part++) {
@@ -146,7 +150,8 @@ public final class PlanBuilder {
         }
         int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
         boolean inArguments = head + itemBytes <= argumentBytes;
-        WorkStorage storage = inArguments ? WorkStorage.ARGUMENTS : replayed ? WorkStorage.PERSISTENT : WorkStorage.FIFO;
+        WorkStorage storage =
+                inArguments ? WorkStorage.ARGUMENTS : replayed ? WorkStorage.PERSISTENT : WorkStorage.FIFO;
         MemorySegment arguments = MemorySegment.ofArray(new long[(inArguments ? head + itemBytes : head) / Long.BYTES]);
         KernelArguments.of(arguments).set(communicator, channelMask, storage);
         writeBatches(arguments);
@@ -156,7 +161,10 @@ public final class PlanBuilder {
         return plan;
     }
 
-    /** In turns over the channels, in ascending order: so every channel's first batch has the number of the channel's block. */
+    /**
+     * In turns over the channels, in ascending order: so every channel's first batch has the number of the channel's
+     * block.
+     */
     private void writeBatches(MemorySegment arguments) {
         int index = 0;
         for (int turn = 0; index < batches; turn++) {
@@ -164,10 +172,12 @@ public final class PlanBuilder {
                 int channel = Long.numberOfTrailingZeros(rest);
                 if (turn < channels[channel].drafts().size()) {
                     ChannelBatches.Draft draft = channels[channel].drafts().get(turn);
-                    WorkBatch.set(arguments, KernelArguments.batchOffset(index), draft.type, draft.function, draft.offsetBase, draft.items);
+                    WorkBatch.set(arguments, KernelArguments.batchOffset(index), draft.type, draft.function,
+                            draft.offsetBase, draft.items);
                     if (turn > 0) {
                         boolean extended = channels[channel].drafts().get(turn - 1).extended;
-                        WorkBatch.link(arguments, KernelArguments.batchOffset(written[channel]), index - written[channel], extended);
+                        WorkBatch.link(arguments, KernelArguments.batchOffset(written[channel]),
+                                index - written[channel], extended);
                     }
                     written[channel] = index++;
                 }

@@ -5,10 +5,13 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.abi.WorkFifoCounters;
 
 /**
- * The ring of work items between a host and its device. One thread at a time puts items in and takes note of what kernels have read; kernels read.
+ * The ring of work items between a host and its device. One thread at a time puts items in and takes note of what
+ * kernels have read; kernels read.
  *
- * <p>Positions count bytes from the beginning of time, modulo 2<sup>32</sup>; the ring's size is a power of two, so that a position masked is an offset. Items
- * are copied 16 bytes at a time: one that reaches over the ring's end continues at its beginning.
+ * <p>
+ * Positions count bytes from the beginning of time, modulo 2<sup>32</sup>; the ring's size is a power of two, so that a
+ * position masked is an offset. Items are copied 16 bytes at a time: one that reaches over the ring's end continues at
+ * its beginning.
  */
 public final class WorkFifo {
 
@@ -34,11 +37,12 @@ public final class WorkFifo {
     public WorkFifo(MemorySegment buffer, WorkFifoCounters counters, int first) {
         long size = buffer.byteSize();
         if (Long.bitCount(size) != 1 || size < UNIT || size > MAX_BYTES) {
-            throw new IllegalArgumentException(
-                    "a work FIFO of " + size + " bytes: set NCCL_WORK_FIFO_BYTES to a power of two from " + UNIT + " to " + MAX_BYTES);
+            throw new IllegalArgumentException("a work FIFO of " + size
+                    + " bytes: set NCCL_WORK_FIFO_BYTES to a power of two from " + UNIT + " to " + MAX_BYTES);
         }
         if (first % UNIT != 0) {
-            throw new IllegalArgumentException("a work FIFO that begins at " + Integer.toUnsignedString(first) + ": positions are multiples of " + UNIT);
+            throw new IllegalArgumentException("a work FIFO that begins at " + Integer.toUnsignedString(first)
+                    + ": positions are multiples of " + UNIT);
         }
         this.buffer = buffer.asSlice(0, size, UNIT);
         this.counters = counters;
@@ -134,7 +138,7 @@ public final class WorkFifo {
 
     @Override
     public String toString() {
-        return "the work FIFO of " + bytes + " bytes"
-                + " (produced " + Integer.toUnsignedString(produced) + ", consumed " + Integer.toUnsignedString(consumed) + ")";
+        return "the work FIFO of " + bytes + " bytes" + " (produced " + Integer.toUnsignedString(produced)
+                + ", consumed " + Integer.toUnsignedString(consumed) + ")";
     }
 }

@@ -8,8 +8,8 @@ import org.millrace.abi.WorkFifoCounters;
 import org.millrace.abi.WorkType;
 
 /**
- * A block's view of its work: goes through the channel's batches and copies their items to memory of its own, as NCCL's kernels load them into shared memory.
- * Blocks of one thread may take turns with it.
+ * A block's view of its work: goes through the channel's batches and copies their items to memory of its own, as NCCL's
+ * kernels load them into shared memory. Blocks of one thread may take turns with it.
  */
 public final class WorkReader {
 
@@ -58,7 +58,8 @@ public final class WorkReader {
         do {
             long at = KernelArguments.batchOffset(batch);
             if (at + WorkBatch.BYTES > arguments.segment().byteSize()) {
-                throw damaged("batch " + batch + " lies behind its arguments' " + arguments.segment().byteSize() + " bytes");
+                throw damaged(
+                        "batch " + batch + " lies behind its arguments' " + arguments.segment().byteSize() + " bytes");
             }
             type = WorkBatch.type(arguments.segment(), at);
             function = WorkBatch.function(arguments.segment(), at);
@@ -86,7 +87,8 @@ public final class WorkReader {
         long target = (long) items * size;
         switch (arguments.storage()) {
             case ARGUMENTS -> MemorySegment.copy(arguments.segment(), position, own, target, size);
-            case PERSISTENT -> MemorySegment.copy(memory(Integer.toUnsignedLong(position) + size), Integer.toUnsignedLong(position), own, target, size);
+            case PERSISTENT -> MemorySegment.copy(memory(Integer.toUnsignedLong(position) + size),
+                    Integer.toUnsignedLong(position), own, target, size);
             case FIFO -> copyFromFifo(position, target, size);
         }
     }
@@ -96,8 +98,8 @@ public final class WorkReader {
         // Acquire, paired with the host's release behind its copies: what lies before the counter is there.
         int behind = counters.producedAcquire() - position;
         if (Integer.compareUnsigned(behind, size) < 0 || Integer.compareUnsigned(behind, mask + 1) > 0) {
-            throw damaged("work at " + Integer.toUnsignedString(position) + " is not in the FIFO of " + (mask + 1) + " bytes, which was filled up to "
-                    + Integer.toUnsignedString(position + behind));
+            throw damaged("work at " + Integer.toUnsignedString(position) + " is not in the FIFO of " + (mask + 1)
+                    + " bytes, which was filled up to " + Integer.toUnsignedString(position + behind));
         }
         MemorySegment fifo = memory(mask + 1L);
         for (int at = 0; at < size; at += WorkFifo.UNIT) {

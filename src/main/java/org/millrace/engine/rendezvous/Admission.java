@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-
 import org.millrace.engine.rendezvous.Message.Challenge;
 import org.millrace.engine.rendezvous.Message.Hello;
 import org.millrace.engine.rendezvous.Message.OtherVersion;
@@ -20,7 +19,10 @@ import org.millrace.engine.rendezvous.Message.Proof;
 import org.millrace.engine.rendezvous.Message.Rejected;
 import org.millrace.engine.rendezvous.Peer.Stage;
 
-/** Rank 0's door: accepts connections and decides who is let in. Whoever does not belong here is told so, and changes nothing for the group. */
+/**
+ * Rank 0's door: accepts connections and decides who is let in. Whoever does not belong here is told so, and changes
+ * nothing for the group.
+ */
 final class Admission {
 
     /** Who decides what a rank's arrival means for the group. */
@@ -36,9 +38,14 @@ final class Admission {
     private static final Logger LOG = LogManager.getLogger(Admission.class);
     /** How long a stranger may take to show that it belongs here, and a refused one to go. */
     private static final Duration INTRODUCTION = Duration.ofSeconds(10);
-    /** How long the door of a group that failed stays open, so that ranks that are still on their way learn why at once. */
+    /**
+     * How long the door of a group that failed stays open, so that ranks that are still on their way learn why at once.
+     */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
-    /** More strangers than this at once are not ranks that come together; the oldest are dropped, so that they cannot use up the process's files. */
+    /**
+     * More strangers than this at once are not ranks that come together; the oldest are dropped, so that they cannot
+     * use up the process's files.
+     */
     private static final int MAX_STRANGERS = 1024;
 
     private final Group group;
@@ -80,12 +87,15 @@ final class Admission {
     /** What somebody says who is not admitted yet. */
     void handle(Peer peer, Message message) throws IOException {
         switch (message) {
-            case Message any when peer.stage == Stage.REFUSED -> LOG.trace("{} was refused and goes on: {}", peer.link.remote(), any);
+            case Message any when peer.stage == Stage.REFUSED ->
+                LOG.trace("{} was refused and goes on: {}", peer.link.remote(), any);
             case Hello hello when peer.stage == Stage.EXPECTS_HELLO -> challenge(peer, hello);
-            case OtherVersion other when peer.stage == Stage.EXPECTS_HELLO -> refuse(peer, "it speaks version " + other.version()
-                    + " of the control protocol, rank 0 version " + Wire.VERSION + "; all ranks need the same release");
+            case OtherVersion other when peer.stage == Stage.EXPECTS_HELLO ->
+                refuse(peer, "it speaks version " + other.version() + " of the control protocol, rank 0 version "
+                        + Wire.VERSION + "; all ranks need the same release");
             case Proof proof when peer.stage == Stage.EXPECTS_PROOF -> examine(peer, proof);
-            default -> throw new ProtocolException("sent a " + message.getClass().getSimpleName() + " before it was let in");
+            default ->
+                throw new ProtocolException("sent a " + message.getClass().getSimpleName() + " before it was let in");
         }
     }
 
@@ -110,7 +120,8 @@ final class Admission {
             refuse(peer, contradiction);
             host.contradicted(who.rank(), contradiction);
         } else if (group.identity(who.rank()) != null) {
-            refuse(peer, "rank " + who.rank() + " is already taken by " + group.identity(who.rank()).process() + "; the second one is " + who.process());
+            refuse(peer, "rank " + who.rank() + " is already taken by " + group.identity(who.rank()).process()
+                    + "; the second one is " + who.process());
         } else if (group.failure() != null) {
             refuse(peer, group.failure().message());
         } else {
@@ -125,7 +136,8 @@ final class Admission {
         if (size != group.size()) {
             return who + " says the group has " + size + " ranks, rank 0 says " + group.size();
         }
-        return who.rank() >= 0 && who.rank() < size ? null : who + " is outside of the group, whose ranks are 0 to " + (size - 1);
+        return who.rank() >= 0 && who.rank() < size ? null
+                : who + " is outside of the group, whose ranks are 0 to " + (size - 1);
     }
 
     private void refuse(Peer peer, String reason) {
@@ -135,7 +147,10 @@ final class Admission {
         note(peer, reason);
     }
 
-    /** For the one who wonders why a rank does not come: in the log once, and in the message if the group does not come together. */
+    /**
+     * For the one who wonders why a rank does not come: in the log once, and in the message if the group does not come
+     * together.
+     */
     private void note(Peer peer, String reason) {
         String what = peer.link.remote() + ": " + reason;
         group.refused(what);
@@ -191,7 +206,8 @@ final class Admission {
 
     long nanosToNextTick() {
         long nanos = strangers.isEmpty() ? Long.MAX_VALUE : strangers.iterator().next().introduction.remainingNanos();
-        return latecomers == null || !meeting.listener().isOpen() ? nanos : Math.min(nanos, latecomers.remainingNanos());
+        return latecomers == null || !meeting.listener().isOpen() ? nanos
+                : Math.min(nanos, latecomers.remainingNanos());
     }
 
     /** Also if it has ended already. */

@@ -2,8 +2,7 @@ package org.millrace.engine.rendezvous;
 
 /** What a rank may call together with all others. On the wire by its ordinal. */
 enum Collective {
-    ALL_GATHER("allGather"),
-    BARRIER("barrier");
+    ALL_GATHER("allGather"), BARRIER("barrier");
 
     final String call;
 

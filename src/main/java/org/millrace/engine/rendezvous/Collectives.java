@@ -3,14 +3,15 @@ package org.millrace.engine.rendezvous;
 import java.net.ProtocolException;
 import java.util.Arrays;
 import java.util.stream.IntStream;
-
 import org.millrace.engine.rendezvous.Message.Contribution;
 
 /**
- * The parts of the collective calls in flight. There are at most two of them: a rank begins the next call only when every rank has contributed to the one
- * before, and this rank takes the result of a call before it begins the next. So two slots are enough, and a rank that would need a third breaks the protocol.
+ * The parts of the collective calls in flight. There are at most two of them: a rank begins the next call only when
+ * every rank has contributed to the one before, and this rank takes the result of a call before it begins the next. So
+ * two slots are enough, and a rank that would need a third breaks the protocol.
  *
- * <p>Not safe for several threads: {@link Group} guards it.
+ * <p>
+ * Not safe for several threads: {@link Group} guards it.
  */
 final class Collectives {
 
@@ -32,11 +33,13 @@ final class Collectives {
     void add(Contribution part) throws ProtocolException {
         Contribution[] slot = slot(part.sequence());
         if (part.sequence() != nextSequence[part.rank()] || slot[part.rank()] != null) {
-            throw new ProtocolException("sent the part of rank " + part.rank() + " for collective call " + part.sequence() + " while its part for call "
-                    + nextSequence[part.rank()] + " is the next, once all ranks have made the call before");
+            throw new ProtocolException("sent the part of rank " + part.rank() + " for collective call "
+                    + part.sequence() + " while its part for call " + nextSequence[part.rank()]
+                    + " is the next, once all ranks have made the call before");
         }
         if (part.data().length > Wire.MAX_DATA) {
-            throw new ProtocolException("sent a part of rank " + part.rank() + " with " + part.data().length + " bytes; the limit is " + Wire.MAX_DATA);
+            throw new ProtocolException("sent a part of rank " + part.rank() + " with " + part.data().length
+                    + " bytes; the limit is " + Wire.MAX_DATA);
         }
         slot[part.rank()] = part;
         nextSequence[part.rank()]++;

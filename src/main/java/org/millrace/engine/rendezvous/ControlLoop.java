@@ -12,7 +12,10 @@ import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** The control thread of one rank: waits for its sockets, its timers and its callers' requests, and lets the {@link Side} act on them. */
+/**
+ * The control thread of one rank: waits for its sockets, its timers and its callers' requests, and lets the
+ * {@link Side} act on them.
+ */
 final class ControlLoop {
 
     private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
@@ -54,8 +57,9 @@ final class ControlLoop {
     }
 
     /**
-     * Leaves the group, and returns when the thread has ended: at the latest when that time has passed and the channels were closed by force. An interrupt does
-     * not shorten this, because a rank that does not say goodbye counts as lost.
+     * Leaves the group, and returns when the thread has ended: at the latest when that time has passed and the channels
+     * were closed by force. An interrupt does not shorten this, because a rank that does not say goodbye counts as
+     * lost.
      */
     void leave(Duration patience) {
         request(side::leave);
@@ -83,7 +87,8 @@ final class ControlLoop {
         try {
             while (!stopping && !side.finished()) {
                 long nanos = side.nanosToNextTick();
-                selector.select(nanos == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
+                selector.select(
+                        nanos == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
                 Runnable request;
                 while ((request = requests.poll()) != null) {
                     request.run();
@@ -99,7 +104,8 @@ final class ControlLoop {
             }
         } catch (Throwable e) {
             LOG.error("the control thread of {} stopped", group.self(), e);
-            group.failed(new RemoteFailure(group.self().rank(), "the control thread of " + group.self() + " stopped: " + e));
+            group.failed(
+                    new RemoteFailure(group.self().rank(), "the control thread of " + group.self() + " stopped: " + e));
         } finally {
             closeAll();
         }

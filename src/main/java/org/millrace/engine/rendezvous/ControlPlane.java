@@ -11,15 +11,17 @@ import org.millrace.engine.rendezvous.Message.Failed;
 import org.millrace.engine.rendezvous.Message.Letter;
 
 /**
- * One rank's connection to the other ranks of its group, for everything but data: they find each other, exchange what they need for their set-up, and tell each
- * other of failures.
+ * One rank's connection to the other ranks of its group, for everything but data: they find each other, exchange what
+ * they need for their set-up, and tell each other of failures.
  *
- * <p>{@link #allGather} and {@link #barrier} are collective: all ranks make the same calls in the same order, each from one thread at a time. The
- * first failure, this rank's or another's, ends every collective call, now and later. {@link #fail}, {@link #failure} and {@link #close} are safe from
- * any thread at any moment.
+ * <p>
+ * {@link #allGather} and {@link #barrier} are collective: all ranks make the same calls in the same order, each from
+ * one thread at a time. The first failure, this rank's or another's, ends every collective call, now and later.
+ * {@link #fail}, {@link #failure} and {@link #close} are safe from any thread at any moment.
  *
- * <p>After rank 0 has closed its end the others can no longer tell each other anything. A program that wants failures to be told to the very end calls
- * {@link #barrier} before {@link #close}.
+ * <p>
+ * After rank 0 has closed its end the others can no longer tell each other anything. A program that wants failures to
+ * be told to the very end calls {@link #barrier} before {@link #close}.
  */
 public final class ControlPlane implements AutoCloseable {
 
@@ -29,7 +31,10 @@ public final class ControlPlane implements AutoCloseable {
     /** Longest letter from one rank to another, in bytes. */
     public static final int MAX_LETTER_BYTES = 4096;
 
-    /** How long a leaving rank waits until the others have read its last words. They read at once, unless their process is stopped. */
+    /**
+     * How long a leaving rank waits until the others have read its last words. They read at once, unless their process
+     * is stopped.
+     */
     private static final Duration GOODBYE = Duration.ofSeconds(2);
 
     private final Group group;
@@ -62,19 +67,20 @@ public final class ControlPlane implements AutoCloseable {
     /**
      * Joins a group. Returns when all ranks are there.
      *
-     * @param rendezvous {@code file:PATH}, a file that rank 0 makes, that all ranks can read, and that is gone once the group is complete; or
-     *     {@code tcp:HOST:PORT}, where rank 0 listens until the group is complete
+     * @param rendezvous {@code file:PATH}, a file that rank 0 makes, that all ranks can read, and that is gone once the
+     *                   group is complete; or {@code tcp:HOST:PORT}, where rank 0 listens until the group is complete
      * @param rank       this rank, 0 to {@code size - 1}
      * @param size       number of ranks
      * @param options    how long to wait, and what else this rank has to say about it
      * @return this rank's end
      * @throws IllegalArgumentException if an argument is not usable
-     * @throws MillraceException        if the group did not come together; the message names the ranks that are missing, or the one that does not fit and why.
-     *     The ranks that are there are told
+     * @throws MillraceException        if the group did not come together; the message names the ranks that are
+     *                                  missing, or the one that does not fit and why. The ranks that are there are told
      */
     public static ControlPlane join(String rendezvous, int rank, int size, JoinOptions options) {
         if (size < 1 || rank < 0 || rank >= size) {
-            throw new IllegalArgumentException("rank " + rank + " of " + size + ": a group has 1 or more ranks, numbered from 0 to size - 1");
+            throw new IllegalArgumentException(
+                    "rank " + rank + " of " + size + ": a group has 1 or more ranks, numbered from 0 to size - 1");
         }
         return join(Rendezvous.parse(rendezvous, options), rank, size, options);
     }
@@ -110,7 +116,8 @@ public final class ControlPlane implements AutoCloseable {
                 throw e;
             }
         } catch (IOException e) {
-            throw new MillraceException("rank " + group.self().rank() + " cannot join the group at " + place + ": " + e, e);
+            throw new MillraceException("rank " + group.self().rank() + " cannot join the group at " + place + ": " + e,
+                    e);
         }
     }
 
@@ -133,7 +140,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Gives every rank what every rank has. Collective; waits for the slowest rank, at most for the deadline of {@link #join}.
+     * Gives every rank what every rank has. Collective; waits for the slowest rank, at most for the deadline of
+     * {@link #join}.
      *
      * @param mine this rank's bytes, at most {@link #MAX_GATHER_BYTES}; each rank may give another number of them
      * @return the bytes of every rank, by rank; the caller's to keep
@@ -142,7 +150,8 @@ public final class ControlPlane implements AutoCloseable {
      */
     public byte[][] allGather(byte[] mine) {
         if (mine.length > MAX_GATHER_BYTES) {
-            throw new IllegalArgumentException("allGather of " + mine.length + " bytes by rank " + rank() + "; the limit is " + MAX_GATHER_BYTES);
+            throw new IllegalArgumentException(
+                    "allGather of " + mine.length + " bytes by rank " + rank() + "; the limit is " + MAX_GATHER_BYTES);
         }
         return call(Collective.ALL_GATHER, mine);
     }
@@ -166,8 +175,8 @@ public final class ControlPlane implements AutoCloseable {
      */
     public void send(int to, long tag, byte[] data) {
         if (to < 0 || to >= size() || to == rank() || data.length > MAX_LETTER_BYTES) {
-            throw new IllegalArgumentException("letter of rank " + rank() + " to rank " + to + " of " + size() + ", " + data.length + " bytes;"
-                    + " it must go to another rank and have at most " + MAX_LETTER_BYTES);
+            throw new IllegalArgumentException("letter of rank " + rank() + " to rank " + to + " of " + size() + ", "
+                    + data.length + " bytes;" + " it must go to another rank and have at most " + MAX_LETTER_BYTES);
         }
         say(new Letter(rank(), to, tag, data.clone()));
     }
@@ -184,7 +193,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Makes new groups of the ranks of this one. Collective; waits at most for the deadline of {@link #join}, several times.
+     * Makes new groups of the ranks of this one. Collective; waits at most for the deadline of {@link #join}, several
+     * times.
      *
      * @param color ranks that give the same one come together; less than 0 for those that want no new group
      * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same
@@ -206,7 +216,8 @@ public final class ControlPlane implements AutoCloseable {
 
     private byte[][] call(Collective collective, byte[] mine) {
         if (!inCollective.compareAndSet(false, true)) {
-            throw new IllegalStateException(collective.call + " of rank " + rank() + " while another thread is in a collective call of the same control plane");
+            throw new IllegalStateException(collective.call + " of rank " + rank()
+                    + " while another thread is in a collective call of the same control plane");
         }
         try {
             Contribution own = group.contribute(collective, mine);
@@ -221,8 +232,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Tells all other ranks that this rank's communicator failed, and ends this rank's collective calls. The first call counts, later ones do nothing. Does not
-     * wait: the message is on its way when {@link #close} returns.
+     * Tells all other ranks that this rank's communicator failed, and ends this rank's collective calls. The first call
+     * counts, later ones do nothing. Does not wait: the message is on its way when {@link #close} returns.
      *
      * @param message what failed; the others see it with this rank's number, process and host before it
      */
@@ -256,8 +267,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Leaves the group. Not a failure: only a collective call that still needs this rank fails. Ends this rank's own collective call and its thread. Takes a
-     * round trip, or two seconds if another process is stopped.
+     * Leaves the group. Not a failure: only a collective call that still needs this rank fails. Ends this rank's own
+     * collective call and its thread. Takes a round trip, or two seconds if another process is stopped.
      */
     @Override
     public void close() {

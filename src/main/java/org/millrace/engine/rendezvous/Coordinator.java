@@ -16,7 +16,10 @@ import org.millrace.engine.rendezvous.Message.Letter;
 import org.millrace.engine.rendezvous.Message.Present;
 import org.millrace.engine.rendezvous.Peer.Stage;
 
-/** Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Admission} decides who is let in. */
+/**
+ * Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Admission} decides who
+ * is let in.
+ */
 final class Coordinator implements Side, Admission.Host {
 
     private final Group group;
@@ -91,14 +94,16 @@ final class Coordinator implements Side, Admission.Host {
     private void obey(Peer peer, Message message) throws ProtocolException {
         switch (message) {
             case Contribution part when part.rank() == peer.identity().rank() -> {
-                ByteBuffer frame = Wire.encode(part); // before the data is handed to a caller of this rank, who may change it
+                ByteBuffer frame = Wire.encode(part); // before the data is handed to a caller of this rank, who may
+                                                      // change it
                 group.contributed(part);
                 relay(frame, peer);
             }
             case Letter letter when letter.from() == peer.identity().rank() -> deliver(letter);
             case Failed failed -> fail(peer, "failed: " + failed.message());
             case Departed departed -> depart(peer);
-            default -> throw new ProtocolException("sent a " + message.getClass().getSimpleName() + " that is not for it to send");
+            default -> throw new ProtocolException(
+                    "sent a " + message.getClass().getSimpleName() + " that is not for it to send");
         }
     }
 
@@ -123,7 +128,8 @@ final class Coordinator implements Side, Admission.Host {
     public void admit(Peer peer) throws IOException {
         members.add(peer);
         if (members.size() == group.size() - 1) {
-            // Before any rank can learn that the group is complete: one that goes on to its next group must not find this one's door.
+            // Before any rank can learn that the group is complete: one that goes on to its next group must not find
+            // this one's door.
             admission.closeDoor();
         }
         for (int rank = 0; rank < group.size(); rank++) {

@@ -12,10 +12,12 @@ import java.nio.file.Path;
 import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-
 import org.millrace.MillraceException;
 
-/** Rank 0 listens on a port that happens to be free, and writes it to a file that the others can read. The file lives until the group is complete. */
+/**
+ * Rank 0 listens on a port that happens to be free, and writes it to a file that the others can read. The file lives
+ * until the group is complete.
+ */
 record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
 
     private static final Logger LOG = LogManager.getLogger(FileRendezvous.class);
@@ -25,11 +27,12 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         String name = text.substring(PREFIX.length());
         Path path = Path.of(name).toAbsolutePath().normalize();
         if (name.isEmpty() || path.getFileName() == null || Files.isDirectory(path)) {
-            throw new IllegalArgumentException("rendezvous \"" + text + "\": expected file:PATH, where PATH is not a directory");
+            throw new IllegalArgumentException(
+                    "rendezvous \"" + text + "\": expected file:PATH, where PATH is not a directory");
         }
         if (options.address() != null && options.address().isAnyLocalAddress()) {
-            throw new IllegalArgumentException("rendezvous \"" + text + "\": the other ranks cannot connect to " + options.address().getHostAddress()
-                    + "; name one address of this machine");
+            throw new IllegalArgumentException("rendezvous \"" + text + "\": the other ranks cannot connect to "
+                    + options.address().getHostAddress() + "; name one address of this machine");
         }
         return new FileRendezvous(path, options);
     }
@@ -45,7 +48,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             }
             ServerSocketChannel listener = Listeners.bind(new InetSocketAddress(address, 0));
             try {
-                RendezvousFile file = new RendezvousFile((InetSocketAddress) listener.getLocalAddress(), Secret.randomHex(), size, self);
+                RendezvousFile file = new RendezvousFile((InetSocketAddress) listener.getLocalAddress(),
+                        Secret.randomHex(), size, self);
                 file.publish(path);
                 return new Meeting(listener, secret(file), () -> withdraw(file));
             } catch (IOException | RuntimeException e) {
@@ -53,15 +57,19 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                 throw e;
             }
         } catch (IOException e) {
-            throw new MillraceException("rank 0 cannot write " + path + " or listen on " + address.getHostAddress() + ": " + e
-                    + "; the directory has to exist and to be writable, the address to be this machine's", e);
+            throw new MillraceException("rank 0 cannot write " + path + " or listen on " + address.getHostAddress()
+                    + ": " + e + "; the directory has to exist and to be writable, the address to be this machine's",
+                    e);
         }
     }
 
     /** A file that a killed process left behind leads nowhere, or to somebody who does not know its secret. */
     private boolean isInUse(RendezvousFile found, Identity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
-            new Introduction(selector, self, size).greet(new Place(found.address(), secret(found)), Deadline.in(options.deadline())).link().close();
+            new Introduction(selector, self, size)
+                    .greet(new Place(found.address(), secret(found)), Deadline.in(options.deadline()))
+                    .link()
+                    .close();
             return true;
         } catch (SocketTimeoutException e) {
             return true; // somebody listens there; that it is silent does not show that it is gone
@@ -85,8 +93,9 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
 
     @Override
     public Place find() throws IOException {
-        RendezvousFile file = RendezvousFile.read(path).orElseThrow(() -> new FileNotFoundException(
-                "rank 0 has not written " + path + "; it has not started, uses another path, or its group is complete already"));
+        RendezvousFile file = RendezvousFile.read(path)
+                .orElseThrow(() -> new FileNotFoundException("rank 0 has not written " + path
+                        + "; it has not started, uses another path, or its group is complete already"));
         return new Place(file.address(), secret(file));
     }
 

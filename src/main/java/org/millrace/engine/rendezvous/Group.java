@@ -5,15 +5,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
-
 import org.millrace.MillraceException;
 import org.millrace.engine.rendezvous.Message.Contribution;
 import org.millrace.engine.rendezvous.Message.Letter;
 
 /**
- * What this rank knows of its group. The control thread writes what the others said; the callers of {@link ControlPlane} wait for it here.
+ * What this rank knows of its group. The control thread writes what the others said; the callers of
+ * {@link ControlPlane} wait for it here.
  *
- * <p>One lock guards everything but {@link #failure()}, which is polled and therefore a volatile read; it is written under the lock.
+ * <p>
+ * One lock guards everything but {@link #failure()}, which is polled and therefore a volatile read; it is written under
+ * the lock.
  */
 final class Group {
 
@@ -94,7 +96,10 @@ final class Group {
         });
     }
 
-    /** Somebody who is not of the group tried to join; said again if the group does not come together, because that may be why. */
+    /**
+     * Somebody who is not of the group tried to join; said again if the group does not come together, because that may
+     * be why.
+     */
     void refused(String what) {
         update(() -> refusal = what);
     }
@@ -107,7 +112,10 @@ final class Group {
 
     // What this rank does.
 
-    /** Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of its own. */
+    /**
+     * Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of
+     * its own.
+     */
     boolean poison(String message) {
         lock.lock();
         try {
@@ -182,9 +190,11 @@ final class Group {
                 stopIf(trouble(), what);
                 stopIf(departureOf(absent()), what);
                 if (deadline.expired()) {
-                    String missing = present[self.rank()] == null ? present[0] + " has not let it in" : list("has not come", "have not come", absent());
+                    String missing = present[self.rank()] == null ? present[0] + " has not let it in"
+                            : list("has not come", "have not come", absent());
                     throw new MillraceException(what + ": " + missing + " within " + deadline
-                            + (refusal == null ? "; start every rank with the same rendezvous, or allow more time" : "; refused meanwhile: " + refusal));
+                            + (refusal == null ? "; start every rank with the same rendezvous, or allow more time"
+                                    : "; refused meanwhile: " + refusal));
                 }
                 await(deadline, what);
             }
@@ -220,7 +230,8 @@ final class Group {
                 stopIf(departureOf(collectives.missing(sequence)), what);
                 if (deadline.expired()) {
                     throw new MillraceException(
-                            what + ": " + list("has not called it", "have not called it", collectives.missing(sequence)) + " within " + deadline);
+                            what + ": " + list("has not called it", "have not called it", collectives.missing(sequence))
+                                    + " within " + deadline);
                 }
                 await(deadline, what);
             }
@@ -270,7 +281,10 @@ final class Group {
         return closed ? "this rank has left the group" : null;
     }
 
-    /** That a rank which is waited for will not come any more, or null. When rank 0 has left, nobody's word comes any more. */
+    /**
+     * That a rank which is waited for will not come any more, or null. When rank 0 has left, nobody's word comes any
+     * more.
+     */
     private String departureOf(IntStream awaited) {
         if (left[0]) {
             return present[0] + " has left the group";
@@ -280,7 +294,8 @@ final class Group {
     }
 
     private String list(String one, String several, IntStream ranks) {
-        String[] names = ranks.mapToObj(rank -> present[rank] == null ? "rank " + rank : present[rank].toString()).toArray(String[]::new);
+        String[] names = ranks.mapToObj(rank -> present[rank] == null ? "rank " + rank : present[rank].toString())
+                .toArray(String[]::new);
         return String.join(", ", names) + ' ' + (names.length == 1 ? one : several);
     }
 }

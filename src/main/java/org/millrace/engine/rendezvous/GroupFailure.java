@@ -7,11 +7,17 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 
-/** The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are told. Safe from any thread. */
+/**
+ * The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are
+ * told. Safe from any thread.
+ */
 public class GroupFailure implements Supplier<Throwable> {
 
     private static final Logger LOG = LogManager.getLogger(GroupFailure.class);
-    /** A rank that fails closes its connections and says why over the control plane; the reason may come second, and is worth waiting for. */
+    /**
+     * A rank that fails closes its connections and says why over the control plane; the reason may come second, and is
+     * worth waiting for.
+     */
     private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final ControlPlane control;
@@ -96,7 +102,8 @@ public class GroupFailure implements Supplier<Throwable> {
     public final void throwIfFailed() {
         Throwable failure = first.get();
         if (failure != null) {
-            throw new MillraceException("rank " + control.rank() + ": the communicator has failed and can only be closed: " + failure.getMessage(), failure);
+            throw new MillraceException("rank " + control.rank()
+                    + ": the communicator has failed and can only be closed: " + failure.getMessage(), failure);
         }
     }
 }

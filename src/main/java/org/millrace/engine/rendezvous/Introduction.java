@@ -10,7 +10,6 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Queue;
-
 import org.millrace.MillraceException;
 import org.millrace.engine.rendezvous.Message.Challenge;
 import org.millrace.engine.rendezvous.Message.Hello;
@@ -19,8 +18,8 @@ import org.millrace.engine.rendezvous.Message.Proof;
 import org.millrace.engine.rendezvous.Message.Rejected;
 
 /**
- * A rank connects to rank 0, makes sure that it is rank 0, and shows that it belongs to the group.
- * Runs on the caller's thread, before there is a control thread.
+ * A rank connects to rank 0, makes sure that it is rank 0, and shows that it belongs to the group. Runs on the caller's
+ * thread, before there is a control thread.
  */
 final class Introduction {
 
@@ -35,7 +34,8 @@ final class Introduction {
     }
 
     /** Who answered, and that it knows the secret. */
-    record Greeted(Link link, Hello hello, Challenge challenge) { }
+    record Greeted(Link link, Hello hello, Challenge challenge) {
+    }
 
     /** One attempt; rank 0 answers within milliseconds, unless it is not rank 0. */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
@@ -73,7 +73,8 @@ final class Introduction {
 
     /** Shows in turn that this rank knows the secret. Whether it is let in is the next message. */
     void prove(Greeted greeted, Place place) {
-        byte[] proof = place.secret().memberProof(greeted.hello(), greeted.challenge().identity(), greeted.challenge().nonce());
+        byte[] proof = place.secret()
+                .memberProof(greeted.hello(), greeted.challenge().identity(), greeted.challenge().nonce());
         greeted.link().send(Wire.encode(new Proof(proof)));
         greeted.link().trust();
     }
@@ -114,7 +115,9 @@ final class Introduction {
                 link.serve(answers::add);
             } catch (IOException e) {
                 if (answers.isEmpty()) { // otherwise it said why it ended the connection
-                    throw e instanceof ProtocolException ? new WrongPlaceException("who listens at " + place + " " + e.getMessage()) : e;
+                    throw e instanceof ProtocolException
+                            ? new WrongPlaceException("who listens at " + place + " " + e.getMessage())
+                            : e;
                 }
             }
             if (!answers.isEmpty()) {
@@ -133,10 +136,13 @@ final class Introduction {
                 }
                 yield challenge;
             }
-            case OtherVersion other -> throw new MillraceException("rank 0 at " + place + " speaks version " + other.version()
-                    + " of the control protocol, this rank version " + Wire.VERSION + "; all ranks need the same release");
-            case Rejected rejected -> throw new MillraceException("rank 0 at " + place + " refuses this rank: " + rejected.reason());
-            default -> throw new WrongPlaceException("who listens at " + place + " answers with a " + answer.getClass().getSimpleName());
+            case OtherVersion other -> throw new MillraceException("rank 0 at " + place + " speaks version "
+                    + other.version() + " of the control protocol, this rank version " + Wire.VERSION
+                    + "; all ranks need the same release");
+            case Rejected rejected ->
+                throw new MillraceException("rank 0 at " + place + " refuses this rank: " + rejected.reason());
+            default -> throw new WrongPlaceException(
+                    "who listens at " + place + " answers with a " + answer.getClass().getSimpleName());
         };
     }
 

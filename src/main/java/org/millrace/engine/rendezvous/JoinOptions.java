@@ -10,8 +10,10 @@ import org.millrace.config.Settings;
  * What a rank may say about the way it joins.
  *
  * @param deadline how long to wait for the other ranks: when joining, and again in every collective call
- * @param address  the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST for {@code tcp:}. Other ranks ignore it.
- * @param secret   what every rank must know to be let in, or null: whoever can read the file is let in for {@code file:}, anybody for {@code tcp:}
+ * @param address  the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST for
+ *                 {@code tcp:}. Other ranks ignore it.
+ * @param secret   what every rank must know to be let in, or null: whoever can read the file is let in for
+ *                 {@code file:}, anybody for {@code tcp:}
  */
 public record JoinOptions(Duration deadline, InetAddress address, String secret) {
 
@@ -26,7 +28,8 @@ public record JoinOptions(Duration deadline, InetAddress address, String secret)
     public JoinOptions {
         Objects.requireNonNull(deadline, "deadline");
         if (!deadline.isPositive()) {
-            throw new IllegalArgumentException("deadline " + deadline + ": a group needs more than no time to come together");
+            throw new IllegalArgumentException(
+                    "deadline " + deadline + ": a group needs more than no time to come together");
         }
         if (secret != null && secret.isEmpty()) {
             throw new IllegalArgumentException("the secret is empty: leave it out, or set the same one on every rank");
@@ -78,6 +81,7 @@ public record JoinOptions(Duration deadline, InetAddress address, String secret)
     /** Everything but the secret, which must not reach a log. */
     @Override
     public String toString() {
-        return "JoinOptions[deadline=" + deadline + ", address=" + address + ", secret=" + (secret == null ? "none" : "set") + "]";
+        return "JoinOptions[deadline=" + deadline + ", address=" + address + ", secret="
+                + (secret == null ? "none" : "set") + "]";
     }
 }

@@ -22,7 +22,10 @@ final class Link {
         void receive(Message message) throws IOException;
     }
 
-    /** A host that vanished without a word is noticed after about 10 + 3 × 5 seconds; a process that ends is noticed at once. */
+    /**
+     * A host that vanished without a word is noticed after about 10 + 3 × 5 seconds; a process that ends is noticed at
+     * once.
+     */
     private static final int KEEPALIVE_IDLE_SECONDS = 10;
     private static final int KEEPALIVE_INTERVAL_SECONDS = 5;
     private static final int KEEPALIVE_PROBES = 3;
@@ -81,7 +84,10 @@ final class Link {
         return channel.isOpen();
     }
 
-    /** Queues a frame; it is written when the selector says that there is room. Does nothing after {@link #finish()} or {@link #close()}. */
+    /**
+     * Queues a frame; it is written when the selector says that there is room. Does nothing after {@link #finish()} or
+     * {@link #close()}.
+     */
     void send(ByteBuffer frame) {
         if (isOpen() && !finishing) {
             outgoing.add(frame.duplicate());
@@ -89,7 +95,10 @@ final class Link {
         }
     }
 
-    /** Nothing more will be sent. The output is shut down once everything is written; the other end's last words can still be received. */
+    /**
+     * Nothing more will be sent. The output is shut down once everything is written; the other end's last words can
+     * still be received.
+     */
     void finish() {
         if (isOpen() && !finishing) {
             finishing = true;
@@ -101,7 +110,8 @@ final class Link {
      * Writes what there is room for, and hands over every whole message that has come.
      *
      * @throws EOFException if the other end has shut its output down
-     * @throws IOException  if the connection is lost, or what came is not of this protocol ({@link java.net.ProtocolException})
+     * @throws IOException  if the connection is lost, or what came is not of this protocol
+     *                      ({@link java.net.ProtocolException})
      */
     void serve(Receiver receiver) throws IOException {
         IOException unwritable = null;

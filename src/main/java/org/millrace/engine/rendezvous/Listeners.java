@@ -10,7 +10,7 @@ final class Listeners {
     /** All ranks of a large group come at the same moment. */
     private static final int BACKLOG = 1024;
 
-    private Listeners() { }
+    private Listeners() {}
 
     static ServerSocketChannel bind(InetSocketAddress address) throws IOException {
         ServerSocketChannel listener = ServerSocketChannel.open();

@@ -9,8 +9,7 @@ public final class Machine {
 
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
-    private Machine() {
-    }
+    private Machine() {}
 
     /**
      * The same for all processes that run on one kernel, in whichever container, and see its GPUs.

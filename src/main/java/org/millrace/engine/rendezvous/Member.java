@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ProtocolException;
 import java.nio.channels.SelectionKey;
-
 import org.millrace.engine.rendezvous.Message.Contribution;
 import org.millrace.engine.rendezvous.Message.Departed;
 import org.millrace.engine.rendezvous.Message.Failed;
@@ -51,7 +50,8 @@ final class Member implements Side {
         } catch (IOException e) {
             link.close();
             if (!leaving) {
-                group.failed(new RemoteFailure(coordinator.rank(), coordinator + (e instanceof ProtocolException ? " " : " is gone: ") + e.getMessage()));
+                group.failed(new RemoteFailure(coordinator.rank(),
+                        coordinator + (e instanceof ProtocolException ? " " : " is gone: ") + e.getMessage()));
             }
         }
     }
@@ -67,7 +67,8 @@ final class Member implements Side {
                 group.poison(coordinator + " does not let it in: " + rejected.reason());
                 link.close();
             }
-            default -> throw new ProtocolException("sent a " + message.getClass().getSimpleName() + ", which rank 0 never sends to a member");
+            default -> throw new ProtocolException(
+                    "sent a " + message.getClass().getSimpleName() + ", which rank 0 never sends to a member");
         }
     }
 

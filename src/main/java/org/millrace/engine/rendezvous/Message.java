@@ -19,27 +19,41 @@ sealed interface Message {
         }
     }
 
-    /** Instead of {@link Hello} or {@link Challenge}: the other side speaks another version, whose further fields are not known. */
-    record OtherVersion(int version) implements Message { }
+    /**
+     * Instead of {@link Hello} or {@link Challenge}: the other side speaks another version, whose further fields are
+     * not known.
+     */
+    record OtherVersion(int version) implements Message {
+    }
 
     /** The other rank's answer: it knows the secret too. */
-    record Proof(byte[] proof) implements Message { }
+    record Proof(byte[] proof) implements Message {
+    }
 
     /** Rank 0 does not let the other side in; the reason is a whole sentence. */
-    record Rejected(String reason) implements Message { }
+    record Rejected(String reason) implements Message {
+    }
 
     /** A rank is there. */
-    record Present(Identity identity) implements Message { }
+    record Present(Identity identity) implements Message {
+    }
 
     /** One rank's part of a collective call. Sequence numbers begin at 0 and grow by 1 for every rank alike. */
-    record Contribution(int rank, long sequence, Collective collective, byte[] data) implements Message { }
+    record Contribution(int rank, long sequence, Collective collective, byte[] data) implements Message {
+    }
 
     /** From one rank to one other. A tag is used once in each direction between two ranks. */
-    record Letter(int from, int to, long tag, byte[] data) implements Message { }
+    record Letter(int from, int to, long tag, byte[] data) implements Message {
+    }
 
-    /** A rank failed or was lost. What a rank says of itself is its own text; what rank 0 passes on names rank and process as well. */
-    record Failed(int rank, String message) implements Message { }
+    /**
+     * A rank failed or was lost. What a rank says of itself is its own text; what rank 0 passes on names rank and
+     * process as well.
+     */
+    record Failed(int rank, String message) implements Message {
+    }
 
     /** A rank leaves, and that is no failure. The last message of a connection. */
-    record Departed(int rank) implements Message { }
+    record Departed(int rank) implements Message {
+    }
 }

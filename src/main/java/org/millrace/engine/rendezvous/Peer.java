@@ -6,7 +6,9 @@ import org.millrace.engine.rendezvous.Message.Hello;
 final class Peer {
 
     /** How far the connection has come; it only moves on. */
-    enum Stage { EXPECTS_HELLO, EXPECTS_PROOF, MEMBER, FAILED, DEPARTED, REFUSED }
+    enum Stage {
+        EXPECTS_HELLO, EXPECTS_PROOF, MEMBER, FAILED, DEPARTED, REFUSED
+    }
 
     final Link link;
     final Deadline introduction;

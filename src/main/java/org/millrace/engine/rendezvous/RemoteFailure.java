@@ -6,7 +6,8 @@ import java.util.Objects;
  * The failure of a rank, as the others learn of it.
  *
  * @param rank    which rank failed, left too early, or was lost
- * @param message the rank with its process and host, and what happened; for instance {@code rank 3 (pid 123 on node7) is gone: Connection reset}
+ * @param message the rank with its process and host, and what happened; for instance
+ *                {@code rank 3 (pid 123 on node7) is gone: Connection reset}
  */
 public record RemoteFailure(int rank, String message) {
 

@@ -35,6 +35,9 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, SplitRendezvo
      */
     Place find() throws IOException;
 
-    /** True if a place may be that of a group that is gone, so that what listens there need not be rank 0 and a better place may follow. */
+    /**
+     * True if a place may be that of a group that is gone, so that what listens there need not be rank 0 and a better
+     * place may follow.
+     */
     boolean mayBeStale();
 }

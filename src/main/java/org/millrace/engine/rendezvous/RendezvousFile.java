@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Optional;
 import java.util.Properties;
-
 import org.millrace.MillraceException;
 
 /**
@@ -42,7 +41,8 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, Identi
         } catch (NoSuchFileException e) {
             return Optional.empty();
         }
-        return bytes.length == 0 ? Optional.empty() : Optional.of(parse(path, new String(bytes, StandardCharsets.UTF_8)));
+        return bytes.length == 0 ? Optional.empty()
+                : Optional.of(parse(path, new String(bytes, StandardCharsets.UTF_8)));
     }
 
     private static RendezvousFile parse(Path path, String text) throws IOException {
@@ -53,13 +53,13 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, Identi
                 throw new IllegalArgumentException("it does not begin with " + KIND + "=" + VERSION);
             }
             return new RendezvousFile(
-                    new InetSocketAddress(InetAddress.getByName(value(lines, "address")), Integer.parseInt(value(lines, "port"))),
-                    value(lines, "secret"),
-                    Integer.parseInt(value(lines, "size")),
+                    new InetSocketAddress(InetAddress.getByName(value(lines, "address")),
+                            Integer.parseInt(value(lines, "port"))),
+                    value(lines, "secret"), Integer.parseInt(value(lines, "size")),
                     new Identity(0, Long.parseLong(value(lines, "pid")), value(lines, "host")));
         } catch (IllegalArgumentException | IOException e) {
-            throw new MillraceException(path + " is not a rendezvous file of this release: " + Wire.printable(e.getMessage())
-                    + "; choose another path, or delete the file", e);
+            throw new MillraceException(path + " is not a rendezvous file of this release: "
+                    + Wire.printable(e.getMessage()) + "; choose another path, or delete the file", e);
         }
     }
 
@@ -71,16 +71,18 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, Identi
         return value.strip();
     }
 
-    /** Writes the file in one step, readable by its owner alone: nobody sees half of it, and what was there before is replaced. */
+    /**
+     * Writes the file in one step, readable by its owner alone: nobody sees half of it, and what was there before is
+     * replaced.
+     */
     void publish(Path path) throws IOException {
-        String text = KIND + '=' + VERSION
-                + "\naddress=" + address.getAddress().getHostAddress()
-                + "\nport=" + address.getPort()
-                + "\nsecret=" + secret
-                + "\nsize=" + size
-                + "\npid=" + owner.pid()
-                + "\nhost=" + owner.host() + '\n';
-        Path temporary = Files.createTempFile(path.getParent(), "." + path.getFileName() + ".", ".tmp"); // permissions 600 where there are any
+        String text = KIND + '=' + VERSION + "\naddress=" + address.getAddress().getHostAddress() + "\nport="
+                + address.getPort() + "\nsecret=" + secret + "\nsize=" + size + "\npid=" + owner.pid() + "\nhost="
+                + owner.host() + '\n';
+        Path temporary = Files.createTempFile(path.getParent(), "." + path.getFileName() + ".", ".tmp"); // permissions
+                                                                                                         // 600 where
+                                                                                                         // there are
+                                                                                                         // any
         try {
             Files.writeString(temporary, text);
             Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);
@@ -99,6 +101,7 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, Identi
     /** How messages name the group, without its secret. */
     @Override
     public String toString() {
-        return "the group of " + size + " ranks whose rank 0 is " + owner.process() + ", at " + address.getAddress().getHostAddress() + ':' + address.getPort();
+        return "the group of " + size + " ranks whose rank 0 is " + owner.process() + ", at "
+                + address.getAddress().getHostAddress() + ':' + address.getPort();
     }
 }

@@ -8,12 +8,12 @@ import java.security.SecureRandom;
 import java.util.HexFormat;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
-
 import org.millrace.engine.rendezvous.Message.Hello;
 
 /**
- * What all ranks of a group know and strangers do not. Each side shows that it knows it by a keyed hash over both sides' nonces and words; the secret itself is
- * never sent. The two sides hash different words, so that neither can answer with what it was just sent.
+ * What all ranks of a group know and strangers do not. Each side shows that it knows it by a keyed hash over both
+ * sides' nonces and words; the secret itself is never sent. The two sides hash different words, so that neither can
+ * answer with what it was just sent.
  */
 final class Secret {
 
@@ -31,7 +31,8 @@ final class Secret {
      * The secret of a group.
      *
      * @param fromFile   what the rendezvous file says, or empty
-     * @param configured what the user set, or null. With neither, everybody knows the secret; the handshake is the same.
+     * @param configured what the user set, or null. With neither, everybody knows the secret; the handshake is the
+     *                   same.
      */
     static Secret of(String fromFile, String configured) {
         return new Secret("millrace\n" + fromFile + '\n' + (configured == null ? "" : configured));

@@ -3,10 +3,16 @@ package org.millrace.engine.rendezvous;
 import java.net.InetAddress;
 import java.nio.channels.SelectionKey;
 
-/** What one rank does with its sockets: {@link Coordinator} on rank 0, {@link Member} elsewhere. Everything is called on the control thread. */
+/**
+ * What one rank does with its sockets: {@link Coordinator} on rank 0, {@link Member} elsewhere. Everything is called on
+ * the control thread.
+ */
 interface Side {
 
-    /** An address of this machine that other ranks of the group have reached, or were reached from. May be called by any thread. */
+    /**
+     * An address of this machine that other ranks of the group have reached, or were reached from. May be called by any
+     * thread.
+     */
     InetAddress address();
 
     /** Says something to the other ranks in this rank's name. */
@@ -27,6 +33,9 @@ interface Side {
     /** True once nothing is left to do. */
     boolean finished();
 
-    /** The control thread ends, after {@link #finished()} or by force, and closes all channels. Nothing else may be left behind either. */
+    /**
+     * The control thread ends, after {@link #finished()} or by force, and closes all channels. Nothing else may be left
+     * behind either.
+     */
     void ended();
 }

@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.millrace.MillraceException;
 
-/** How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the others where. */
+/**
+ * How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the
+ * others where.
+ */
 final class Split {
 
     private final ControlPlane from;
@@ -28,7 +31,12 @@ final class Split {
         List<Integer> members = IntStream.range(0, wishes.length)
                 .filter(rank -> ByteBuffer.wrap(wishes[rank]).getInt() == color)
                 .boxed()
-                .sorted(Comparator.comparingInt(rank -> ByteBuffer.wrap(wishes[rank]).getInt(Integer.BYTES))) // stable: ranks of one key stay in order
+                .sorted(Comparator.comparingInt(rank -> ByteBuffer.wrap(wishes[rank]).getInt(Integer.BYTES))) // stable:
+                                                                                                              // ranks
+                                                                                                              // of one
+                                                                                                              // key
+                                                                                                              // stay in
+                                                                                                              // order
                 .toList();
         if (color < 0 || members.size() == 1) {
             from.allGather(new byte[0]);
@@ -39,12 +47,14 @@ final class Split {
 
     private ControlPlane meet() {
         int rank = members.indexOf(from.rank());
-        try (ServerSocketChannel listener = rank == 0 ? Listeners.bind(new InetSocketAddress(from.address(), 0)) : null) {
+        try (ServerSocketChannel listener =
+                rank == 0 ? Listeners.bind(new InetSocketAddress(from.address(), 0)) : null) {
             String random = Secret.randomHex();
-            byte[] invitation = from.allGather(rank == 0
-                    ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
-                    : new byte[0])[members.getFirst()];
-            return ControlPlane.join(rendezvous(listener, ByteBuffer.wrap(invitation)), rank, members.size(), from.options());
+            byte[] invitation =
+                    from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
+                            : new byte[0])[members.getFirst()];
+            return ControlPlane.join(rendezvous(listener, ByteBuffer.wrap(invitation)), rank, members.size(),
+                    from.options());
         } catch (IOException e) {
             throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
                     + " others of its new group: " + e.getMessage(), e);
@@ -54,14 +64,21 @@ final class Split {
     private static byte[] invitation(InetSocketAddress address, String secret) {
         byte[] host = address.getAddress().getAddress();
         byte[] words = secret.getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(2 * Integer.BYTES + host.length + words.length).putInt(address.getPort()).putInt(host.length).put(host).put(words).array();
+        return ByteBuffer.allocate(2 * Integer.BYTES + host.length + words.length)
+                .putInt(address.getPort())
+                .putInt(host.length)
+                .put(host)
+                .put(words)
+                .array();
     }
 
-    private SplitRendezvous rendezvous(ServerSocketChannel listener, ByteBuffer invitation) throws UnknownHostException {
+    private SplitRendezvous rendezvous(ServerSocketChannel listener, ByteBuffer invitation)
+            throws UnknownHostException {
         int port = invitation.getInt();
         byte[] host = new byte[invitation.getInt()];
         invitation.get(host);
         String secret = StandardCharsets.UTF_8.decode(invitation).toString();
-        return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port), Secret.of(secret, from.options().secret()));
+        return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
+                Secret.of(secret, from.options().secret()));
     }
 }

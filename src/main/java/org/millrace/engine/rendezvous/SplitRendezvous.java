@@ -14,7 +14,7 @@ record SplitRendezvous(ServerSocketChannel listener, InetSocketAddress address, 
 
     @Override
     public Meeting open(Identity self, int size) {
-        return new Meeting(listener, secret, () -> { });
+        return new Meeting(listener, secret, () -> {});
     }
 
     @Override

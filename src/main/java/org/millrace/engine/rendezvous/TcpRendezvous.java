@@ -3,7 +3,6 @@ package org.millrace.engine.rendezvous;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
-
 import org.millrace.MillraceException;
 
 /** Rank 0 listens where the user says. */
@@ -17,7 +16,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         String host = colon <= PREFIX.length() ? "" : text.substring(PREFIX.length(), colon);
         boolean bracketed = host.startsWith("[") && host.endsWith("]");
         if (host.isEmpty() || !bracketed && host.indexOf(':') >= 0) {
-            throw new IllegalArgumentException("rendezvous \"" + text + "\": expected tcp:HOST:PORT, with an IPv6 address in brackets");
+            throw new IllegalArgumentException(
+                    "rendezvous \"" + text + "\": expected tcp:HOST:PORT, with an IPv6 address in brackets");
         }
         int port;
         try {
@@ -26,22 +26,25 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
             port = 0;
         }
         if (port < 1 || port > MAX_PORT) {
-            throw new IllegalArgumentException("rendezvous \"" + text + "\": the port has to be 1 to " + MAX_PORT + ", and the same on every rank");
+            throw new IllegalArgumentException("rendezvous \"" + text + "\": the port has to be 1 to " + MAX_PORT
+                    + ", and the same on every rank");
         }
         return new TcpRendezvous(bracketed ? host.substring(1, host.length() - 1) : host, port, options);
     }
 
     @Override
     public Meeting open(Identity self, int size) {
-        InetSocketAddress address = options.address() == null ? new InetSocketAddress(host, port) : new InetSocketAddress(options.address(), port);
+        InetSocketAddress address = options.address() == null ? new InetSocketAddress(host, port)
+                : new InetSocketAddress(options.address(), port);
         if (address.isUnresolved()) {
             throw new MillraceException("rank 0 cannot listen on " + this + ": the host is unknown here");
         }
         try {
-            return new Meeting(Listeners.bind(address), Secret.of("", options.secret()), () -> { });
+            return new Meeting(Listeners.bind(address), Secret.of("", options.secret()), () -> {});
         } catch (IOException e) {
             throw new MillraceException("rank 0 cannot listen on " + this + ": " + e.getMessage()
-                    + "; HOST has to be an address of the machine of rank 0, and the port one that no other group or program uses", e);
+                    + "; HOST has to be an address of the machine of rank 0, and the port one that no other group or program uses",
+                    e);
         }
     }
 

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.channels.Selector;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-
 import org.millrace.MillraceException;
 import org.millrace.engine.rendezvous.Introduction.Greeted;
 import org.millrace.engine.rendezvous.Introduction.WrongPlaceException;
@@ -15,7 +14,7 @@ final class Visit {
     private static final long MIN_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long MAX_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-    private Visit() { }
+    private Visit() {}
 
     /** This rank's side of the connection, on which its proof is on the way. */
     static Member pay(Rendezvous rendezvous, Group group, Selector selector, Deadline deadline) throws IOException {
@@ -37,7 +36,8 @@ final class Visit {
                     why = e;
                 }
                 if (deadline.expired()) {
-                    throw new MillraceException(what + ": rank 0 has not come within " + deadline + "; at last: " + why.getMessage(), why);
+                    throw new MillraceException(
+                            what + ": rank 0 has not come within " + deadline + "; at last: " + why.getMessage(), why);
                 }
             }
             LockSupport.parkNanos(Math.min(pause, deadline.remainingNanos()));

@@ -8,7 +8,6 @@ import java.net.ProtocolException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-
 import org.millrace.engine.rendezvous.Message.Challenge;
 import org.millrace.engine.rendezvous.Message.Contribution;
 import org.millrace.engine.rendezvous.Message.Departed;
@@ -21,7 +20,8 @@ import org.millrace.engine.rendezvous.Message.Proof;
 import org.millrace.engine.rendezvous.Message.Rejected;
 
 /**
- * Messages as bytes, big-endian. What is decoded comes from the network and is hostile until checked: every length is compared with what is there.
+ * Messages as bytes, big-endian. What is decoded comes from the network and is hostile until checked: every length is
+ * compared with what is there.
  *
  * <pre>
  *   0        4        8    9
@@ -53,7 +53,7 @@ final class Wire {
     private static final byte DEPARTED = 8;
     private static final byte LETTER = 9;
 
-    private Wire() { }
+    private Wire() {}
 
     /** A whole frame, ready to be read. */
     static ByteBuffer encode(Message message) {
@@ -131,7 +131,8 @@ final class Wire {
         }
         int length = header.getInt(Integer.BYTES);
         if (length < 0 || length > limit) {
-            throw new ProtocolException("announced a message of " + Integer.toUnsignedString(length) + " bytes; the limit is " + limit);
+            throw new ProtocolException(
+                    "announced a message of " + Integer.toUnsignedString(length) + " bytes; the limit is " + limit);
         }
         return length;
     }
@@ -142,11 +143,13 @@ final class Wire {
         try {
             Message message = readBody(type, body);
             if (body.hasRemaining() && !(message instanceof OtherVersion)) {
-                throw new ProtocolException("sent a message of type " + type + " with " + body.remaining() + " bytes too many");
+                throw new ProtocolException(
+                        "sent a message of type " + type + " with " + body.remaining() + " bytes too many");
             }
             return message;
         } catch (BufferUnderflowException e) {
-            throw new ProtocolException("sent a message of type " + type + " that ends too early, after " + body.limit() + " bytes");
+            throw new ProtocolException(
+                    "sent a message of type " + type + " that ends too early, after " + body.limit() + " bytes");
         }
     }
 
@@ -158,8 +161,7 @@ final class Wire {
                     return new OtherVersion(version);
                 }
                 Identity who = readIdentity(in);
-                return type == HELLO
-                        ? new Hello(who.rank(), in.getInt(), who.pid(), who.host(), readBytes(in))
+                return type == HELLO ? new Hello(who.rank(), in.getInt(), who.pid(), who.host(), readBytes(in))
                         : new Challenge(who.pid(), who.host(), readBytes(in), readBytes(in));
             }
             case PROOF -> {
@@ -215,10 +217,15 @@ final class Wire {
         return printable(new String(readBytes(in), StandardCharsets.UTF_8));
     }
 
-    /** Without control characters, which could forge lines of a log or move a terminal's cursor; a stack trace keeps its lines. */
+    /**
+     * Without control characters, which could forge lines of a log or move a terminal's cursor; a stack trace keeps its
+     * lines.
+     */
     static String printable(String text) {
         StringBuilder result = new StringBuilder(text.length());
-        text.codePoints().map(c -> Character.isISOControl(c) && c != '\n' && c != '\t' ? '?' : c).forEach(result::appendCodePoint);
+        text.codePoints()
+                .map(c -> Character.isISOControl(c) && c != '\n' && c != '\t' ? '?' : c)
+                .forEach(result::appendCodePoint);
         return result.toString();
     }
 

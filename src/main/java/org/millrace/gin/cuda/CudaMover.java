@@ -7,8 +7,8 @@ import org.millrace.cuda.CudaDriver;
 import org.millrace.net.Network;
 
 /**
- * What moves the bytes of one device's windows: a queue of copies for each direction, so that what leaves does not wait for what comes, and staging buffers.
- * One agent's thread uses it, with the device current.
+ * What moves the bytes of one device's windows: a queue of copies for each direction, so that what leaves does not wait
+ * for what comes, and staging buffers. One agent's thread uses it, with the device current.
  */
 public final class CudaMover implements AutoCloseable {
 

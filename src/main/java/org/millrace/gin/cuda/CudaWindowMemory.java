@@ -8,8 +8,8 @@ import org.millrace.gin.Transfer;
 import org.millrace.gin.WindowMemory;
 
 /**
- * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are in flight at once; what a peer in reach
- * is to have is copied there from GPU to GPU.
+ * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are
+ * in flight at once; what a peer in reach is to have is copied there from GPU to GPU.
  */
 public final class CudaWindowMemory implements WindowMemory {
 
@@ -23,7 +23,10 @@ public final class CudaWindowMemory implements WindowMemory {
     private final long bytes;
     private final ForeignMemory[] peers;
     private final long[] peerBytes;
-    /** The one add that is under way in this window, or null, and how far it is: its old value was read, and its new one is being stored. */
+    /**
+     * The one add that is under way in this window, or null, and how far it is: its old value was read, and its new one
+     * is being stored.
+     */
     private Transfer addition;
     private long addend;
     private boolean addRead;
@@ -95,8 +98,8 @@ public final class CudaWindowMemory implements WindowMemory {
     @Override
     public void arrived(Transfer transfer) {
         int buffer = transfer.slot();
-        transfer.ticket(bring(address + transfer.offset(),
-                mover.staging().host(), mover.staging().offset(buffer), mover.staging().address(buffer), transfer.bytes()));
+        transfer.ticket(bring(address + transfer.offset(), mover.staging().host(), mover.staging().offset(buffer),
+                mover.staging().address(buffer), transfer.bytes()));
     }
 
     /** A value of 4 or 8 bytes travels in the stream's own commands: quicker than a copy. */
@@ -145,12 +148,14 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset, long length) {
+    public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
+            long length) {
         return beginDirect(transfer, offset, peers[peer].address() + offset, addressIn(source, sourceOffset), length);
     }
 
     @Override
-    public boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset, long length) {
+    public boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
+            long length) {
         return beginDirect(transfer, offset, addressIn(target, targetOffset), peers[peer].address() + offset, length);
     }
 
@@ -169,8 +174,8 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     /**
-     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one at a time, is adding to it. The one buffer for
-     * adds is free when none is under way.
+     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one at a time,
+     * is adding to it. The one buffer for adds is free when none is under way.
      */
     @Override
     public boolean beginAdd(Transfer transfer, long offset, long value) {

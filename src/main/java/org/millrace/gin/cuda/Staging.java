@@ -20,7 +20,8 @@ final class Staging implements AutoCloseable {
 
     @SuppressWarnings("restricted")
     Staging(CudaDevice device, Network network, int count, long bufferBytes, StagingBuffers.Copies copies) {
-        PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
+        PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
+                PinnedMemory.Flag.MAPPED);
         this.device = pinned.device().address();
         // Of the global scope, so that a copy checks no arena: it is closed after the agent has let go of everything.
         this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());

@@ -5,14 +5,13 @@ import java.nio.ByteOrder;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
 import org.millrace.net.shm.ShmAddress;
 
 /**
- * An address of two networks, little-endian: that of the socket network, which leaves its last 12 bytes 0, and in these what is needed to find the listener
- * through shared memory.
+ * An address of two networks, little-endian: that of the socket network, which leaves its last 12 bytes 0, and in these
+ * what is needed to find the listener through shared memory.
  *
  * <pre>
  *   0                                  52       60       64
@@ -22,8 +21,10 @@ import org.millrace.net.shm.ShmAddress;
  *   +----------------------------------+--------+--------+
  * </pre>
  *
- * <p>The host is 0 if the listener has no shared memory. Id and secret of the shared-memory listener are not in it: both sides compute them from the hash of
- * the socket network's address, which nobody can guess either, as it holds a secret.
+ * <p>
+ * The host is 0 if the listener has no shared memory. Id and secret of the shared-memory listener are not in it: both
+ * sides compute them from the hash of the socket network's address, which nobody can guess either, as it holds a
+ * secret.
  *
  * @param socket the address for the socket network
  * @param host   see {@link ShmAddress#thisHost}; 0 for none
@@ -38,7 +39,8 @@ record AutoAddress(byte[] socket, long host) {
         byte[] bytes = socket.clone();
         ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         if (buffer.getLong(HOST_OFFSET) != 0 || buffer.getInt(MAGIC_OFFSET) != 0) {
-            throw new IllegalStateException("the socket network's addresses use their last " + (bytes.length - HOST_OFFSET) + " bytes, which are taken here");
+            throw new IllegalStateException("the socket network's addresses use their last "
+                    + (bytes.length - HOST_OFFSET) + " bytes, which are taken here");
         }
         buffer.putLong(HOST_OFFSET, host).putInt(MAGIC_OFFSET, MAGIC);
         return bytes;
@@ -46,13 +48,16 @@ record AutoAddress(byte[] socket, long host) {
 
     static AutoAddress decode(byte[] address) {
         if (address.length != Listener.ADDRESS_BYTES) {
-            throw new ConnectionException("a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
+            throw new ConnectionException(
+                    "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
         }
         ByteBuffer buffer = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
         if (buffer.getInt(MAGIC_OFFSET) != MAGIC) {
-            throw new ConnectionException("not an address of the network 'auto'. Both ends of a connection must use the same network");
+            throw new ConnectionException(
+                    "not an address of the network 'auto'. Both ends of a connection must use the same network");
         }
-        return new AutoAddress(Arrays.copyOf(Arrays.copyOf(address, HOST_OFFSET), address.length), buffer.getLong(HOST_OFFSET));
+        return new AutoAddress(Arrays.copyOf(Arrays.copyOf(address, HOST_OFFSET), address.length),
+                buffer.getLong(HOST_OFFSET));
     }
 
     boolean isOnThisHost() {
@@ -62,7 +67,8 @@ record AutoAddress(byte[] socket, long host) {
     /** Where the shared-memory listener of this address is. */
     ShmAddress shm() {
         try {
-            ByteBuffer hash = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(Arrays.copyOf(socket, HOST_OFFSET)));
+            ByteBuffer hash =
+                    ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(Arrays.copyOf(socket, HOST_OFFSET)));
             byte[] secret = new byte[ShmAddress.SECRET_BYTES];
             long id = hash.getLong();
             hash.get(secret);

@@ -2,7 +2,6 @@ package org.millrace.net.auto;
 
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -19,8 +18,9 @@ import org.millrace.net.shm.ShmUnavailableException;
 import org.millrace.net.socket.SocketNetwork;
 
 /**
- * Frames over shared memory between processes of one user that see one shared directory of one host, and over TCP between all others. Where shared memory
- * should work and does not, the reason is logged once, and the connection is made over TCP.
+ * Frames over shared memory between processes of one user that see one shared directory of one host, and over TCP
+ * between all others. Where shared memory should work and does not, the reason is logged once, and the connection is
+ * made over TCP.
  */
 public final class AutoNetwork implements Network {
 
@@ -76,7 +76,9 @@ public final class AutoNetwork implements Network {
         return new AutoRegion(shm.allMemory(), socket.allMemory());
     }
 
-    /** What of a region the connections of one network take. A region that is none of ours is left for them to refuse. */
+    /**
+     * What of a region the connections of one network take. A region that is none of ours is left for them to refuse.
+     */
     static MemoryRegion part(MemoryRegion region, boolean overShm) {
         return region instanceof AutoRegion both ? overShm ? both.shm() : both.socket() : region;
     }
@@ -91,7 +93,8 @@ public final class AutoNetwork implements Network {
 
     /** Logs why shared memory is not used where it might be. */
     void noSharedMemory(ConnectionException why) {
-        LOG.log(unavailableLogged.compareAndSet(false, true) ? Level.WARN : Level.DEBUG, "no shared memory, TCP instead: {}", why.getMessage());
+        LOG.log(unavailableLogged.compareAndSet(false, true) ? Level.WARN : Level.DEBUG,
+                "no shared memory, TCP instead: {}", why.getMessage());
     }
 
     @Override

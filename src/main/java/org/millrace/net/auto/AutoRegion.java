@@ -1,7 +1,6 @@
 package org.millrace.net.auto;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.net.MemoryRegion;
 
 /**

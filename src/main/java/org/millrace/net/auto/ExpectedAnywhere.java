@@ -40,7 +40,8 @@ final class ExpectedAnywhere implements Pending<FrameReceiver> {
         try {
             return overShm.poll();
         } catch (ConnectionException e) {
-            // The peer's ring cannot be mapped here, which the network has logged and told the peer: it comes over TCP now. Or the listener was closed, which
+            // The peer's ring cannot be mapped here, which the network has logged and told the peer: it comes over TCP
+            // now. Or the listener was closed, which
             // the other network says too.
             overShm = null;
             return null;

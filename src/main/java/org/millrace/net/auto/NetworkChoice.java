@@ -3,14 +3,15 @@ package org.millrace.net.auto;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
-
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** Which network to use. All processes of a job must choose the same, as the addresses of one are not those of another. */
+/**
+ * Which network to use. All processes of a job must choose the same, as the addresses of one are not those of another.
+ */
 public enum NetworkChoice {
 
     /** Shared memory for pairs of processes that have it, TCP for the others. */

@@ -1,7 +1,10 @@
 /**
- * The network that is chosen for each pair of processes: shared memory where both are on one host, of one user and see one shared directory, TCP otherwise.
+ * The network that is chosen for each pair of processes: shared memory where both are on one host, of one user and see
+ * one shared directory, TCP otherwise.
  *
- * <p>It is built on the two networks as anybody could build it, and neither knows of it: a listener is a listener of each, and a connection is one of either.
- * The side that connects decides, as it alone can see whether the listener's socket is there; the side that accepts expects the connection on both.
+ * <p>
+ * It is built on the two networks as anybody could build it, and neither knows of it: a listener is a listener of each,
+ * and a connection is one of either. The side that connects decides, as it alone can see whether the listener's socket
+ * is there; the side that accepts expects the connection on both.
  */
 package org.millrace.net.auto;

@@ -11,24 +11,28 @@ import java.util.Set;
  * One thing that goes wrong once, at a frame of a connection. As text:
  *
  * <ul>
- * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest of the first byte; a frame whose
- * payload has no such bit is passed over for a later one
+ * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest
+ * of the first byte; a frame whose payload has no such bit is passed over for a later one
  * <li>{@code cut:frame=5}: the connection is lost after the fifth frame was sent
- * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is under way.
- * It befalls connections that have such a rail, and these go on over the others
- * <li>{@code delay:frame=2,polls=1000}: the second frame, and with it all that follow, is held back for 1000 calls of progress
+ * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is under way. It
+ * befalls connections that have such a rail, and these go on over the others
+ * <li>{@code delay:frame=2,polls=1000}: the second frame, and with it all that follow, is held back for 1000 calls of
+ * progress
  * <li>{@code garbage:frame=1}: the first frame's header words arrive as other numbers
  * </ul>
  *
- * <p>Frames count from 1 on each connection. Without {@code connection=}, the fault befalls the first connection that comes so far; with {@code ,connection=2}
- * only the second that was made. Rails count from 0, as messages name them. Several faults are separated by semicolons.
+ * <p>
+ * Frames count from 1 on each connection. Without {@code connection=}, the fault befalls the first connection that
+ * comes so far; with {@code ,connection=2} only the second that was made. Rails count from 0, as messages name them.
+ * Several faults are separated by semicolons.
  *
  * @param kind       what goes wrong
  * @param frame      at which frame of the connection, 1 or more
  * @param bit        for {@link Kind#FLIP}: which bit of the payload
  * @param polls      for {@link Kind#DELAY}: calls of progress
  * @param rail       for {@link Kind#CUT}: which rail, from 0; {@value #WHOLE_CONNECTION} for the whole connection
- * @param connection which connection, in the order of the calls of connect, from 1; 0 for the first that comes to the frame
+ * @param connection which connection, in the order of the calls of connect, from 1; 0 for the first that comes to the
+ *                   frame
  */
 public record Fault(Kind kind, long frame, long bit, long polls, long rail, long connection) {
 
@@ -36,8 +40,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     public static final long WHOLE_CONNECTION = -1;
 
     private static final Set<String> FROM_ZERO = Set.of("bit", "rail");
-    private static final String FORMS = "flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N, each with ,connection=N if wanted;"
-            + " frames and connections count from 1, bits and rails from 0; several faults are separated by ';'";
+    private static final String FORMS =
+            "flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N, each with ,connection=N if wanted;"
+                    + " frames and connections count from 1, bits and rails from 0; several faults are separated by ';'";
 
     /** What goes wrong. */
     public enum Kind {
@@ -112,9 +117,12 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
      * @return for people: a frame, and of which connection
      */
     String moment() {
-        String which = connection == 0 ? " of a connection" : " of connection " + connection + ", counted as the rank made them,";
-        String through = rail == WHOLE_CONNECTION ? "" : " that has a rail " + rail + " (they count from 0, and one network address is one rail)";
-        return "frame " + frame + " or a later one" + (kind == Kind.FLIP ? ", with a payload of more than " + bit + " bits," : "") + which + through;
+        String which = connection == 0 ? " of a connection"
+                : " of connection " + connection + ", counted as the rank made them,";
+        String through = rail == WHOLE_CONNECTION ? ""
+                : " that has a rail " + rail + " (they count from 0, and one network address is one rail)";
+        return "frame " + frame + " or a later one"
+                + (kind == Kind.FLIP ? ", with a payload of more than " + bit + " bits," : "") + which + through;
     }
 
     private static Fault parseOne(String text) {

@@ -3,7 +3,6 @@ package org.millrace.net.fault;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;

@@ -6,7 +6,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
@@ -15,8 +14,8 @@ import org.millrace.net.Network;
 import org.millrace.net.Railed;
 
 /**
- * A sender that goes wrong. Frames pass through a place for one: a frame stays there while a delay says so, or while the connection behind is full. The user's
- * own memory is never changed: a payload with a fault is a copy.
+ * A sender that goes wrong. Frames pass through a place for one: a frame stays there while a delay says so, or while
+ * the connection behind is full. The user's own memory is never changed: a payload with a fault is a copy.
  */
 final class FaultySender implements FrameSender {
 
@@ -83,10 +82,14 @@ final class FaultySender implements FrameSender {
     }
 
     private boolean hasRail(Fault fault) {
-        return fault.rail() == Fault.WHOLE_CONNECTION || sender instanceof Railed railed && fault.rail() < railed.rails();
+        return fault.rail() == Fault.WHOLE_CONNECTION
+                || sender instanceof Railed railed && fault.rail() < railed.rails();
     }
 
-    /** Replaces the payload by a copy with one bit inverted. The copy lives as long as the program: nobody says when the network has let go of it. */
+    /**
+     * Replaces the payload by a copy with one bit inverted. The copy lives as long as the program: nobody says when the
+     * network has let go of it.
+     */
     private void flip(long bit) {
         long bytes = heldHeader.payloadBytes();
         MemorySegment copy = Arena.global().allocate(bytes);

@@ -8,8 +8,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * How often each fault has happened in this process, whichever of its networks it befell. A fault that never happens has shown nothing, and must not look like
- * one that was survived: unless somebody else says so, this process does when it ends.
+ * How often each fault has happened in this process, whichever of its networks it befell. A fault that never happens
+ * has shown nothing, and must not look like one that was survived: unless somebody else says so, this process does when
+ * it ends.
  */
 public final class PlantedFaults {
 
@@ -18,8 +19,7 @@ public final class PlantedFaults {
     private static volatile boolean othersSay;
     private static boolean hooked;
 
-    private PlantedFaults() {
-    }
+    private PlantedFaults() {}
 
     static void happened(Fault fault) {
         synchronized (HAPPENED) {
@@ -49,7 +49,8 @@ public final class PlantedFaults {
             if (!hooked) {
                 hooked = true;
                 try {
-                    Runtime.getRuntime().addShutdownHook(new Thread(PlantedFaults::sayWhatDidNotHappen, "planted-faults"));
+                    Runtime.getRuntime()
+                            .addShutdownHook(new Thread(PlantedFaults::sayWhatDidNotHappen, "planted-faults"));
                 } catch (IllegalStateException ending) {
                     // Whoever plants a fault when the process ends learns nothing from it.
                 }
@@ -57,7 +58,10 @@ public final class PlantedFaults {
         }
     }
 
-    /** Leaves it to the caller to say so: to a program that knows of several processes, in one of which a fault may have happened. */
+    /**
+     * Leaves it to the caller to say so: to a program that knows of several processes, in one of which a fault may have
+     * happened.
+     */
     public static void leaveToCaller() {
         othersSay = true;
     }
@@ -83,7 +87,8 @@ public final class PlantedFaults {
      * @return a sentence with what was planted, and what it waited for
      */
     public static String missed(Fault fault) {
-        return "the planted fault " + fault.text() + " (MILLRACE_FAULT) did not happen, so that this run says nothing about it: it needs " + fault.moment()
+        return "the planted fault " + fault.text()
+                + " (MILLRACE_FAULT) did not happen, so that this run says nothing about it: it needs " + fault.moment()
                 + ", and there was none";
     }
 }

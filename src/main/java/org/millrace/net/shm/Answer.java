@@ -12,7 +12,8 @@ enum Answer {
     /** The hello's secret is not this listener's. */
     WRONG_SECRET("it does not know the secret in the address: the address is another listener's, or damaged"),
     /** Nobody expected this key in time. */
-    UNKNOWN_KEY("it expects no connection with this key: the two sides disagree on who connects to whom, or the accepting side is not there yet"),
+    UNKNOWN_KEY(
+            "it expects no connection with this key: the two sides disagree on who connects to whom, or the accepting side is not there yet"),
     /** Another client has this key. */
     KEY_TAKEN("the key is taken: another client connected with it, or the accepting side gave it up"),
     /** The ring cannot be mapped. */

@@ -6,15 +6,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
-
 import net.openhft.chronicle.bytes.PointerBytesStore;
 import net.openhft.chronicle.core.Memory;
 import net.openhft.chronicle.core.OS;
 
 /**
- * A ring as a byte store of Chronicle Bytes, over a mapping that the JDK made. Its accesses save about a nanosecond each, as they check neither bounds nor
- * whether the memory is still mapped: positions are taken modulo the capacity before they come here, the caller's memory is checked by its region, and the
- * mapping lives until nothing refers to it any more, so that no thread can lose it in the middle of a copy.
+ * A ring as a byte store of Chronicle Bytes, over a mapping that the JDK made. Its accesses save about a nanosecond
+ * each, as they check neither bounds nor whether the memory is still mapped: positions are taken modulo the capacity
+ * before they come here, the caller's memory is checked by its region, and the mapping lives until nothing refers to it
+ * any more, so that no thread can lose it in the middle of a copy.
  */
 final class ChronicleMemory extends RingMemory {
 

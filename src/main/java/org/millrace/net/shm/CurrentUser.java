@@ -7,13 +7,15 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.UserPrincipal;
 
-/** The user whose process this is: the owner of what it makes. A look-up by name would fail in containers, which run users without one. */
+/**
+ * The user whose process this is: the owner of what it makes. A look-up by name would fail in containers, which run
+ * users without one.
+ */
 final class CurrentUser {
 
     static final UserPrincipal PRINCIPAL = ownerOfATemporaryFile();
 
-    private CurrentUser() {
-    }
+    private CurrentUser() {}
 
     private static UserPrincipal ownerOfATemporaryFile() {
         try {

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.net.ConnectionException;
@@ -55,22 +54,26 @@ final class ExpectedRing implements Pending<FrameReceiver> {
         HelloFormat hello = visitor.hello();
         FileName name = FileName.parse(hello.ring());
         if (name == null || !name.kind().equals(FileName.RING) || !ShmOptions.isRingLength(hello.capacity())) {
-            throw new ShmUnavailableException("the peer named a ring '" + hello.ring() + "' of " + hello.capacity() + " bytes, which can be none");
+            throw new ShmUnavailableException("the peer named a ring '" + hello.ring() + "' of " + hello.capacity()
+                    + " bytes, which can be none");
         }
         Path file = network.options().directory().resolve(name.toString());
         if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) || !CurrentUser.owns(file)) {
-            throw new ShmUnavailableException("the peer's ring " + file + " is not there, or not of this user; do both processes see the same directory?");
+            throw new ShmUnavailableException("the peer's ring " + file
+                    + " is not there, or not of this user; do both processes see the same directory?");
         }
         RingMemory ring = RingFile.open(file, network.options().access(), (int) hello.capacity());
         try {
-            // From now on only the two mappings hold the memory: it is free again when both processes have ended, however they end.
+            // From now on only the two mappings hold the memory: it is free again when both processes have ended,
+            // however they end.
             RingFile.delete(file);
             visitor.answer(Answer.ACCEPTED);
         } catch (IOException | ShmUnavailableException e) {
             ring.close();
             throw e;
         }
-        ShmLink link = new ShmLink(network, "shared-memory connection " + key + " from " + name.owner(), visitor.socket(), name.owner(), ring);
+        ShmLink link = new ShmLink(network, "shared-memory connection " + key + " from " + name.owner(),
+                visitor.socket(), name.owner(), ring);
         ShmReceiver receiver = new ShmReceiver(network, link, new RingConsumer(ring, hello.capacity(), link));
         network.opened(link, receiver::close);
         return receiver;

@@ -35,7 +35,8 @@ record FileName(long id, ProcessIdentity owner, String kind) {
             return null;
         }
         ProcessIdentity owner = ProcessIdentity.parse(matcher.group(2));
-        return owner == null ? null : new FileName(HexFormat.fromHexDigitsToLong(matcher.group(1)), owner, matcher.group(3));
+        return owner == null ? null
+                : new FileName(HexFormat.fromHexDigitsToLong(matcher.group(1)), owner, matcher.group(3));
     }
 
     /** The names, as a glob, that the socket of a listener may have. */

@@ -3,7 +3,8 @@ package org.millrace.net.shm;
 import org.millrace.net.FrameHeader;
 
 /**
- * A frame in a ring: one line of header, then the payload, then nothing up to the end of its last line. The host's byte order.
+ * A frame in a ring: one line of header, then the payload, then nothing up to the end of its last line. The host's byte
+ * order.
  *
  * <pre>
  *   0        4          8         16                      64                   64 + payload bytes, rounded up to 64
@@ -13,8 +14,9 @@ import org.millrace.net.FrameHeader;
  *   +--------+----------+---------+-----------------------+--------------------+
  * </pre>
  *
- * <p>Headers never lie across the end of the ring's data, as they begin at multiples of their length; a payload may. The sequence counts the ring's frames
- * from 0.
+ * <p>
+ * Headers never lie across the end of the ring's data, as they begin at multiples of their length; a payload may. The
+ * sequence counts the ring's frames from 0.
  */
 final class FrameLayout {
 
@@ -27,8 +29,7 @@ final class FrameLayout {
     private static final int LENGTH_OFFSET = 8;
     private static final int WORDS_OFFSET = 16;
 
-    private FrameLayout() {
-    }
+    private FrameLayout() {}
 
     static void write(RingMemory ring, long at, int sequence, FrameHeader header) {
         ring.putLong(at, tag(sequence));
@@ -38,7 +39,10 @@ final class FrameLayout {
         }
     }
 
-    /** Reads each word of a header once, so that what is checked is what is used; false if it is none, or not the one that is due. */
+    /**
+     * Reads each word of a header once, so that what is checked is what is used; false if it is none, or not the one
+     * that is due.
+     */
     static boolean read(RingMemory ring, long at, int sequence, FrameHeader header) {
         long bytes = ring.getLong(at + LENGTH_OFFSET);
         if (ring.getLong(at) != tag(sequence) || bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
@@ -52,8 +56,9 @@ final class FrameLayout {
     }
 
     static String describe(RingMemory ring, long at, int sequence) {
-        return "magic and sequence 0x" + Long.toHexString(ring.getLong(at)) + " where 0x" + Long.toHexString(tag(sequence)) + " is due, and "
-                + ring.getLong(at + LENGTH_OFFSET) + " bytes of payload where 0 to " + MAX_PAYLOAD_BYTES + " are allowed";
+        return "magic and sequence 0x" + Long.toHexString(ring.getLong(at)) + " where 0x"
+                + Long.toHexString(tag(sequence)) + " is due, and " + ring.getLong(at + LENGTH_OFFSET)
+                + " bytes of payload where 0 to " + MAX_PAYLOAD_BYTES + " are allowed";
     }
 
     /** Magic and sequence as one word. */

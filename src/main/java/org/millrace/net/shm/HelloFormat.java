@@ -3,7 +3,6 @@ package org.millrace.net.shm;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-
 import org.millrace.net.ConnectionKey;
 
 /**
@@ -58,7 +57,8 @@ record HelloFormat(int version, byte[] secret, ConnectionKey key, long capacity,
         bytes.get(SECRET_OFFSET, secret);
         byte[] ring = new byte[BYTES - RING_OFFSET];
         bytes.get(RING_OFFSET, ring);
-        return new HelloFormat(bytes.getInt(VERSION_OFFSET), secret, new ConnectionKey(bytes.getLong(KEY_HIGH_OFFSET), bytes.getLong(KEY_LOW_OFFSET)),
+        return new HelloFormat(bytes.getInt(VERSION_OFFSET), secret,
+                new ConnectionKey(bytes.getLong(KEY_HIGH_OFFSET), bytes.getLong(KEY_LOW_OFFSET)),
                 bytes.getLong(CAPACITY_OFFSET), new String(ring, StandardCharsets.US_ASCII).replace("\0", ""));
     }
 }

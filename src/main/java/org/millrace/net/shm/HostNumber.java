@@ -9,13 +9,15 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** The number of this host, from what the kernel drew at random when it booted; from the host's name where the kernel tells no such thing. */
+/**
+ * The number of this host, from what the kernel drew at random when it booted; from the host's name where the kernel
+ * tells no such thing.
+ */
 final class HostNumber {
 
     static final long VALUE = hash(bootId());
 
-    private HostNumber() {
-    }
+    private HostNumber() {}
 
     private static String bootId() {
         try {
@@ -24,7 +26,8 @@ final class HostNumber {
             try {
                 return InetAddress.getLocalHost().getHostName();
             } catch (IOException unnamed) {
-                // Every host without a name has this number: whether two are one, the search for the listener's socket tells.
+                // Every host without a name has this number: whether two are one, the search for the listener's socket
+                // tells.
                 return "";
             }
         }
@@ -32,7 +35,8 @@ final class HostNumber {
 
     private static long hash(String text) {
         try {
-            return ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8))).getLong();
+            return ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)))
+                    .getLong();
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("every JDK has SHA-256", e);
         }

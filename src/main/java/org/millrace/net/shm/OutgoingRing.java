@@ -9,7 +9,6 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
@@ -37,7 +36,8 @@ final class OutgoingRing implements Pending<FrameSender> {
         this.key = key;
         ShmOptions options = network.options();
         if (address.host() != ShmAddress.thisHost()) {
-            throw new ShmUnavailableException("connection " + key + ": the listener " + address + " is on another host, with which no memory is shared");
+            throw new ShmUnavailableException("connection " + key + ": the listener " + address
+                    + " is on another host, with which no memory is shared");
         }
         listener = find(options.directory(), address);
         peer = FileName.parse(listener.getFileName().toString()).owner();
@@ -54,7 +54,8 @@ final class OutgoingRing implements Pending<FrameSender> {
                 }
             }
         } catch (IOException e) {
-            throw new ShmUnavailableException("cannot look for the listener " + address + " in " + directory + ": " + e, e);
+            throw new ShmUnavailableException("cannot look for the listener " + address + " in " + directory + ": " + e,
+                    e);
         }
         throw new ShmUnavailableException("the listener " + address + " has no socket in " + directory
                 + ": it was closed, or its process sees another directory of that name, as one in another container does");
@@ -71,7 +72,8 @@ final class OutgoingRing implements Pending<FrameSender> {
         try {
             return advance();
         } catch (IOException e) {
-            throw fail(new ShmUnavailableException(this + ": " + e.getMessage() + "; has the listener's process ended?", e));
+            throw fail(new ShmUnavailableException(this + ": " + e.getMessage() + "; has the listener's process ended?",
+                    e));
         } catch (ConnectionException e) {
             throw fail(e);
         }
@@ -93,22 +95,26 @@ final class OutgoingRing implements Pending<FrameSender> {
                 return answered(Answer.decode(answer.get(0)));
             }
             if (read < 0) {
-                throw new ConnectionException(this + ": the listener hung up without an answer; it was closed, or does not take this process for a peer");
+                throw new ConnectionException(this
+                        + ": the listener hung up without an answer; it was closed, or does not take this process for a peer");
             }
         }
         if (System.nanoTime() - deadline > 0) {
-            throw new ConnectionException(this + ": not made in " + network.options().connectDeadline() + ", still waiting for "
-                    + (hello == null ? "the socket to connect" : "an answer") + "; is the peer alive and accepting?");
+            throw new ConnectionException(this + ": not made in " + network.options().connectDeadline()
+                    + ", still waiting for " + (hello == null ? "the socket to connect" : "an answer")
+                    + "; is the peer alive and accepting?");
         }
         return null;
     }
 
     private void makeRing() throws IOException {
-        ring = RingFile.create(file, network.options().access(), network.options().ringBytes(), network.firstPosition());
+        ring = RingFile.create(file, network.options().access(), network.options().ringBytes(),
+                network.firstPosition());
         if (!CurrentUser.owns(listener)) {
             throw new ShmUnavailableException(this + ": the listener's process is another user's");
         }
-        hello = new HelloFormat(RingLayout.VERSION, secret, key, network.options().ringBytes(), file.getFileName().toString()).encode();
+        hello = new HelloFormat(RingLayout.VERSION, secret, key, network.options().ringBytes(),
+                file.getFileName().toString()).encode();
     }
 
     /** Says what the socket takes; true once all is said. */
@@ -119,7 +125,8 @@ final class OutgoingRing implements Pending<FrameSender> {
             if (hello.position() > 0) {
                 throw e;
             }
-            // A listener whose queue is full neither connects nor refuses: the socket looks connected until it is used. A new one tries again.
+            // A listener whose queue is full neither connects nor refuses: the socket looks connected until it is used.
+            // A new one tries again.
             ShmLink.closeQuietly(socket);
             socket = null;
             hello = null;
@@ -133,7 +140,8 @@ final class OutgoingRing implements Pending<FrameSender> {
             throw new ShmUnavailableException(this + " was refused: " + answer.text());
         }
         if (answer != Answer.ACCEPTED) {
-            throw new ConnectionException(this + " was refused: " + (answer == null ? "for a reason of a later version" : answer.text()));
+            throw new ConnectionException(
+                    this + " was refused: " + (answer == null ? "for a reason of a later version" : answer.text()));
         }
         done = true;
         // The listener has deleted it; where it could not, this side can.

@@ -9,8 +9,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * This process's files, deleted when it ends with them open: by Ctrl-C, which a terminal sends to all processes of a run at once, by SIGTERM, or by an exit
- * that closes nothing. What a killed process leaves behind is for {@link StaleFiles}.
+ * This process's files, deleted when it ends with them open: by Ctrl-C, which a terminal sends to all processes of a
+ * run at once, by SIGTERM, or by an exit that closes nothing. What a killed process leaves behind is for
+ * {@link StaleFiles}.
  */
 final class OwnFiles {
 
@@ -24,8 +25,7 @@ final class OwnFiles {
         }
     }
 
-    private OwnFiles() {
-    }
+    private OwnFiles() {}
 
     /** Notes that a file is made in a directory. */
     static void madeIn(Path directory) {

@@ -8,10 +8,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Which process made a file, as the file's name tells it: enough to prove that the process is dead even if another one has its number by now.
+ * Which process made a file, as the file's name tells it: enough to prove that the process is dead even if another one
+ * has its number by now.
  *
  * @param pid        its number
- * @param startTicks when it started, in clock ticks since the host booted ({@code /proc/pid/stat}, field 22); 0 where there is no {@code /proc}
+ * @param startTicks when it started, in clock ticks since the host booted ({@code /proc/pid/stat}, field 22); 0 where
+ *                   there is no {@code /proc}
  * @param namespace  in which its number counts: containers on one host have several; 0 where there is no {@code /proc}
  */
 record ProcessIdentity(long pid, long startTicks, long namespace) {
@@ -29,9 +31,11 @@ record ProcessIdentity(long pid, long startTicks, long namespace) {
         long pid = ProcessHandle.current().pid();
         try {
             String namespace = Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString();
-            return new ProcessIdentity(pid, Long.parseLong(stat(pid)[START_FIELD]), Long.parseLong(namespace.replaceAll("\\D", "")));
+            return new ProcessIdentity(pid, Long.parseLong(stat(pid)[START_FIELD]),
+                    Long.parseLong(namespace.replaceAll("\\D", "")));
         } catch (IOException | RuntimeException noProc) {
-            // Not Linux, or a /proc of another namespace: then numbers alone must do, and only where nothing else is known either.
+            // Not Linux, or a /proc of another namespace: then numbers alone must do, and only where nothing else is
+            // known either.
             return new ProcessIdentity(pid, 0, 0);
         }
     }
@@ -68,7 +72,9 @@ record ProcessIdentity(long pid, long startTicks, long namespace) {
     /** The process that a text names; null if it names none. */
     static ProcessIdentity parse(String text) {
         Matcher matcher = TEXT.matcher(text);
-        return matcher.matches() ? new ProcessIdentity(Long.parseLong(matcher.group(1)), Long.parseLong(matcher.group(2)), Long.parseLong(matcher.group(3)))
+        return matcher.matches()
+                ? new ProcessIdentity(Long.parseLong(matcher.group(1)), Long.parseLong(matcher.group(2)),
+                        Long.parseLong(matcher.group(3)))
                 : null;
     }
 

@@ -15,8 +15,9 @@ public enum RingAccess {
     },
 
     /**
-     * Chronicle Bytes: unchecked, and unmapped when the garbage collector finds the connection unused. Needs {@code net.openhft:chronicle-bytes} on the class
-     * path, and from JDK 23 on {@code --sun-misc-unsafe-memory-access=allow} on the command line to run without a warning.
+     * Chronicle Bytes: unchecked, and unmapped when the garbage collector finds the connection unused. Needs
+     * {@code net.openhft:chronicle-bytes} on the class path, and from JDK 23 on
+     * {@code --sun-misc-unsafe-memory-access=allow} on the command line to run without a warning.
      */
     CHRONICLE {
         @Override
@@ -24,8 +25,10 @@ public enum RingAccess {
             try {
                 return ChronicleMemory.map(channel, bytes);
             } catch (LinkageError e) {
-                throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e + "; put net.openhft:chronicle-bytes on the class path "
-                        + "and --sun-misc-unsafe-memory-access=allow on the command line, or choose SEGMENT in the shared-memory options", e);
+                throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
+                        + "; put net.openhft:chronicle-bytes on the class path "
+                        + "and --sun-misc-unsafe-memory-access=allow on the command line, or choose SEGMENT in the shared-memory options",
+                        e);
             }
         }
     };

@@ -1,7 +1,6 @@
 package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.net.FrameHeader;
 
 /** Reads frames from a ring, whose contents it does not believe before it has checked them. One thread. */
@@ -34,7 +33,8 @@ final class RingConsumer {
         long produced = RingLayout.producerPositionAcquire(ring);
         long more = produced - position;
         if (more < 0 || more > capacity || (more & RingLayout.ALIGNMENT - 1) != 0) {
-            throw link.corrupt("the producer's position is " + produced + ", and the consumer's " + position + " in a ring of " + capacity + " bytes");
+            throw link.corrupt("the producer's position is " + produced + ", and the consumer's " + position
+                    + " in a ring of " + capacity + " bytes");
         }
         producerSeen = produced;
         return more;
@@ -44,7 +44,8 @@ final class RingConsumer {
     void readHeader(FrameHeader header) {
         long place = place();
         if (!FrameLayout.read(ring, place, sequence, header)) {
-            throw link.corrupt("no frame's header at position " + position + ": " + FrameLayout.describe(ring, place, sequence));
+            throw link.corrupt(
+                    "no frame's header at position " + position + ": " + FrameLayout.describe(ring, place, sequence));
         }
     }
 

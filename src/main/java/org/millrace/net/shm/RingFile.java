@@ -17,17 +17,18 @@ import java.util.Set;
 final class RingFile {
 
     /** Nobody but the user reads or writes, from the file's first moment on. */
-    static final FileAttribute<Set<PosixFilePermission>> PRIVATE = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+    static final FileAttribute<Set<PosixFilePermission>> PRIVATE =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
 
-    private static final Set<StandardOpenOption> CREATE = Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
+    private static final Set<StandardOpenOption> CREATE =
+            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
     private static final int WRITE_BYTES = 1 << 20;
 
-    private RingFile() {
-    }
+    private RingFile() {}
 
     /**
-     * Makes a file with a ring in it and maps it. All its bytes are written: memory that is only promised would kill the process, with a SIGBUS, when it is
-     * touched and nothing is left to give.
+     * Makes a file with a ring in it and maps it. All its bytes are written: memory that is only promised would kill
+     * the process, with a SIGBUS, when it is touched and nothing is left to give.
      *
      * @param access how this process will use it
      * @param first  position of the first byte
@@ -67,8 +68,9 @@ final class RingFile {
 
     /** Says that a file could not be made, and what helps. */
     static ShmUnavailableException noRoom(String what, long bytes, Path file, String orElse, IOException e) {
-        return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + file.getParent() + " (" + room(file.getParent()) + "): "
-                + e.getMessage() + "; every connection needs one while it lives. Give the directory more room (mount -o remount,size=..., "
+        return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + file.getParent()
+                + " (" + room(file.getParent()) + "): " + e.getMessage()
+                + "; every connection needs one while it lives. Give the directory more room (mount -o remount,size=..., "
                 + "docker run --shm-size=...), or " + orElse, e);
     }
 
@@ -79,9 +81,11 @@ final class RingFile {
      */
     static RingMemory open(Path file, RingAccess access, int capacity) {
         long bytes = RingLayout.fileBytes(capacity);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+        try (FileChannel channel =
+                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
             if (channel.size() != bytes) {
-                throw new ShmUnavailableException("the ring " + file + " has " + channel.size() + " bytes, and the peer said " + bytes);
+                throw new ShmUnavailableException(
+                        "the ring " + file + " has " + channel.size() + " bytes, and the peer said " + bytes);
             }
             RingMemory ring = access.map(channel, bytes);
             String problem = RingLayout.problem(ring, capacity);
@@ -91,7 +95,9 @@ final class RingFile {
             }
             return ring;
         } catch (IOException e) {
-            throw new ShmUnavailableException("cannot open the peer's ring " + file + ": " + e + "; do both processes see the same directory?", e);
+            throw new ShmUnavailableException(
+                    "cannot open the peer's ring " + file + ": " + e + "; do both processes see the same directory?",
+                    e);
         }
     }
 

@@ -12,15 +12,21 @@ package org.millrace.net.shm;
  *   written once, by the side that made the file        by producer            by consumer             by producer
  * </pre>
  *
- * <p>A position counts bytes since {@code first}, only grows, wraps past 2<sup>63</sup>, and is compared by difference: what lies between the consumer's and
- * the producer's is published and not yet consumed. Its place in the data is the position modulo the capacity, a power of two. Both are multiples of
- * {@value #ALIGNMENT}. The two positions are two cache lines apart, so that neither side's stores, nor the prefetcher's pairs of lines, take the other's.
+ * <p>
+ * A position counts bytes since {@code first}, only grows, wraps past 2<sup>63</sup>, and is compared by difference:
+ * what lies between the consumer's and the producer's is published and not yet consumed. Its place in the data is the
+ * position modulo the capacity, a power of two. Both are multiples of {@value #ALIGNMENT}. The two positions are two
+ * cache lines apart, so that neither side's stores, nor the prefetcher's pairs of lines, take the other's.
  *
- * <p>What pairs with what:
+ * <p>
+ * What pairs with what:
  * <ul>
- * <li>the release store of the producer position, after the data up to it, with the consumer's acquire load before it reads that data;
- * <li>the release store of the consumer position, after the data up to it was copied out, with the producer's acquire load before it writes there again;
- * <li>the release store of a state, after the last position, with the other side's acquire load before its last look at that position.
+ * <li>the release store of the producer position, after the data up to it, with the consumer's acquire load before it
+ * reads that data;
+ * <li>the release store of the consumer position, after the data up to it was copied out, with the producer's acquire
+ * load before it writes there again;
+ * <li>the release store of a state, after the last position, with the other side's acquire load before its last look at
+ * that position.
  * </ul>
  */
 final class RingLayout {
@@ -48,8 +54,7 @@ final class RingLayout {
     private static final int CONSUMER_POSITION_OFFSET = 256;
     private static final int CONSUMER_STATE_OFFSET = 264;
 
-    private RingLayout() {
-    }
+    private RingLayout() {}
 
     /** Length of the whole. */
     static long fileBytes(long capacity) {
@@ -75,9 +80,11 @@ final class RingLayout {
         if (ring.getLong(MAGIC_OFFSET) != MAGIC) {
             return "it begins with 0x" + Long.toHexString(ring.getLong(MAGIC_OFFSET)) + ", not with a ring's magic";
         }
-        if (ring.getLong(VERSION_OFFSET) != VERSION || ring.getLong(CAPACITY_OFFSET) != capacity || (ring.getLong(FIRST_OFFSET) & ALIGNMENT - 1) != 0) {
-            return "its version " + ring.getLong(VERSION_OFFSET) + ", capacity " + ring.getLong(CAPACITY_OFFSET) + " and first position "
-                    + ring.getLong(FIRST_OFFSET) + " are not version " + VERSION + ", capacity " + capacity + " and a multiple of " + ALIGNMENT;
+        if (ring.getLong(VERSION_OFFSET) != VERSION || ring.getLong(CAPACITY_OFFSET) != capacity
+                || (ring.getLong(FIRST_OFFSET) & ALIGNMENT - 1) != 0) {
+            return "its version " + ring.getLong(VERSION_OFFSET) + ", capacity " + ring.getLong(CAPACITY_OFFSET)
+                    + " and first position " + ring.getLong(FIRST_OFFSET) + " are not version " + VERSION
+                    + ", capacity " + capacity + " and a multiple of " + ALIGNMENT;
         }
         return null;
     }

@@ -1,7 +1,6 @@
 package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.net.FrameHeader;
 
 /** Writes frames to a ring. One thread. */
@@ -33,7 +32,8 @@ final class RingProducer {
         long consumed = RingLayout.consumerPositionAcquire(ring);
         long unread = position - consumed;
         if (unread < 0 || consumed - consumerSeen < 0 || (consumed & RingLayout.ALIGNMENT - 1) != 0) {
-            throw link.corrupt("the consumer's position is " + consumed + " after " + consumerSeen + ", and the producer's " + position);
+            throw link.corrupt("the consumer's position is " + consumed + " after " + consumerSeen
+                    + ", and the producer's " + position);
         }
         consumerSeen = consumed;
         return capacity - unread;
@@ -44,7 +44,10 @@ final class RingProducer {
         position += FrameLayout.HEADER_BYTES;
     }
 
-    /** Writes a piece of payload, in two parts where the ring's data ends in between. Only the last piece of a payload may end within a line. */
+    /**
+     * Writes a piece of payload, in two parts where the ring's data ends in between. Only the last piece of a payload
+     * may end within a line.
+     */
     void writePayload(MemorySegment from, long offset, long bytes) {
         long place = place();
         long untilEnd = Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);

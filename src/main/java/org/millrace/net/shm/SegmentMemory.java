@@ -9,8 +9,8 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 
 /**
- * A ring as a memory segment. Every access is checked against its length, and against its being mapped: one after {@link #close} throws
- * {@link IllegalStateException}, whichever thread closed.
+ * A ring as a memory segment. Every access is checked against its length, and against its being mapped: one after
+ * {@link #close} throws {@link IllegalStateException}, whichever thread closed.
  */
 final class SegmentMemory extends RingMemory {
 
@@ -25,7 +25,8 @@ final class SegmentMemory extends RingMemory {
     }
 
     static SegmentMemory map(FileChannel channel, long bytes) throws IOException {
-        // Shared, so that any thread may close it: the threads that use it then get an exception, and never touch memory that is unmapped.
+        // Shared, so that any thread may close it: the threads that use it then get an exception, and never touch
+        // memory that is unmapped.
         Arena arena = Arena.ofShared();
         try {
             return new SegmentMemory(arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
@@ -66,7 +67,8 @@ final class SegmentMemory extends RingMemory {
     }
 
     /**
-     * {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent units", and below 64 bytes of accesses of 8.
+     * {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent
+     * units", and below 64 bytes of accesses of 8.
      */
     @Override
     boolean copiesWholeWords() {

@@ -12,8 +12,9 @@ import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
 
 /**
- * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and is deleted as soon as the second of
- * two processes, or the last of several, has mapped it. A file whose maker was killed before that is deleted by the next listener that opens in its directory.
+ * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and
+ * is deleted as soon as the second of two processes, or the last of several, has mapped it. A file whose maker was
+ * killed before that is deleted by the next listener that opens in its directory.
  */
 public final class SharedMemory implements AutoCloseable {
 
@@ -42,7 +43,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Makes memory of zeros. This process touches all of its pages first, so that they lie on the memory node it runs on.
+     * Makes memory of zeros. This process touches all of its pages first, so that they lie on the memory node it runs
+     * on.
      *
      * @param directory where; it should be memory
      * @param bytes     how much
@@ -55,7 +57,8 @@ public final class SharedMemory implements AutoCloseable {
             return new SharedMemory(file, channel, bytes);
         } catch (IOException e) {
             RingFile.delete(file);
-            throw RingFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
+            throw RingFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
+                    e);
         }
     }
 
@@ -79,14 +82,16 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static SharedMemory map(Path file, long bytes) {
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+        try (FileChannel channel =
+                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
             if (channel.size() != bytes || !CurrentUser.owns(file)) {
-                throw new ShmUnavailableException(
-                        "the shared memory " + file + " has " + channel.size() + " bytes instead of " + bytes + ", or is another user's");
+                throw new ShmUnavailableException("the shared memory " + file + " has " + channel.size()
+                        + " bytes instead of " + bytes + ", or is another user's");
             }
             return new SharedMemory(file, channel, bytes);
         } catch (IOException e) {
-            throw new ShmUnavailableException("cannot open the peer's shared memory " + file + ": " + e + "; do both processes see the same directory?", e);
+            throw new ShmUnavailableException("cannot open the peer's shared memory " + file + ": " + e
+                    + "; do both processes see the same directory?", e);
         }
     }
 
@@ -104,7 +109,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory of which several processes know. Its file stays for the others, until its maker calls {@link #deleteFile}.
+     * Maps memory of which several processes know. Its file stays for the others, until its maker calls
+     * {@link #deleteFile}.
      *
      * @param directory where
      * @param key       what its maker said that {@link #key} is
@@ -126,7 +132,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Whose files in which directory these are, as far as this host knows: two processes that say the same can share memory.
+     * Whose files in which directory these are, as far as this host knows: two processes that say the same can share
+     * memory.
      *
      * @param directory where memory would be made
      * @return host, device and user, as numbers
@@ -137,9 +144,8 @@ public final class SharedMemory implements AutoCloseable {
             if (!Files.isWritable(directory)) {
                 throw new ShmUnavailableException(directory + " is no directory that this user can write to");
             }
-            return "host " + Long.toHexString(ShmAddress.thisHost())
-                    + ", device " + Files.getAttribute(directory, "unix:dev")
-                    + ", user " + CurrentUser.PRINCIPAL.getName();
+            return "host " + Long.toHexString(ShmAddress.thisHost()) + ", device "
+                    + Files.getAttribute(directory, "unix:dev") + ", user " + CurrentUser.PRINCIPAL.getName();
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
         }

@@ -3,7 +3,6 @@ package org.millrace.net.shm;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
 
@@ -53,8 +52,8 @@ public record ShmAddress(long id, long host, byte[] secret) {
     }
 
     /**
-     * A number that is another for every host, and for every boot of one: two processes with different numbers share no memory. Two with the same may or may
-     * not, as containers can keep their directories to themselves.
+     * A number that is another for every host, and for every boot of one: two processes with different numbers share no
+     * memory. Two with the same may or may not, as containers can keep their directories to themselves.
      *
      * @return the host's number
      */
@@ -92,18 +91,21 @@ public record ShmAddress(long id, long host, byte[] secret) {
      */
     public static ShmAddress decode(byte[] address) {
         if (address.length != Listener.ADDRESS_BYTES) {
-            throw new ConnectionException("a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
+            throw new ConnectionException(
+                    "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
         }
         if (!Arrays.equals(address, 0, NETWORK.length, NETWORK, 0, NETWORK.length)) {
-            throw new ConnectionException("not an address of the network 'shm'. Both ends of a connection must use the same network");
+            throw new ConnectionException(
+                    "not an address of the network 'shm'. Both ends of a connection must use the same network");
         }
         ByteBuffer bytes = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
         int version = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
         if (version != RingLayout.VERSION) {
-            throw new ConnectionException("the listener's address is of version " + version + ", this side speaks version " + RingLayout.VERSION
-                    + ": use the same Millrace in all processes");
+            throw new ConnectionException("the listener's address is of version " + version
+                    + ", this side speaks version " + RingLayout.VERSION + ": use the same Millrace in all processes");
         }
-        return new ShmAddress(bytes.getLong(ID_OFFSET), bytes.getLong(HOST_OFFSET), Arrays.copyOfRange(address, SECRET_OFFSET, SECRET_OFFSET + SECRET_BYTES));
+        return new ShmAddress(bytes.getLong(ID_OFFSET), bytes.getLong(HOST_OFFSET),
+                Arrays.copyOfRange(address, SECRET_OFFSET, SECRET_OFFSET + SECRET_BYTES));
     }
 
     @Override

@@ -5,15 +5,14 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.PeerClosedException;
 
 /**
- * What the two ends of a connection have in common: the mapped ring, the socket that shows whether the peer lives, their end, and the first thing that went
- * wrong: from then on every call says so.
+ * What the two ends of a connection have in common: the mapped ring, the socket that shows whether the peer lives,
+ * their end, and the first thing that went wrong: from then on every call says so.
  */
 final class ShmLink {
 
@@ -21,7 +20,10 @@ final class ShmLink {
 
     /** How many idle calls pass between two looks at the clock; a power of two. */
     private static final int CLOCK_INTERVAL = 256;
-    /** How long at least passes between two looks at the socket, and at the peer's process, which cost a system call and several. */
+    /**
+     * How long at least passes between two looks at the socket, and at the peer's process, which cost a system call and
+     * several.
+     */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int SOCKET_LOOKS_PER_PROCESS_LOOK = 100;
 
@@ -62,8 +64,8 @@ final class ShmLink {
     }
 
     /**
-     * Looks now and then, when called often, whether the peer's process is still there. Its end of the socket closes with it, unless it left children behind
-     * that inherited the socket: then the process itself is looked for.
+     * Looks now and then, when called often, whether the peer's process is still there. Its end of the socket closes
+     * with it, unless it left children behind that inherited the socket: then the process itself is looked for.
      */
     boolean peerIsGone() {
         if ((++idleCalls & CLOCK_INTERVAL - 1) != 0) {
@@ -88,15 +90,19 @@ final class ShmLink {
 
     ConnectionException lost(String progress) {
         network.peerWasLost();
-        return fail(new ConnectionException(name + ": connection lost (the peer's process, " + peer + ", is gone without a goodbye) " + progress
-                + "; it was killed, or it aborted the connection: look at what it said last"));
+        return fail(new ConnectionException(
+                name + ": connection lost (the peer's process, " + peer + ", is gone without a goodbye) " + progress
+                        + "; it was killed, or it aborted the connection: look at what it said last"));
     }
 
     ConnectionException closedByPeer(String progress) {
         return fail(new PeerClosedException(name + ": closed by the peer " + progress));
     }
 
-    /** What to throw for a ring whose contents are not of this protocol. Nothing that follows can be believed, so the peer sees the connection end here. */
+    /**
+     * What to throw for a ring whose contents are not of this protocol. Nothing that follows can be believed, so the
+     * peer sees the connection end here.
+     */
     ConnectionException corrupt(String problem) {
         ConnectionException first = fail(new ConnectionException(name + ": the ring is corrupted: " + problem
                 + "; the connection is closed. A process wrote to memory that is not its own, or the two ends run different versions"));
@@ -104,7 +110,10 @@ final class ShmLink {
         return first;
     }
 
-    /** What to throw when memory was gone while it was used: the connection's own, if another thread closed it, or else the caller's. */
+    /**
+     * What to throw when memory was gone while it was used: the connection's own, if another thread closed it, or else
+     * the caller's.
+     */
     RuntimeException closedDuring(IllegalStateException e) {
         ConnectionException first = failure;
         return first == null ? e : first;

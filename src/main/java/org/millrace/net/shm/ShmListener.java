@@ -16,7 +16,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-
 import jdk.net.ExtendedSocketOptions;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -28,8 +27,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 
 /**
- * Accepts visitors on a Unix-domain socket, and keeps them until the connection that each is for is polled. There is no thread: whoever polls one of the
- * pending connections hears all visitors.
+ * Accepts visitors on a Unix-domain socket, and keeps them until the connection that each is for is polled. There is no
+ * thread: whoever polls one of the pending connections hears all visitors.
  */
 final class ShmListener implements Listener {
 
@@ -84,7 +83,8 @@ final class ShmListener implements Listener {
     public synchronized Pending<FrameReceiver> expect(ConnectionKey key) {
         checkOpen();
         if (!usedKeys.add(key)) {
-            throw new IllegalArgumentException(this + ": key " + key + " was expected before; a key is good for one connection");
+            throw new IllegalArgumentException(
+                    this + ": key " + key + " was expected before; a key is good for one connection");
         }
         ExpectedRing connection = new ExpectedRing(this, network, key);
         expected.put(key, connection);
@@ -122,7 +122,8 @@ final class ShmListener implements Listener {
         HelloFormat hello = visitor.hello();
         if (hello == null) {
             if (visitor.isLate(now)) {
-                throw new Visitor.Unwelcome(null, "it did not say who it is in " + network.options().handshakeDeadline());
+                throw new Visitor.Unwelcome(null,
+                        "it did not say who it is in " + network.options().handshakeDeadline());
             }
         } else if (!expected.containsKey(hello.key())) {
             if (usedKeys.contains(hello.key())) {
@@ -145,7 +146,8 @@ final class ShmListener implements Listener {
                     socket.configureBlocking(false);
                     UserPrincipal other = socket.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
                     if (other.equals(CurrentUser.PRINCIPAL)) {
-                        visitors.add(new Visitor(socket, System.nanoTime() + network.options().handshakeDeadline().toNanos()));
+                        visitors.add(new Visitor(socket,
+                                System.nanoTime() + network.options().handshakeDeadline().toNanos()));
                     } else {
                         ShmLink.closeQuietly(socket);
                         log("it belongs to the user " + other + ", and this process to " + CurrentUser.PRINCIPAL);
@@ -155,7 +157,9 @@ final class ShmListener implements Listener {
                 }
             }
         } catch (IOException e) {
-            throw new ConnectionException(this + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n", e);
+            throw new ConnectionException(
+                    this + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n",
+                    e);
         }
     }
 

@@ -4,7 +4,6 @@ import java.lang.foreign.MemorySegment;
 import java.security.SecureRandom;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-
 import org.millrace.net.AllMemory;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
@@ -13,7 +12,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
-/** Frames over memory that processes of one user on one host share: no system call, no lock and no thread of its own on the path of a frame. */
+/**
+ * Frames over memory that processes of one user on one host share: no system call, no lock and no thread of its own on
+ * the path of a frame.
+ */
 public final class ShmNetwork implements Network {
 
     private final ShmOptions options;
@@ -56,7 +58,8 @@ public final class ShmNetwork implements Network {
     }
 
     /**
-     * Opens a place for peers to connect to at an address that the caller made, so that peers can know it by other means than {@link Listener#address}.
+     * Opens a place for peers to connect to at an address that the caller made, so that peers can know it by other
+     * means than {@link Listener#address}.
      *
      * @param address on this host, with an id and a secret that no other listener has
      * @return a listener
@@ -116,7 +119,10 @@ public final class ShmNetwork implements Network {
         open.remove(what);
     }
 
-    /** Notes that a peer was killed: what it left behind is cleaned up when the network is closed, as it is not quite dead when its sockets are. */
+    /**
+     * Notes that a peer was killed: what it left behind is cleaned up when the network is closed, as it is not quite
+     * dead when its sockets are.
+     */
     void peerWasLost() {
         lostAPeer = true;
     }

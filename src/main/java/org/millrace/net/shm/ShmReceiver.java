@@ -2,13 +2,14 @@ package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
-
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
 
-/** The receiving end of a ring: payloads are copied from it straight to their destinations, one at a time, in pieces. */
+/**
+ * The receiving end of a ring: payloads are copied from it straight to their destinations, one at a time, in pieces.
+ */
 final class ShmReceiver implements FrameReceiver {
 
     private final ShmNetwork network;
@@ -85,7 +86,8 @@ final class ShmReceiver implements FrameReceiver {
     private void checkHeaderShown() {
         link.checkOpen();
         if (!headerShown) {
-            throw new IllegalStateException(link + ": no header is waiting for a destination; accept follows a poll that returned one");
+            throw new IllegalStateException(
+                    link + ": no header is waiting for a destination; accept follows a poll that returned one");
         }
     }
 
@@ -150,7 +152,10 @@ final class ShmReceiver implements FrameReceiver {
         }
     }
 
-    /** Asks, when nothing is in the ring, whether anything can follow; what the peer sent before it ended is received first. */
+    /**
+     * Asks, when nothing is in the ring, whether anything can follow; what the peer sent before it ended is received
+     * first.
+     */
     private void lookAtPeer() {
         if (!consumer.producerSaidGoodbye() && !link.peerIsGone()) {
             return;
@@ -162,7 +167,8 @@ final class ShmReceiver implements FrameReceiver {
     }
 
     private String howFar() {
-        return "after " + completed + " whole frames" + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one missing");
+        return "after " + completed + " whole frames"
+                + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one missing");
     }
 
     @Override

@@ -1,12 +1,11 @@
 package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.net.MemoryRegion;
 
 /**
- * Registered memory, seen without its session: a copy then asks neither which thread owns the memory nor whether its arena is open, as {@link
- * org.millrace.net.Network#register} has the caller promise both.
+ * Registered memory, seen without its session: a copy then asks neither which thread owns the memory nor whether its
+ * arena is open, as {@link org.millrace.net.Network#register} has the caller promise both.
  */
 final class ShmRegion implements MemoryRegion {
 
@@ -17,10 +16,12 @@ final class ShmRegion implements MemoryRegion {
 
     ShmRegion(ShmNetwork network, MemorySegment segment) {
         if (!segment.isNative()) {
-            throw new IllegalArgumentException("only native memory can be registered, and this is on the Java heap: allocate it from an Arena");
+            throw new IllegalArgumentException(
+                    "only native memory can be registered, and this is on the Java heap: allocate it from an Arena");
         }
         if (segment.isReadOnly()) {
-            throw new IllegalArgumentException("memory that is read-only cannot be registered: payloads are also written to it");
+            throw new IllegalArgumentException(
+                    "memory that is read-only cannot be registered: payloads are also written to it");
         }
         this.network = network;
         this.segment = segment;
@@ -40,14 +41,15 @@ final class ShmRegion implements MemoryRegion {
     /** The memory of a region, if a connection of a network may use these bytes of it; throws otherwise. */
     static MemorySegment check(MemoryRegion region, ShmNetwork network, long offset, long bytes) {
         if (!(region instanceof ShmRegion ours) || ours.network != network) {
-            throw new IllegalArgumentException("a payload of " + bytes + " bytes needs memory that was registered with the network of its connection, not "
-                    + region);
+            throw new IllegalArgumentException("a payload of " + bytes
+                    + " bytes needs memory that was registered with the network of its connection, not " + region);
         }
         if (ours.closed) {
             throw new IllegalStateException(region + " was closed");
         }
         if (offset < 0 || bytes > ours.view.byteSize() - offset) {
-            throw new IndexOutOfBoundsException("a payload of " + bytes + " bytes does not lie within " + region + " at offset " + offset);
+            throw new IndexOutOfBoundsException(
+                    "a payload of " + bytes + " bytes does not lie within " + region + " at offset " + offset);
         }
         return ours.view;
     }

@@ -1,16 +1,15 @@
 package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The sending end of a ring. Payloads go through it in pieces, so that the receiver copies one out while the next is copied in, and so that they may be longer
- * than the ring. A frame's header and first piece become visible together; every call moves about one piece, so that one thread can serve many connections
- * evenly.
+ * The sending end of a ring. Payloads go through it in pieces, so that the receiver copies one out while the next is
+ * copied in, and so that they may be longer than the ring. A frame's header and first piece become visible together;
+ * every call moves about one piece, so that one thread can serve many connections evenly.
  */
 final class ShmSender implements FrameSender {
 
@@ -38,7 +37,8 @@ final class ShmSender implements FrameSender {
         link.checkOpen();
         long bytes = header.payloadBytes();
         if (bytes < 0 || bytes > FrameLayout.MAX_PAYLOAD_BYTES) {
-            throw new IllegalArgumentException("a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+            throw new IllegalArgumentException(
+                    "a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
         MemorySegment memory = bytes == 0 ? null : ShmRegion.check(region, network, offset, bytes);
         try {
@@ -94,7 +94,8 @@ final class ShmSender implements FrameSender {
                         break;
                     }
                     moved += sendPiece();
-                } else if (!waiting.isEmpty() && begin(waiting.oldestHeader(), waiting.oldestPayload(), waiting.oldestOffset())) {
+                } else if (!waiting.isEmpty()
+                        && begin(waiting.oldestHeader(), waiting.oldestPayload(), waiting.oldestOffset())) {
                     moved += FrameLayout.HEADER_BYTES + waiting.oldestHeader().payloadBytes() - remaining;
                     waiting.removeOldest();
                 } else {
@@ -121,7 +122,8 @@ final class ShmSender implements FrameSender {
     }
 
     private String howFar() {
-        return "after " + completed + " whole frames were sent" + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one to go");
+        return "after " + completed + " whole frames were sent"
+                + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one to go");
     }
 
     @Override
@@ -136,7 +138,7 @@ final class ShmSender implements FrameSender {
 
     @Override
     public void abort() {
-        link.close(() -> { });
+        link.close(() -> {});
     }
 
     private void finish() {

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -13,8 +12,7 @@ final class StaleFiles {
 
     private static final Logger LOG = LogManager.getLogger(StaleFiles.class);
 
-    private StaleFiles() {
-    }
+    private StaleFiles() {}
 
     /**
      * Deletes those of our files whose process is provably dead.

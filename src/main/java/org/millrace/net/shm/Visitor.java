@@ -57,7 +57,8 @@ final class Visitor {
         }
         HelloFormat said = HelloFormat.decode(bytes);
         if (said.version() != RingLayout.VERSION) {
-            throw new Unwelcome(Answer.OTHER_VERSION, "it speaks version " + said.version() + ", this side version " + RingLayout.VERSION);
+            throw new Unwelcome(Answer.OTHER_VERSION,
+                    "it speaks version " + said.version() + ", this side version " + RingLayout.VERSION);
         }
         // In constant time: how much of a guess was right must not show.
         if (!MessageDigest.isEqual(said.secret(), secret)) {

@@ -1,7 +1,6 @@
 package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
-
 import org.millrace.net.FrameHeader;
 
 /** Frames that were offered while the ring had no room for them, oldest first. One thread. */

@@ -1,8 +1,11 @@
 /**
- * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and nobody else sees.
+ * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and nobody
+ * else sees.
  *
- * <p>A connection is set up through a Unix-domain socket, over which the connecting side names the ring that it made. Once both sides have mapped the ring its
- * file is unlinked; the socket stays open as the sign that the peer lives. All frames, and the goodbye at their end, go through the ring
- * ({@link org.millrace.net.shm.RingLayout}), each side of which has one thread at a time and takes no lock.
+ * <p>
+ * A connection is set up through a Unix-domain socket, over which the connecting side names the ring that it made. Once
+ * both sides have mapped the ring its file is unlinked; the socket stays open as the sign that the peer lives. All
+ * frames, and the goodbye at their end, go through the ring ({@link org.millrace.net.shm.RingLayout}), each side of
+ * which has one thread at a time and takes no lock.
  */
 package org.millrace.net.shm;

@@ -13,8 +13,9 @@ import java.nio.ByteBuffer;
  *   +--------+--------+----------------------+----------------------+-----------------+
  * </pre>
  *
- * <p>Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are acknowledged in the order in which they
- * were sent there, so a count names them.
+ * <p>
+ * Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
+ * acknowledged in the order in which they were sent there, so a count names them.
  */
 final class AckFormat {
 
@@ -30,8 +31,7 @@ final class AckFormat {
     /** The bytes {@code M R A 1}. */
     private static final int MAGIC = 'M' | 'R' << 8 | 'A' << 16 | '1' << 24;
 
-    private AckFormat() {
-    }
+    private AckFormat() {}
 
     static void encode(int type, long pieces, long accepted, ByteBuffer to, int at) {
         to.putInt(at, MAGIC);

@@ -6,7 +6,6 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
 
@@ -21,7 +20,9 @@ import org.millrace.net.Listener;
  *   +----------+----------+--------+--------+--------+----------+------------------+---------------+---------+
  * </pre>
  *
- * <p>A listener with several rails has as many addresses, of which this is the first; it tells the others to those who ask ({@link RailList}).
+ * <p>
+ * A listener with several rails has as many addresses, of which this is the first; it tells the others to those who ask
+ * ({@link RailList}).
  */
 final class AddressFormat {
 
@@ -39,8 +40,7 @@ final class AddressFormat {
     private static final int IPV4 = 4;
     private static final int IPV6 = 6;
 
-    private AddressFormat() {
-    }
+    private AddressFormat() {}
 
     static byte[] encode(InetSocketAddress address, byte[] secret, int rails) {
         ByteBuffer bytes = ByteBuffer.allocate(Listener.ADDRESS_BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -59,27 +59,31 @@ final class AddressFormat {
     /** Where a listener is; throws if the bytes are no address of this network. */
     static InetSocketAddress decode(byte[] address) {
         if (address.length != Listener.ADDRESS_BYTES) {
-            throw new ConnectionException("a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
+            throw new ConnectionException(
+                    "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
         }
         ByteBuffer bytes = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
         if (bytes.slice(0, NETWORK.length).mismatch(ByteBuffer.wrap(NETWORK)) >= 0) {
-            throw new ConnectionException("not an address of the network 'socket': it begins with '" + Excerpt.of(bytes.slice(0, NETWORK.length))
+            throw new ConnectionException("not an address of the network 'socket': it begins with '"
+                    + Excerpt.of(bytes.slice(0, NETWORK.length))
                     + "'. Both ends of a connection must use the same network");
         }
         int version = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
         if (version != HelloFormat.VERSION) {
-            throw new ConnectionException("the listener's address is of version " + version + ", this side speaks version " + HelloFormat.VERSION
-                    + ": use the same Millrace on all hosts");
+            throw new ConnectionException("the listener's address is of version " + version
+                    + ", this side speaks version " + HelloFormat.VERSION + ": use the same Millrace on all hosts");
         }
         int family = bytes.getShort(FAMILY_OFFSET);
         if (family != IPV4 && family != IPV6) {
-            throw new ConnectionException("the listener's address is damaged: family " + family + " where " + IPV4 + " or " + IPV6 + " is expected");
+            throw new ConnectionException("the listener's address is damaged: family " + family + " where " + IPV4
+                    + " or " + IPV6 + " is expected");
         }
         byte[] host = new byte[family == IPV4 ? 4 : 16];
         bytes.get(HOST_OFFSET, host);
         try {
             int scope = bytes.getInt(SCOPE_OFFSET);
-            InetAddress internet = family == IPV6 && scope != 0 ? Inet6Address.getByAddress(null, host, scope) : InetAddress.getByAddress(host);
+            InetAddress internet = family == IPV6 && scope != 0 ? Inet6Address.getByAddress(null, host, scope)
+                    : InetAddress.getByAddress(host);
             return new InetSocketAddress(internet, Short.toUnsignedInt(bytes.getShort(PORT_OFFSET)));
         } catch (UnknownHostException e) {
             throw new ConnectionException("the listener's address is damaged", e);

@@ -14,7 +14,8 @@ import java.nio.ByteOrder;
  *   +----------+---------+--------+
  * </pre>
  *
- * <p>An answer's number on the wire is its place here: add new ones at the end.
+ * <p>
+ * An answer's number on the wire is its place here: add new ones at the end.
  */
 enum Answer {
 
@@ -23,9 +24,11 @@ enum Answer {
     /** The hello was of another version. */
     OTHER_VERSION("it speaks another version of the protocol: use the same Millrace on all hosts"),
     /** The hello's secret is not this listener's. */
-    WRONG_SECRET("it does not know the secret in the address: the address is an older listener's, or another job's, that had the same port"),
+    WRONG_SECRET(
+            "it does not know the secret in the address: the address is an older listener's, or another job's, that had the same port"),
     /** Nobody expected this key in time. */
-    UNKNOWN_KEY("it expects no connection with this key: the two sides disagree on who connects to whom, or the accepting side is not there yet"),
+    UNKNOWN_KEY(
+            "it expects no connection with this key: the two sides disagree on who connects to whom, or the accepting side is not there yet"),
     /** Another client has this key. */
     KEY_TAKEN("the key is taken: another client connected with it, or the accepting side gave it up"),
     /** The numbers of streams make no sense. */

@@ -3,7 +3,6 @@ package org.millrace.net.socket;
 import java.io.IOException;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SocketChannel;
-
 import jdk.net.ExtendedSocketOptions;
 
 /** The options of a TCP stream that do not depend on which side opened it. */
@@ -13,10 +12,12 @@ final class ChannelSetup {
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 10;
     private static final int KEEP_ALIVE_PROBES = 3;
 
-    private ChannelSetup() {
-    }
+    private ChannelSetup() {}
 
-    /** Makes a stream non-blocking, undelayed, and able to notice within a minute that the peer's host is gone even while nothing is sent. */
+    /**
+     * Makes a stream non-blocking, undelayed, and able to notice within a minute that the peer's host is gone even
+     * while nothing is sent.
+     */
     static void apply(SocketChannel channel, SocketOptions options) throws IOException {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);

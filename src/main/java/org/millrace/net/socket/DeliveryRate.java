@@ -1,14 +1,16 @@
 package org.millrace.net.socket;
 
 /**
- * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were owed. A stream that owes and is silent grows
- * slower with every look. One thread.
+ * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were owed.
+ * A stream that owes and is silent grows slower with every look. One thread.
  */
 final class DeliveryRate {
 
     /** What was measured counts half when so many pieces more were delivered. */
     private static final int HORIZON_PIECES = 32;
-    /** Before anything is known, all streams are equal; the number matters little, as a few pieces outweigh it: 1 GB/s. */
+    /**
+     * Before anything is known, all streams are equal; the number matters little, as a few pieces outweigh it: 1 GB/s.
+     */
     private static final double FIRST_NANOS_PER_BYTE = 1;
 
     private final long horizonBytes;

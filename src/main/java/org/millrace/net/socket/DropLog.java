@@ -32,7 +32,8 @@ final class DropLog {
             return;
         }
         lines++;
-        LOG.warn("{} dropped a connection from {}: {}{}", listener, stream, why, suppressed == 0 ? "" : " (" + suppressed + " more were dropped unsaid)");
+        LOG.warn("{} dropped a connection from {}: {}{}", listener, stream, why,
+                suppressed == 0 ? "" : " (" + suppressed + " more were dropped unsaid)");
         suppressed = 0;
     }
 

@@ -5,8 +5,7 @@ import java.nio.ByteBuffer;
 /** Bytes that should have been something else, made readable for a message. */
 final class Excerpt {
 
-    private Excerpt() {
-    }
+    private Excerpt() {}
 
     /** The bytes of a buffer as characters; those that do not print are dots. */
     static String of(ByteBuffer bytes) {

@@ -2,13 +2,15 @@ package org.millrace.net.socket;
 
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.Pending;
 
-/** A connection that a listener expects: the streams that came for it so far, all of one client. Guarded by its listener. */
+/**
+ * A connection that a listener expects: the streams that came for it so far, all of one client. Guarded by its
+ * listener.
+ */
 final class ExpectedConnection implements Pending<FrameReceiver> {
 
     private final SocketListener listener;
@@ -37,8 +39,9 @@ final class ExpectedConnection implements Pending<FrameReceiver> {
             if (hello.attempt() != first.attempt()) {
                 throw new HandshakeException(Answer.KEY_TAKEN, "another client is connecting with key " + key);
             }
-            if (hello.streams() != first.streams() || hello.threshold() != first.threshold() || hello.rails() != first.rails()
-                    || hello.window() != first.window() || streams[hello.stream()] != null) {
+            if (hello.streams() != first.streams() || hello.threshold() != first.threshold()
+                    || hello.rails() != first.rails() || hello.window() != first.window()
+                    || streams[hello.stream()] != null) {
                 throw new HandshakeException(Answer.MALFORMED, "it contradicts the other streams of key " + key);
             }
         }
@@ -112,7 +115,8 @@ final class ExpectedConnection implements Pending<FrameReceiver> {
             }
         } catch (IOException e) {
             closeStreams();
-            throw new ConnectionException(this + ": the peer " + streams[0] + " left while it was accepted: " + e.getMessage(), e);
+            throw new ConnectionException(
+                    this + ": the peer " + streams[0] + " left while it was accepted: " + e.getMessage(), e);
         }
         HelloFormat hello = streams[0].hello();
         String name = "socket connection " + key + " from " + streams[0];
@@ -128,18 +132,20 @@ final class ExpectedConnection implements Pending<FrameReceiver> {
             }
         } catch (IOException e) {
             closeStreams();
-            throw new ConnectionException(this + ": the peer " + streams[0] + " left while it was accepted: " + e.getMessage(), e);
+            throw new ConnectionException(
+                    this + ": the peer " + streams[0] + " left while it was accepted: " + e.getMessage(), e);
         }
-        RailReceiver receiver = new RailReceiver(network, new StreamSet(name + " (" + hello.rails() + " rails)", channels), rails,
-                Pieces.of(hello.threshold(), hello.window()), hello.window());
+        RailReceiver receiver =
+                new RailReceiver(network, new StreamSet(name + " (" + hello.rails() + " rails)", channels), rails,
+                        Pieces.of(hello.threshold(), hello.window()), hello.window());
         network.opened(receiver, receiver::close);
         return receiver;
     }
 
     private FrameReceiver overOne(String peer, SocketChannel[] channels, HelloFormat hello) {
         String name = peer + (channels.length == 1 ? "" : " (" + channels.length + " streams)");
-        SocketReceiver receiver = new SocketReceiver(network, new StreamSet(name, channels), new Stripes(channels.length, hello.threshold()),
-                network.options().framesInFlight());
+        SocketReceiver receiver = new SocketReceiver(network, new StreamSet(name, channels),
+                new Stripes(channels.length, hello.threshold()), network.options().framesInFlight());
         network.opened(receiver, receiver::close);
         return receiver;
     }

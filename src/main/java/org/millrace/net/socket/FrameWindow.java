@@ -3,8 +3,8 @@ package org.millrace.net.socket;
 import java.nio.ByteBuffer;
 
 /**
- * The frames of one connection whose payloads are under way: a ring, oldest first. Frames are numbered from 0 for the life of the connection; a slot is a
- * frame's place in the ring. One thread.
+ * The frames of one connection whose payloads are under way: a ring, oldest first. Frames are numbered from 0 for the
+ * life of the connection; a slot is a frame's place in the ring. One thread.
  */
 final class FrameWindow {
 

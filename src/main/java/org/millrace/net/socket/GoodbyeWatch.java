@@ -9,7 +9,9 @@ import java.nio.channels.SocketChannel;
 final class GoodbyeWatch {
 
     /** What is known of the peer. */
-    enum Peer { THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE }
+    enum Peer {
+        THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
+    }
 
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
 
@@ -24,6 +26,7 @@ final class GoodbyeWatch {
 
     /** What the nonsense was. */
     String problem() {
-        return HeaderFormat.isData(buffer, 0) ? "a receiver sends no data, but its header came" : HeaderFormat.problem(HeaderFormat.TYPE_DATA, buffer, 0);
+        return HeaderFormat.isData(buffer, 0) ? "a receiver sends no data, but its header came"
+                : HeaderFormat.problem(HeaderFormat.TYPE_DATA, buffer, 0);
     }
 }

@@ -1,7 +1,6 @@
 package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
-
 import org.millrace.net.FrameHeader;
 
 /**
@@ -15,14 +14,19 @@ import org.millrace.net.FrameHeader;
  *   +--------+--------+--------+----------------+----------------  -  ---------------+
  * </pre>
  *
- * <p>A goodbye has no payload and its words are 0. The receiving end may send one too: it is all that ever travels that way.
+ * <p>
+ * A goodbye has no payload and its words are 0. The receiving end may send one too: it is all that ever travels that
+ * way.
  */
 final class HeaderFormat {
 
     /** Length of a header. */
     static final int BYTES = 64;
 
-    /** The longest payload: 1 GiB, the longest that NCCL's own socket transport takes. A view of memory that begins at any GiB can hold it. */
+    /**
+     * The longest payload: 1 GiB, the longest that NCCL's own socket transport takes. A view of memory that begins at
+     * any GiB can hold it.
+     */
     static final int MAX_PAYLOAD_BYTES = 1 << 30;
 
     /** A frame of the layer above. */
@@ -42,8 +46,7 @@ final class HeaderFormat {
     private static final int LENGTH_OFFSET = 8;
     private static final int WORDS_OFFSET = 16;
 
-    private HeaderFormat() {
-    }
+    private HeaderFormat() {}
 
     static void encodeData(FrameHeader header, ByteBuffer to, int at) {
         encode(header, TYPE_DATA, to, at);
@@ -78,11 +81,13 @@ final class HeaderFormat {
     /** Whether these bytes are a header of a type that has a payload. */
     static boolean is(int type, ByteBuffer from, int at) {
         long length = from.getLong(at + LENGTH_OFFSET);
-        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == type && length >= 0 && length <= MAX_PAYLOAD_BYTES;
+        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == type && length >= 0
+                && length <= MAX_PAYLOAD_BYTES;
     }
 
     static boolean isGoodbye(ByteBuffer from, int at) {
-        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == TYPE_GOODBYE && from.getLong(at + LENGTH_OFFSET) == 0;
+        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == TYPE_GOODBYE
+                && from.getLong(at + LENGTH_OFFSET) == 0;
     }
 
     static long payloadBytes(ByteBuffer from, int at) {
@@ -104,8 +109,10 @@ final class HeaderFormat {
         }
         int type = from.getInt(at + TYPE_OFFSET);
         if (type != expected && type != TYPE_GOODBYE) {
-            return String.format("a frame header's type and flags are %d or %d, but 0x%08x came", expected, TYPE_GOODBYE, type);
+            return String.format("a frame header's type and flags are %d or %d, but 0x%08x came", expected,
+                    TYPE_GOODBYE, type);
         }
-        return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says " + from.getLong(at + LENGTH_OFFSET);
+        return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says "
+                + from.getLong(at + LENGTH_OFFSET);
     }
 }

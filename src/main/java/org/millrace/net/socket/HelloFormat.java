@@ -2,7 +2,6 @@ package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-
 import org.millrace.net.ConnectionKey;
 
 /**
@@ -16,9 +15,12 @@ import org.millrace.net.ConnectionKey;
  *   +----------+---------+---------+----------+---------+--------+----------+--------+---------+-------+-------+--------+
  * </pre>
  *
- * <p>The attempt is a random number that the streams of one connection share: it tells a second client with the same key from another stream of the first.
+ * <p>
+ * The attempt is a random number that the streams of one connection share: it tells a second client with the same key
+ * from another stream of the first.
  *
- * <p>A hello that says 0 streams is no part of a connection: it asks for the listener's addresses.
+ * <p>
+ * A hello that says 0 streams is no part of a connection: it asks for the listener's addresses.
  *
  * @param version   of the protocol, from here to the frames
  * @param threshold the shortest payload that is divided
@@ -31,7 +33,8 @@ import org.millrace.net.ConnectionKey;
  * @param rails     how many the connection has
  * @param window    frames that the sender has under way at most
  */
-record HelloFormat(int version, int threshold, byte[] secret, ConnectionKey key, long attempt, int stream, int streams, int rail, int rails, int window) {
+record HelloFormat(int version, int threshold, byte[] secret, ConnectionKey key, long attempt, int stream, int streams,
+        int rail, int rails, int window) {
 
     /** Version of all that goes over the wire. */
     static final int VERSION = 2;
@@ -92,8 +95,9 @@ record HelloFormat(int version, int threshold, byte[] secret, ConnectionKey key,
         byte[] secret = new byte[AddressFormat.SECRET_BYTES];
         bytes.get(SECRET_OFFSET, secret);
         return new HelloFormat(version(bytes), bytes.getInt(THRESHOLD_OFFSET), secret,
-                new ConnectionKey(bytes.getLong(KEY_HIGH_OFFSET), bytes.getLong(KEY_LOW_OFFSET)), bytes.getLong(ATTEMPT_OFFSET), bytes.getInt(STREAM_OFFSET),
-                bytes.getInt(STREAMS_OFFSET), bytes.getShort(RAIL_OFFSET), bytes.getShort(RAILS_OFFSET), bytes.getInt(WINDOW_OFFSET));
+                new ConnectionKey(bytes.getLong(KEY_HIGH_OFFSET), bytes.getLong(KEY_LOW_OFFSET)),
+                bytes.getLong(ATTEMPT_OFFSET), bytes.getInt(STREAM_OFFSET), bytes.getInt(STREAMS_OFFSET),
+                bytes.getShort(RAIL_OFFSET), bytes.getShort(RAILS_OFFSET), bytes.getInt(WINDOW_OFFSET));
     }
 
     /** Whether this asks for the listener's addresses. */
@@ -104,8 +108,7 @@ record HelloFormat(int version, int threshold, byte[] secret, ConnectionKey key,
     /** Whether the numbers make sense. */
     boolean isPlausible() {
         return isQuery() || streams >= 1 && streams <= Stripes.MAX_STREAMS && stream >= 0 && stream < streams
-                && threshold >= 1
-                && rails >= 1 && rails <= streams && rail >= 0 && rail < rails
-                && window >= 1 && window <= SocketOptions.MAX_FRAMES_IN_FLIGHT;
+                && threshold >= 1 && rails >= 1 && rails <= streams && rail >= 0 && rail < rails && window >= 1
+                && window <= SocketOptions.MAX_FRAMES_IN_FLIGHT;
     }
 }

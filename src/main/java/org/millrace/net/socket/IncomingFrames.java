@@ -1,11 +1,11 @@
 package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
-
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a receiver of several rails: a ring, oldest first. Pieces come in any order; frames are shown, accepted and completed in theirs. One thread.
+ * The frames of a receiver of several rails: a ring, oldest first. Pieces come in any order; frames are shown, accepted
+ * and completed in theirs. One thread.
  */
 final class IncomingFrames {
 
@@ -54,14 +54,17 @@ final class IncomingFrames {
         int offset = PieceFormat.offset(from, at);
         int length = PieceFormat.length(from, at);
         if (frame < 0 || frame - completed >= limit) {
-            return "a piece is of frame " + frame + ", but those under way are " + completed + " to " + (completed + limit - 1);
+            return "a piece is of frame " + frame + ", but those under way are " + completed + " to "
+                    + (completed + limit - 1);
         }
         if (offset < 0 || offset > payload || offset % pieces.bytes() != 0 || offset == payload && payload > 0
                 || length != pieces.length(payload, offset / pieces.bytes())) {
-            return "a piece of " + length + " bytes at " + offset + " of a payload of " + payload + "; pieces have " + pieces.bytes() + " bytes";
+            return "a piece of " + length + " bytes at " + offset + " of a payload of " + payload + "; pieces have "
+                    + pieces.bytes() + " bytes";
         }
         if (isKnown(frame) && frame >= completed && headers[slot(frame)].payloadBytes() != payload) {
-            return "a piece says that its payload has " + payload + " bytes, an earlier one of frame " + frame + " said " + headers[slot(frame)].payloadBytes();
+            return "a piece says that its payload has " + payload + " bytes, an earlier one of frame " + frame
+                    + " said " + headers[slot(frame)].payloadBytes();
         }
         return null;
     }
@@ -113,7 +116,10 @@ final class IncomingFrames {
         }
     }
 
-    /** Whether nothing but a destination is needed for the connection to go on: frames that have one are whole, and the next one's header is here. */
+    /**
+     * Whether nothing but a destination is needed for the connection to go on: frames that have one are whole, and the
+     * next one's header is here.
+     */
     boolean waitsForDestination() {
         return accepted == completed && isKnown(accepted);
     }

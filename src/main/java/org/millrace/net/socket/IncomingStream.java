@@ -9,7 +9,10 @@ import java.nio.channels.SocketChannel;
 import java.security.MessageDigest;
 import java.util.List;
 
-/** One TCP stream that somebody opened to a listener, until it is part of a connection. Nothing it says is believed before it is checked. */
+/**
+ * One TCP stream that somebody opened to a listener, until it is part of a connection. Nothing it says is believed
+ * before it is checked.
+ */
 final class IncomingStream {
 
     private final SocketChannel channel;
@@ -44,15 +47,17 @@ final class IncomingStream {
             throw new HandshakeException(null, "it failed before its hello was complete: " + e.getMessage());
         }
         if (!HelloFormat.beginsWithMagic(received)) {
-            throw new HandshakeException(null, "it speaks another protocol: it said '" + Excerpt.of(received.duplicate().flip()) + "'");
+            throw new HandshakeException(null,
+                    "it speaks another protocol: it said '" + Excerpt.of(received.duplicate().flip()) + "'");
         }
         if (received.position() >= HelloFormat.COMMON_BYTES && HelloFormat.version(received) != HelloFormat.VERSION) {
-            throw new HandshakeException(Answer.OTHER_VERSION, "it speaks version " + HelloFormat.version(received) + ", this side version "
-                    + HelloFormat.VERSION);
+            throw new HandshakeException(Answer.OTHER_VERSION, "it speaks version " + HelloFormat.version(received)
+                    + ", this side version " + HelloFormat.VERSION);
         }
         if (received.hasRemaining()) {
             if (read < 0) {
-                throw new HandshakeException(null, "it closed after " + received.position() + " of the " + HelloFormat.BYTES + " bytes of a hello");
+                throw new HandshakeException(null, "it closed after " + received.position() + " of the "
+                        + HelloFormat.BYTES + " bytes of a hello");
             }
             return false;
         }
@@ -66,9 +71,10 @@ final class IncomingStream {
             throw new HandshakeException(Answer.WRONG_SECRET, "it does not know this listener's secret");
         }
         if (!hello.isPlausible()) {
-            throw new HandshakeException(Answer.MALFORMED, "it says that it is stream " + hello.stream() + " of " + hello.streams()
-                    + " with a stripe threshold of " + hello.threshold() + ", on rail " + hello.rail() + " of " + hello.rails() + ", with a window of "
-                    + hello.window() + " frames");
+            throw new HandshakeException(Answer.MALFORMED,
+                    "it says that it is stream " + hello.stream() + " of " + hello.streams()
+                            + " with a stripe threshold of " + hello.threshold() + ", on rail " + hello.rail() + " of "
+                            + hello.rails() + ", with a window of " + hello.window() + " frames");
         }
     }
 
@@ -77,8 +83,8 @@ final class IncomingStream {
         try {
             int read = channel.read(received.clear().limit(1));
             if (read != 0) {
-                throw new HandshakeException(read < 0 ? null : Answer.MALFORMED, read < 0 ? "it left while its connection was being made"
-                        : "it went on before it was answered");
+                throw new HandshakeException(read < 0 ? null : Answer.MALFORMED,
+                        read < 0 ? "it left while its connection was being made" : "it went on before it was answered");
             }
         } catch (IOException e) {
             throw new HandshakeException(null, "it failed while its connection was being made: " + e.getMessage());

@@ -13,22 +13,22 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
-
 import org.millrace.net.ConnectionException;
 
 /**
  * Which of a machine's addresses to announce to peers, chosen as NCCL does ({@code ncclFindInterfaces} of NCCL 2.28).
  *
- * <p>A choice is a list of names with commas: {@code eth,ib} takes interfaces whose names begin so, {@code =eth0} those with exactly these names,
- * {@code ^docker} those whose names do not begin so, {@code ^=eth0} those with other names. Without a choice the first that exists is taken of: names that
- * begin with ib, any but docker, lo and virbr, then docker, then lo, then virbr. Interfaces that are down are left out, and so is {@code ::1}.
+ * <p>
+ * A choice is a list of names with commas: {@code eth,ib} takes interfaces whose names begin so, {@code =eth0} those
+ * with exactly these names, {@code ^docker} those whose names do not begin so, {@code ^=eth0} those with other names.
+ * Without a choice the first that exists is taken of: names that begin with ib, any but docker, lo and virbr, then
+ * docker, then lo, then virbr. Interfaces that are down are left out, and so is {@code ::1}.
  */
 public final class Interfaces {
 
     private static final List<String> BY_PREFERENCE = List.of("ib", "^docker,lo,virbr", "docker", "lo", "virbr");
 
-    private Interfaces() {
-    }
+    private Interfaces() {}
 
     /**
      * An interface that is up.
@@ -52,8 +52,8 @@ public final class Interfaces {
     }
 
     /**
-     * An address of each interface that a choice takes, up to as many as a connection can have rails. Without a choice it is one:
-     * interfaces that nobody chose may lead nowhere.
+     * An address of each interface that a choice takes, up to as many as a connection can have rails. Without a choice
+     * it is one: interfaces that nobody chose may lead nowhere.
      *
      * @param choice list of names, or empty
      * @param family only addresses of this family; null for any
@@ -71,16 +71,23 @@ public final class Interfaces {
     static List<InetAddress> chooseAll(List<Candidate> candidates, String choice, ProtocolFamily family) {
         List<String> attempts = choice.isBlank() ? BY_PREFERENCE : List.of(choice.strip());
         for (String attempt : attempts) {
-            List<InetAddress> chosen = candidates.stream().filter(candidate -> matches(candidate.name, attempt)).map(candidate -> firstOf(candidate, family))
-                    .filter(Objects::nonNull).limit(choice.isBlank() ? 1 : RailList.MAX_RAILS).toList();
+            List<InetAddress> chosen = candidates.stream()
+                    .filter(candidate -> matches(candidate.name, attempt))
+                    .map(candidate -> firstOf(candidate, family))
+                    .filter(Objects::nonNull)
+                    .limit(choice.isBlank() ? 1 : RailList.MAX_RAILS)
+                    .toList();
             if (!chosen.isEmpty()) {
                 return chosen;
             }
         }
-        String exists = candidates.stream().map(c -> c.name + " " + c.addresses.stream().map(InetAddress::getHostAddress).toList())
+        String exists = candidates.stream()
+                .map(c -> c.name + " " + c.addresses.stream().map(InetAddress::getHostAddress).toList())
                 .collect(Collectors.joining(", "));
-        throw new ConnectionException("no network interface matches " + (choice.isBlank() ? "any name" : "'" + choice + "'")
-                + (family == null ? "" : " with an address of " + family.name()) + "; those that are up: " + (exists.isEmpty() ? "none" : exists)
+        throw new ConnectionException("no network interface matches "
+                + (choice.isBlank() ? "any name" : "'" + choice + "'")
+                + (family == null ? "" : " with an address of " + family.name()) + "; those that are up: "
+                + (exists.isEmpty() ? "none" : exists)
                 + ". The choice is written as NCCL_SOCKET_IFNAME: prefixes 'eth,ib', exact names '=eth0', exclusions '^docker'");
     }
 
@@ -103,7 +110,8 @@ public final class Interfaces {
 
     private static InetAddress firstOf(Candidate candidate, ProtocolFamily family) {
         for (InetAddress address : candidate.addresses) {
-            if (family == null || family == (address instanceof Inet4Address ? StandardProtocolFamily.INET : StandardProtocolFamily.INET6)) {
+            if (family == null || family == (address instanceof Inet4Address ? StandardProtocolFamily.INET
+                    : StandardProtocolFamily.INET6)) {
                 return address;
             }
         }
@@ -112,12 +120,17 @@ public final class Interfaces {
 
     private static List<Candidate> candidates() {
         try {
-            List<NetworkInterface> all = NetworkInterface.networkInterfaces().sorted(Comparator.comparingInt(NetworkInterface::getIndex)).toList();
+            List<NetworkInterface> all = NetworkInterface.networkInterfaces()
+                    .sorted(Comparator.comparingInt(NetworkInterface::getIndex))
+                    .toList();
             List<Candidate> up = new ArrayList<>();
             for (NetworkInterface each : all) {
                 if (each.isUp()) {
-                    up.add(new Candidate(each.getName(), each.inetAddresses().filter(Interfaces::isUsable).sorted(Comparator.comparingInt(Interfaces::rank))
-                            .toList()));
+                    up.add(new Candidate(each.getName(),
+                            each.inetAddresses()
+                                    .filter(Interfaces::isUsable)
+                                    .sorted(Comparator.comparingInt(Interfaces::rank))
+                                    .toList()));
                 }
             }
             return up;
@@ -130,7 +143,10 @@ public final class Interfaces {
         return address instanceof Inet4Address || address instanceof Inet6Address && !address.isLoopbackAddress();
     }
 
-    /** An address of this machine with its subnet; one that no interface shows, as all of 127.0.0.0/8 are, has that of its kind. */
+    /**
+     * An address of this machine with its subnet; one that no interface shows, as all of 127.0.0.0/8 are, has that of
+     * its kind.
+     */
     static RailAddresses.Local local(InetAddress address) {
         try {
             NetworkInterface owner = NetworkInterface.getByInetAddress(address);

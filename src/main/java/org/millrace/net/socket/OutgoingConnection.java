@@ -6,7 +6,6 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.net.ConnectionException;
@@ -15,8 +14,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 
 /**
- * A connection to a listener in the making: if the listener has several addresses, first the question for them, then all streams of all rails at once. A rail
- * that cannot be made is left out, if there is another.
+ * A connection to a listener in the making: if the listener has several addresses, first the question for them, then
+ * all streams of all rails at once. A rail that cannot be made is left out, if there is another.
  */
 final class OutgoingConnection implements Pending<FrameSender> {
 
@@ -83,17 +82,22 @@ final class OutgoingConnection implements Pending<FrameSender> {
     }
 
     private HelloFormat hello(long attempt, int stream, int count, int rail, int railCount) {
-        return new HelloFormat(HelloFormat.VERSION, options.stripeThreshold(), secret, key, attempt, stream, count, rail, railCount, options.framesInFlight());
+        return new HelloFormat(HelloFormat.VERSION, options.stripeThreshold(), secret, key, attempt, stream, count,
+                rail, railCount, options.framesInFlight());
     }
 
-    /** Begins again without a rail; throws if it is the only one. The listener makes room for the new attempt when it sees the end of the old one. */
+    /**
+     * Begins again without a rail; throws if it is the only one. The listener makes room for the new attempt when it
+     * sees the end of the old one.
+     */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {
             throw why;
         }
         leftOut = true;
         rails.remove(rail);
-        LOG.warn("{}: the rail {} is left out, the connection is made over {}: {}", name, rail, rails, why.getMessage());
+        LOG.warn("{}: the rail {} is left out, the connection is made over {}: {}", name, rail, rails,
+                why.getMessage());
         reopen();
     }
 
@@ -165,7 +169,10 @@ final class OutgoingConnection implements Pending<FrameSender> {
         return rails.get(stream * rails.size() / streams.size());
     }
 
-    /** Half the time is over: a rail that leads nowhere must not cost the connection, if another one leads to the listener's host. */
+    /**
+     * Half the time is over: a rail that leads nowhere must not cost the connection, if another one leads to the
+     * listener's host.
+     */
     private void leaveOutUnreachable() {
         int unreachable = -1;
         boolean any = false;
@@ -174,14 +181,17 @@ final class OutgoingConnection implements Pending<FrameSender> {
             unreachable = streams.get(stream).isConnected() ? unreachable : stream;
         }
         if (any && unreachable >= 0) {
-            leaveOut(railOf(unreachable), new ConnectionException("nobody answered in half of " + options.connectDeadline()));
+            leaveOut(railOf(unreachable),
+                    new ConnectionException("nobody answered in half of " + options.connectDeadline()));
         }
     }
 
     private FrameSender connected() {
         if (rails.size() == 1) {
-            StreamSet set = new StreamSet(name + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"), channels());
-            SocketSender sender = new SocketSender(network, set, new Stripes(streams.size(), options.stripeThreshold()), options.framesInFlight());
+            StreamSet set =
+                    new StreamSet(name + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"), channels());
+            SocketSender sender = new SocketSender(network, set, new Stripes(streams.size(), options.stripeThreshold()),
+                    options.framesInFlight());
             network.opened(sender, sender::close);
             return sender;
         }
@@ -189,8 +199,9 @@ final class OutgoingConnection implements Pending<FrameSender> {
         for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
             Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
         }
-        RailSender sender = new RailSender(network, new StreamSet(name + " (" + rails.size() + " rails)", channels()), byStream,
-                Pieces.of(options.stripeThreshold(), options.framesInFlight()), options.framesInFlight(), System::nanoTime);
+        RailSender sender = new RailSender(network, new StreamSet(name + " (" + rails.size() + " rails)", channels()),
+                byStream, Pieces.of(options.stripeThreshold(), options.framesInFlight()), options.framesInFlight(),
+                System::nanoTime);
         network.opened(sender, sender::close);
         return sender;
     }
@@ -198,9 +209,13 @@ final class OutgoingConnection implements Pending<FrameSender> {
     private void checkDeadline() {
         if (System.nanoTime() - deadline > 0) {
             String waitingFor = query != null ? query.waitingFor()
-                    : streams.stream().filter(stream -> !stream.isAccepted()).map(OutgoingStream::waitingFor).findFirst().orElseThrow();
-            throw new ConnectionException("not made in " + options.connectDeadline() + ", still waiting for " + waitingFor
-                    + "; is the peer alive and accepting, and does a firewall let it through?");
+                    : streams.stream()
+                            .filter(stream -> !stream.isAccepted())
+                            .map(OutgoingStream::waitingFor)
+                            .findFirst()
+                            .orElseThrow();
+            throw new ConnectionException("not made in " + options.connectDeadline() + ", still waiting for "
+                    + waitingFor + "; is the peer alive and accepting, and does a firewall let it through?");
         }
     }
 

@@ -1,12 +1,12 @@
 package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
-
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a sender that the receiver is not done with: a ring, oldest first, and how far their pieces were given to rails. A frame is complete when all
- * its pieces are acknowledged; its slot is free when it also has a destination. One thread.
+ * The frames of a sender that the receiver is not done with: a ring, oldest first, and how far their pieces were given
+ * to rails. A frame is complete when all its pieces are acknowledged; its slot is free when it also has a destination.
+ * One thread.
  */
 final class OutgoingFrames {
 

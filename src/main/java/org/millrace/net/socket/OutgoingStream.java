@@ -8,7 +8,6 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
-
 import org.millrace.net.ConnectionException;
 
 /** One TCP stream to a listener, from the call of connect to the listener's answer. */
@@ -33,7 +32,8 @@ final class OutgoingStream {
         this.hello = hello.encode();
         SocketChannel opened = null;
         try {
-            opened = SocketChannel.open(to.getAddress().getAddress().length == 4 ? StandardProtocolFamily.INET : StandardProtocolFamily.INET6);
+            opened = SocketChannel.open(to.getAddress().getAddress().length == 4 ? StandardProtocolFamily.INET
+                    : StandardProtocolFamily.INET6);
             ChannelSetup.apply(opened, options);
             if (options.receiveBufferBytes() > 0) {
                 opened.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBufferBytes());
@@ -82,21 +82,24 @@ final class OutgoingStream {
 
     private void judge(boolean ended) {
         if (!HelloFormat.beginsWithMagic(received)) {
-            throw new ConnectionException(listener + " speaks another protocol: got '" + Excerpt.of(received.duplicate().flip())
+            throw new ConnectionException(listener + " speaks another protocol: got '"
+                    + Excerpt.of(received.duplicate().flip())
                     + "'; the listener's process ended and its port is used by another program, or something between answers for it");
         }
         if (received.hasRemaining()) {
             if (ended) {
-                throw new ConnectionException(listener + " closed the connection during the handshake, after " + received.position() + " of "
-                        + Answer.BYTES + " bytes of an answer; it is no listener of Millrace's, or its process ended");
+                throw new ConnectionException(listener + " closed the connection during the handshake, after "
+                        + received.position() + " of " + Answer.BYTES
+                        + " bytes of an answer; it is no listener of Millrace's, or its process ended");
             }
             return;
         }
         answer = Answer.decode(received);
         accepted = answer == Answer.ACCEPTED;
         if (!accepted) {
-            throw new ConnectionException(listener + " refused the connection: " + (answer == null ? "for a reason of a later version's" : answer.text())
-                    + " (its version " + HelloFormat.version(received) + ", ours " + HelloFormat.VERSION + ")");
+            throw new ConnectionException(listener + " refused the connection: "
+                    + (answer == null ? "for a reason of a later version's" : answer.text()) + " (its version "
+                    + HelloFormat.version(received) + ", ours " + HelloFormat.VERSION + ")");
         }
     }
 

@@ -1,8 +1,9 @@
 package org.millrace.net.socket;
 
 /**
- * Lets a lane that has nothing to do send what another lane is slow with, so that one slow rail never holds a connection back. Each piece that was sent is
- * overtaken once at most, and the receiver throws the later copy away. One thread.
+ * Lets a lane that has nothing to do send what another lane is slow with, so that one slow rail never holds a
+ * connection back. Each piece that was sent is overtaken once at most, and the receiver throws the later copy away. One
+ * thread.
  */
 final class Overtaking {
 
@@ -69,7 +70,8 @@ final class Overtaking {
     SendLane silent(long now) {
         for (SendLane lane : lanes) {
             PieceQueue sent = lane.sent();
-            if (lane.isOpen() && !sent.isEmpty() && frames.isArrived(sent.frame(), sent.piece()) && lane.silence(now) > SILENCE_NANOS) {
+            if (lane.isOpen() && !sent.isEmpty() && frames.isArrived(sent.frame(), sent.piece())
+                    && lane.silence(now) > SILENCE_NANOS) {
                 return lane;
             }
         }

@@ -2,7 +2,10 @@ package org.millrace.net.socket;
 
 import java.util.Arrays;
 
-/** Which pieces of the frames of a window have arrived. A slot's bits grow to the longest frame that it ever had. One thread. */
+/**
+ * Which pieces of the frames of a window have arrived. A slot's bits grow to the longest frame that it ever had. One
+ * thread.
+ */
 final class PieceBits {
 
     private final long[][] words;

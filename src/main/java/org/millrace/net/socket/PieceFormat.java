@@ -1,12 +1,11 @@
 package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
-
 import org.millrace.net.FrameHeader;
 
 /**
- * The bytes that go before each piece of a frame on a connection of several rails, little-endian. Every piece carries the whole header of its frame, so that
- * whichever comes first can introduce it.
+ * The bytes that go before each piece of a frame on a connection of several rails, little-endian. Every piece carries
+ * the whole header of its frame, so that whichever comes first can introduce it.
  *
  * <pre>
  *   0                                     64               72               76              80
@@ -16,7 +15,8 @@ import org.millrace.net.FrameHeader;
  *   +-------------------------------------+----------------+----------------+---------------+
  * </pre>
  *
- * <p>A goodbye has type 2 and, in place of the frame, how many frames there were in all.
+ * <p>
+ * A goodbye has type 2 and, in place of the frame, how many frames there were in all.
  */
 final class PieceFormat {
 
@@ -27,8 +27,7 @@ final class PieceFormat {
     private static final int OFFSET_OFFSET = HeaderFormat.BYTES + 8;
     private static final int LENGTH_OFFSET = HeaderFormat.BYTES + 12;
 
-    private PieceFormat() {
-    }
+    private PieceFormat() {}
 
     static void encode(FrameHeader header, long frame, int offset, int length, ByteBuffer to, int at) {
         HeaderFormat.encode(header, HeaderFormat.TYPE_PIECE, to, at);

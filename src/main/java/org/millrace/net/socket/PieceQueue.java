@@ -1,6 +1,8 @@
 package org.millrace.net.socket;
 
-/** Pieces in an order: each has a number, counted from 0, by which it can be looked at until it is taken. One thread. */
+/**
+ * Pieces in an order: each has a number, counted from 0, by which it can be looked at until it is taken. One thread.
+ */
 final class PieceQueue {
 
     private final long[] frames;

@@ -3,8 +3,8 @@ package org.millrace.net.socket;
 import java.nio.ByteBuffer;
 
 /**
- * Room for pieces whose frames have no destination yet, so that those behind them on the same stream can be received.
- * A place is as large as the largest piece that was ever in it. One thread.
+ * Room for pieces whose frames have no destination yet, so that those behind them on the same stream can be received. A
+ * place is as large as the largest piece that was ever in it. One thread.
  */
 final class PieceStash {
 

@@ -1,11 +1,12 @@
 package org.millrace.net.socket;
 
 /**
- * How payloads are cut on a connection of several rails, which both ends know from the hello: into pieces of one size, but for a frame's last.
+ * How payloads are cut on a connection of several rails, which both ends know from the hello: into pieces of one size,
+ * but for a frame's last.
  *
  * @param bytes      of a piece
- * @param unaccepted how many pieces may be under way whose frames have no destination yet: the receiver keeps room for them,
- *                   so that none of them ever stands in the way of an older one
+ * @param unaccepted how many pieces may be under way whose frames have no destination yet: the receiver keeps room for
+ *                   them, so that none of them ever stands in the way of an older one
  */
 record Pieces(int bytes, int unaccepted) {
 

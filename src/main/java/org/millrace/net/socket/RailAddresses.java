@@ -39,8 +39,9 @@ record RailAddresses(InetAddress local, InetSocketAddress remote) {
     }
 
     /**
-     * Pairs addresses: as many rails as the side with more addresses has, remote address i with local address i, the shorter list from its beginning again.
-     * Where address i is not in the remote one's subnet, the next one that is goes before it.
+     * Pairs addresses: as many rails as the side with more addresses has, remote address i with local address i, the
+     * shorter list from its beginning again. Where address i is not in the remote one's subnet, the next one that is
+     * goes before it.
      *
      * @param locals  ours; empty to leave them to the system
      * @param remotes the listener's, at least one

@@ -8,11 +8,11 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.millrace.net.ConnectionException;
 
 /**
- * What a listener with several addresses tells those who ask for them, behind its answer, little-endian but for the internet addresses.
+ * What a listener with several addresses tells those who ask for them, behind its answer, little-endian but for the
+ * internet addresses.
  *
  * <pre>
  *   0        4        8        10       12         16                 32
@@ -33,8 +33,7 @@ final class RailList {
     /** Length of a list, however many addresses are in it. */
     static final int BYTES = ENTRIES_OFFSET + MAX_RAILS * ENTRY_BYTES;
 
-    private RailList() {
-    }
+    private RailList() {}
 
     static ByteBuffer encode(List<InetSocketAddress> addresses) {
         ByteBuffer bytes = ByteBuffer.allocate(BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -61,13 +60,15 @@ final class RailList {
         for (int at = ENTRIES_OFFSET; addresses.size() < count; at += ENTRY_BYTES) {
             int family = bytes.getShort(at + 2);
             if (family != 4 && family != 6) {
-                throw new ConnectionException("the listener's list of addresses is damaged: family " + family + " where 4 or 6 is expected");
+                throw new ConnectionException(
+                        "the listener's list of addresses is damaged: family " + family + " where 4 or 6 is expected");
             }
             byte[] host = new byte[family == 4 ? 4 : 16];
             bytes.get(at + 8, host);
             try {
                 int scope = bytes.getInt(at + 4);
-                InetAddress internet = family == 6 && scope != 0 ? Inet6Address.getByAddress(null, host, scope) : InetAddress.getByAddress(host);
+                InetAddress internet = family == 6 && scope != 0 ? Inet6Address.getByAddress(null, host, scope)
+                        : InetAddress.getByAddress(host);
                 addresses.add(new InetSocketAddress(internet, Short.toUnsignedInt(bytes.getShort(at))));
             } catch (UnknownHostException e) {
                 throw new ConnectionException("the listener's list of addresses is damaged", e);

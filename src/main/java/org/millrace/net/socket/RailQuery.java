@@ -5,7 +5,6 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
-
 import org.millrace.net.ConnectionException;
 
 /** Asks a listener for all its addresses, on a stream of its own. */
@@ -30,12 +29,13 @@ final class RailQuery {
                 return RailList.decode(received);
             }
             if (read < 0) {
-                throw new ConnectionException("the listener closed the connection after " + received.position() + " of " + RailList.BYTES
-                        + " bytes of its addresses; its process ended");
+                throw new ConnectionException("the listener closed the connection after " + received.position() + " of "
+                        + RailList.BYTES + " bytes of its addresses; its process ended");
             }
             return null;
         } catch (IOException e) {
-            throw new ConnectionException("the listener broke the connection while it was asked for its addresses: " + e.getMessage(), e);
+            throw new ConnectionException(
+                    "the listener broke the connection while it was asked for its addresses: " + e.getMessage(), e);
         }
     }
 

@@ -6,7 +6,6 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.stream.Collectors;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.net.FrameHeader;
@@ -14,8 +13,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place on whichever stream it comes, once; what
- * arrived is acknowledged stream by stream.
+ * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place on
+ * whichever stream it comes, once; what arrived is acknowledged stream by stream.
  */
 final class RailReceiver implements FrameReceiver {
 
@@ -31,7 +30,10 @@ final class RailReceiver implements FrameReceiver {
     private boolean headerShown;
     /** How many frames there were in all; -1 while no goodbye has come. */
     private long total = -1;
-    /** Those that were lost and not told of yet: which of several came first nobody can say when one pass finds them all. */
+    /**
+     * Those that were lost and not told of yet: which of several came first nobody can say when one pass finds them
+     * all.
+     */
     private final Set<Rail> lostRails = new LinkedHashSet<>();
     private IOException lostCause;
 
@@ -46,7 +48,8 @@ final class RailReceiver implements FrameReceiver {
         this.streams = streams;
         this.pieces = pieces;
         frames = new IncomingFrames(pieces, framesInFlight);
-        // A place more for each lane: a piece may be in the middle of a lane that is lost, as is not known yet, and come again on another.
+        // A place more for each lane: a piece may be in the middle of a lane that is lost, as is not known yet, and
+        // come again on another.
         stash = new PieceStash(pieces.unaccepted() + rails.length);
         lanes = new ReceiveLane[rails.length];
         for (int lane = 0; lane < lanes.length; lane++) {
@@ -75,7 +78,8 @@ final class RailReceiver implements FrameReceiver {
     public void accept(MemoryRegion region, long offset) {
         streams.checkOpen();
         if (!headerShown) {
-            throw new IllegalStateException(streams + ": no header is waiting for a destination; accept follows a poll that returned one");
+            throw new IllegalStateException(
+                    streams + ": no header is waiting for a destination; accept follows a poll that returned one");
         }
         int length = (int) frames.next().payloadBytes();
         long frame = frames.accepted();
@@ -126,7 +130,7 @@ final class RailReceiver implements FrameReceiver {
     private long receive(ReceiveLane lane) {
         try {
             switch (lane.receive()) {
-                case NO_MORE, WAITS -> { }
+                case NO_MORE, WAITS -> {}
                 case GOODBYE -> goodbye(lane);
                 case GONE -> lose(lane, null);
                 case NOT_PROTOCOL -> throw streams.notProtocol(lane.problem() + " (on " + lane.rail() + ")");
@@ -140,8 +144,10 @@ final class RailReceiver implements FrameReceiver {
     private void goodbye(ReceiveLane lane) {
         long said = lane.total();
         if (said < frames.accepted() || said - frames.completed() > frames.limit() || total >= 0 && said != total) {
-            throw streams.notProtocol("a goodbye after " + said + " frames, where " + (total >= 0 ? total + " were said before" : frames.accepted()
-                    + " have a destination and " + frames.limit() + " may be under way") + " (on " + lane.rail() + ")");
+            throw streams.notProtocol("a goodbye after " + said + " frames, where "
+                    + (total >= 0 ? total + " were said before"
+                            : frames.accepted() + " have a destination and " + frames.limit() + " may be under way")
+                    + " (on " + lane.rail() + ")");
         }
         total = said;
     }
@@ -158,7 +164,11 @@ final class RailReceiver implements FrameReceiver {
 
     /** Tells of rails that were lost, if the connection goes on without them. */
     private void report() {
-        String left = Arrays.stream(lanes).filter(ReceiveLane::isOpen).map(lane -> lane.rail().toString()).distinct().collect(Collectors.joining(", "));
+        String left = Arrays.stream(lanes)
+                .filter(ReceiveLane::isOpen)
+                .map(lane -> lane.rail().toString())
+                .distinct()
+                .collect(Collectors.joining(", "));
         if (!left.isEmpty()) {
             String why = lostCause == null ? "the peer's end of it is gone" : lostCause.getMessage();
             LOG.warn("{}: lost {} ({}); the connection goes on over {}", streams, lostNames(), why, left);
@@ -174,7 +184,8 @@ final class RailReceiver implements FrameReceiver {
             }
         }
         if (moved == 0 && !frames.waitsForDestination()) {
-            String last = lostRails.isEmpty() ? "" : "on its last " + (lostRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
+            String last = lostRails.isEmpty() ? ""
+                    : "on its last " + (lostRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
             throw streams.lost(lostCause, last + howFar());
         }
     }
@@ -184,7 +195,8 @@ final class RailReceiver implements FrameReceiver {
     }
 
     private String howFar() {
-        return "after " + frames.completed() + " whole frames and " + (frames.accepted() - frames.completed()) + " begun";
+        return "after " + frames.completed() + " whole frames and " + (frames.accepted() - frames.completed())
+                + " begun";
     }
 
     @Override

@@ -5,7 +5,6 @@ import java.nio.channels.ClosedChannelException;
 import java.util.Arrays;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.net.ConnectionException;
@@ -15,15 +14,17 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Railed;
 
 /**
- * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream that will deliver it first by what it
- * delivered lately. A frame is complete when the receiver has acknowledged all its pieces; until then its memory is kept,
- * so that what a lost rail owed is sent again over the others.
+ * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream
+ * that will deliver it first by what it delivered lately. A frame is complete when the receiver has acknowledged all
+ * its pieces; until then its memory is kept, so that what a lost rail owed is sent again over the others.
  */
 final class RailSender implements FrameSender, Railed {
 
     private static final Logger LOG = LogManager.getLogger(RailSender.class);
 
-    /** How many calls of progress that moved nothing pass between two looks at streams that owe nothing; a power of two. */
+    /**
+     * How many calls of progress that moved nothing pass between two looks at streams that owe nothing; a power of two.
+     */
     private static final int WATCH_INTERVAL = 256;
 
     private final SocketNetwork network;
@@ -43,7 +44,8 @@ final class RailSender implements FrameSender, Railed {
      * @param rails by stream: the rail that it belongs to
      * @param clock nanoseconds
      */
-    RailSender(SocketNetwork network, StreamSet streams, Rail[] rails, Pieces pieces, int framesInFlight, LongSupplier clock) {
+    RailSender(SocketNetwork network, StreamSet streams, Rail[] rails, Pieces pieces, int framesInFlight,
+            LongSupplier clock) {
         this.network = network;
         this.streams = streams;
         this.pieces = pieces;
@@ -68,7 +70,8 @@ final class RailSender implements FrameSender, Railed {
         if (length == 0) {
             frames.add(header, null, 0);
         } else {
-            frames.add(header, views.view(SocketRegion.check(region, network, offset, length), offset), SocketRegion.viewOffset(offset));
+            frames.add(header, views.view(SocketRegion.check(region, network, offset, length), offset),
+                    SocketRegion.viewOffset(offset));
         }
         return true;
     }
@@ -117,17 +120,21 @@ final class RailSender implements FrameSender, Railed {
     private void listen(SendLane lane, long now) {
         try {
             switch (lane.readAcks(now)) {
-                case THERE -> { }
+                case THERE -> {}
                 case SAID_GOODBYE -> throw goodbye(lane, now);
                 case GONE -> lose(lane, "the peer's end of it is gone", null, now);
-                case TALKS_NONSENSE -> throw streams.notProtocol("an acknowledgement of what was never sent, or none, on " + lane.rail());
+                case TALKS_NONSENSE ->
+                    throw streams.notProtocol("an acknowledgement of what was never sent, or none, on " + lane.rail());
             }
         } catch (IOException e) {
             lose(lane, e.getMessage(), e, now);
         }
     }
 
-    /** A peer that leaves may have received everything: what it acknowledged before its goodbye, on whichever stream, is counted first. */
+    /**
+     * A peer that leaves may have received everything: what it acknowledged before its goodbye, on whichever stream, is
+     * counted first.
+     */
     private ConnectionException goodbye(SendLane said, long now) {
         for (SendLane lane : lanes) {
             if (lane != said && lane.isOpen()) {
@@ -146,14 +153,18 @@ final class RailSender implements FrameSender, Railed {
         try {
             return lane.write(now);
         } catch (IOException e) {
-            // A write to a peer that has closed fails like one to a peer that died: what it said last tells the two apart.
+            // A write to a peer that has closed fails like one to a peer that died: what it said last tells the two
+            // apart.
             listen(lane, now);
             lose(lane, e.getMessage(), e, now);
             return 0;
         }
     }
 
-    /** Gives pieces to lanes: first those that a lost rail owed, then new ones; and to a lane that has nothing to do, one that another lane is slow with. */
+    /**
+     * Gives pieces to lanes: first those that a lost rail owed, then new ones; and to a lane that has nothing to do,
+     * one that another lane is slow with.
+     */
     private void giveOut(long now) {
         while (!again.isEmpty()) {
             if (frames.isArrived(again.frame(), again.piece())) {
@@ -181,7 +192,9 @@ final class RailSender implements FrameSender, Railed {
         overtaking.step(now);
     }
 
-    /** The lane that will deliver a piece first; null if that one has enough to do: the others would take even longer. */
+    /**
+     * The lane that will deliver a piece first; null if that one has enough to do: the others would take even longer.
+     */
     private SendLane fastest(int length, long now) {
         SendLane best = null;
         double least = Double.MAX_VALUE;
@@ -215,14 +228,19 @@ final class RailSender implements FrameSender, Railed {
             }
         }
         if (railsLeft() == 0) {
-            throw streams.lost(lost.isCut() ? new IOException("it was cut on purpose", cause) : cause, "on its last rail, " + rail + ", " + howFar());
+            throw streams.lost(lost.isCut() ? new IOException("it was cut on purpose", cause) : cause,
+                    "on its last rail, " + rail + ", " + howFar());
         }
-        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}",
-                streams, rail, lost.isCut() ? "cut on purpose" : why, owed, remaining());
+        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}", streams, rail,
+                lost.isCut() ? "cut on purpose" : why, owed, remaining());
     }
 
     private String remaining() {
-        return Arrays.stream(lanes).filter(SendLane::isOpen).map(lane -> lane.rail().toString()).distinct().collect(Collectors.joining(", "));
+        return Arrays.stream(lanes)
+                .filter(SendLane::isOpen)
+                .map(lane -> lane.rail().toString())
+                .distinct()
+                .collect(Collectors.joining(", "));
     }
 
     /** How many rails are not lost. */
@@ -260,7 +278,7 @@ final class RailSender implements FrameSender, Railed {
 
     @Override
     public void abort() {
-        streams.close(() -> { }, () -> network.forget(this));
+        streams.close(() -> {}, () -> network.forget(this));
     }
 
     private void finish() {

@@ -5,13 +5,21 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 
-/** One stream of a receiver of several rails: the piece that it is in the middle of, and what it has acknowledged. One thread. */
+/**
+ * One stream of a receiver of several rails: the piece that it is in the middle of, and what it has acknowledged. One
+ * thread.
+ */
 final class ReceiveLane {
 
     /** How a call of {@link #receive} ended. */
-    enum End { NO_MORE, WAITS, GOODBYE, GONE, NOT_PROTOCOL }
+    enum End {
+        NO_MORE, WAITS, GOODBYE, GONE, NOT_PROTOCOL
+    }
 
-    /** Pieces of up to this many bytes are taken in before they have a destination: the sender has its memory back the earlier. */
+    /**
+     * Pieces of up to this many bytes are taken in before they have a destination: the sender has its memory back the
+     * earlier.
+     */
     private static final int SMALL_BYTES = 16 << 10;
     /** So many pieces at a time, so that the other lanes have their turn. */
     private static final int TURN_PIECES = 64;
@@ -131,7 +139,8 @@ final class ReceiveLane {
             ByteBuffer to;
             int at;
             int limit = length - done;
-            // Looked up for every read: meanwhile the piece may have come by another way, and its destination be its owner's again.
+            // Looked up for every read: meanwhile the piece may have come by another way, and its destination be its
+            // owner's again.
             if (frames.isArrived(frame, piece)) {
                 leavePlace();
                 to = scratch;

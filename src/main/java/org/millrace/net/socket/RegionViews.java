@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a buffer has one position: so each connection
- * makes a view when it first needs it, and never again.
+ * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a buffer
+ * has one position: so each connection makes a view when it first needs it, and never again.
  */
 final class RegionViews {
 
@@ -42,7 +42,9 @@ final class RegionViews {
 
     private Views[] regions = new Views[4];
 
-    /** The view that holds a payload that begins at an offset; its position and limit are whatever the last use left. */
+    /**
+     * The view that holds a payload that begins at an offset; its position and limit are whatever the last use left.
+     */
     ByteBuffer view(SocketRegion region, long offset) {
         int id = region.id();
         if (id >= regions.length || regions[id] == null || regions[id].region != region) {

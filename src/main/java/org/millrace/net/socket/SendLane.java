@@ -6,11 +6,16 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 
-/** One stream of a sender of several rails: the pieces that it was given, those that it has sent, and what the receiver says of them. One thread. */
+/**
+ * One stream of a sender of several rails: the pieces that it was given, those that it has sent, and what the receiver
+ * says of them. One thread.
+ */
 final class SendLane {
 
     /** What {@link #readAcks} found, beside acknowledgements. */
-    enum Peer { THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE }
+    enum Peer {
+        THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
+    }
 
     /** Pieces of a lane that are not acknowledged: more than any network needs. */
     static final int QUEUE = 1024;
@@ -157,7 +162,8 @@ final class SendLane {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another lane was faster, and the memory is its owner's again. The receiver expects the rest of the piece, and throws it away.
+            // Another lane was faster, and the memory is its owner's again. The receiver expects the rest of the piece,
+            // and throws it away.
             from = padding.clear().limit(Math.min(directEnd - directAt, padding.capacity()));
         } else {
             from.limit(directEnd).position(directAt);
@@ -211,7 +217,8 @@ final class SendLane {
                 if (AckFormat.is(AckFormat.TYPE_GOODBYE, acks, at)) {
                     return Peer.SAID_GOODBYE;
                 }
-                if (!AckFormat.is(AckFormat.TYPE_ACK, acks, at) || !acknowledge(AckFormat.pieces(acks, at), AckFormat.accepted(acks, at), now)) {
+                if (!AckFormat.is(AckFormat.TYPE_ACK, acks, at)
+                        || !acknowledge(AckFormat.pieces(acks, at), AckFormat.accepted(acks, at), now)) {
                     return Peer.TALKS_NONSENSE;
                 }
             }
@@ -245,7 +252,9 @@ final class SendLane {
         return given.isEmpty() && !staged.hasRemaining() && directAt == directEnd;
     }
 
-    /** Says that there were so many frames in all, as far as that needs no waiting; what was given must have been sent. */
+    /**
+     * Says that there were so many frames in all, as far as that needs no waiting; what was given must have been sent.
+     */
     void sayGoodbye(long total) throws IOException {
         staged.clear();
         PieceFormat.encodeGoodbye(total, staged, 0);

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -23,9 +22,12 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 
 /**
- * Accepts streams, and sorts them into the connections that are expected. There is no thread: whoever polls one of the pending connections moves all of them.
+ * Accepts streams, and sorts them into the connections that are expected. There is no thread: whoever polls one of the
+ * pending connections moves all of them.
  *
- * <p>A stream whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster than we are.
+ * <p>
+ * A stream whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster
+ * than we are.
  */
 final class SocketListener implements Listener {
 
@@ -62,7 +64,8 @@ final class SocketListener implements Listener {
         }
         new SecureRandom().nextBytes(secret);
         address = AddressFormat.encode(addresses.getFirst(), secret, addresses.size());
-        name = "listener " + addresses.stream().map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
+        name = "listener " + addresses.stream()
+                .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
                 .collect(Collectors.joining(", "));
         drops = new DropLog(name);
     }
@@ -91,7 +94,8 @@ final class SocketListener implements Listener {
     public synchronized Pending<FrameReceiver> expect(ConnectionKey key) {
         checkOpen();
         if (!usedKeys.add(key)) {
-            throw new IllegalArgumentException(name + ": key " + key + " was expected before; a key is good for one connection");
+            throw new IllegalArgumentException(
+                    name + ": key " + key + " was expected before; a key is good for one connection");
         }
         ExpectedConnection connection = new ExpectedConnection(this, network, key);
         expected.put(key, connection);
@@ -117,7 +121,8 @@ final class SocketListener implements Listener {
                         early.add(stream);
                     }
                 } else if (stream.isLate(now)) {
-                    throw new HandshakeException(null, "it said nothing, or not all of a hello, in " + network.options().handshakeDeadline());
+                    throw new HandshakeException(null,
+                            "it said nothing, or not all of a hello, in " + network.options().handshakeDeadline());
                 }
             } catch (HandshakeException e) {
                 each.remove();
@@ -152,7 +157,9 @@ final class SocketListener implements Listener {
                 acceptStrangers(server);
             }
         } catch (IOException e) {
-            throw new ConnectionException(name + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n", e);
+            throw new ConnectionException(
+                    name + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n",
+                    e);
         }
     }
 
@@ -183,7 +190,8 @@ final class SocketListener implements Listener {
             return true;
         }
         if (usedKeys.contains(key)) {
-            throw new HandshakeException(Answer.KEY_TAKEN, "another client connected with key " + key + ", or it was given up");
+            throw new HandshakeException(Answer.KEY_TAKEN,
+                    "another client connected with key " + key + ", or it was given up");
         }
         if (stream.isLate(now)) {
             throw new HandshakeException(Answer.UNKNOWN_KEY, "nobody expects key " + key);

@@ -6,7 +6,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-
 import org.millrace.net.AllMemory;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
@@ -83,7 +82,8 @@ public final class SocketNetwork implements Network {
 
     /** The addresses that listeners announce. */
     List<InetAddress> announced() {
-        return options.addresses().isEmpty() ? Interfaces.chooseAll(options.interfaces(), options.family()) : options.addresses();
+        return options.addresses().isEmpty() ? Interfaces.chooseAll(options.interfaces(), options.family())
+                : options.addresses();
     }
 
     /** The addresses that streams of several rails come from; empty if the system chooses. */

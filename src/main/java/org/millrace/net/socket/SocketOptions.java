@@ -6,25 +6,30 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * How a {@link SocketNetwork} connects and moves frames. The two ends of a connection may differ: streams and threshold are the connecting side's,
- * everything else is each side's own.
+ * How a {@link SocketNetwork} connects and moves frames. The two ends of a connection may differ: streams and threshold
+ * are the connecting side's, everything else is each side's own.
  *
- * @param streams            TCP streams of a connection, of each rail if there are several, 1 to 16 in all. One is best on one host and on networks that give
- *                           one flow the whole bandwidth; clouds that limit each flow want 2 to 8
- * @param stripeThreshold    the shortest payload that is divided among the streams, bytes, at least 1. A part costs each end a call: 64 KiB over four streams
- *                           took twice the time of one stream over loopback
+ * @param streams            TCP streams of a connection, of each rail if there are several, 1 to 16 in all. One is best
+ *                           on one host and on networks that give one flow the whole bandwidth; clouds that limit each
+ *                           flow want 2 to 8
+ * @param stripeThreshold    the shortest payload that is divided among the streams, bytes, at least 1. A part costs
+ *                           each end a call: 64 KiB over four streams took twice the time of one stream over loopback
  * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system grow it as needed
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system grow it as needed
  * @param framesInFlight     frames whose payloads are under way on a connection, on either side, 1 to 1024
  * @param connectDeadline    within which a connection must be made, from the call of connect
- * @param handshakeDeadline  within which one who connects to a listener must have said who it is, and its connection must be expected
- * @param interfaces         which network interface listeners announce, written as {@code NCCL_SOCKET_IFNAME} is: see {@link Interfaces}; empty chooses
- * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only such addresses; null for any
- * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces: several are as many rails.
- *                           Empty to go by interfaces
+ * @param handshakeDeadline  within which one who connects to a listener must have said who it is, and its connection
+ *                           must be expected
+ * @param interfaces         which network interface listeners announce, written as {@code NCCL_SOCKET_IFNAME} is: see
+ *                           {@link Interfaces}; empty chooses
+ * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only such addresses; null for
+ *                           any
+ * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces:
+ *                           several are as many rails. Empty to go by interfaces
  */
-public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes, int framesInFlight, Duration connectDeadline,
-        Duration handshakeDeadline, String interfaces, ProtocolFamily family, List<InetAddress> addresses) {
+public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes,
+        int framesInFlight, Duration connectDeadline, Duration handshakeDeadline, String interfaces,
+        ProtocolFamily family, List<InetAddress> addresses) {
 
     static final int MAX_FRAMES_IN_FLIGHT = 1024;
 
@@ -34,7 +39,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
         require(stripeThreshold >= 1, "stripeThreshold", stripeThreshold, "1 byte or more");
         require(sendBufferBytes >= 0, "sendBufferBytes", sendBufferBytes, "0 (the system decides) or more");
         require(receiveBufferBytes >= 0, "receiveBufferBytes", receiveBufferBytes, "0 (the system decides) or more");
-        require(framesInFlight >= 1 && framesInFlight <= MAX_FRAMES_IN_FLIGHT, "framesInFlight", framesInFlight, "1 to " + MAX_FRAMES_IN_FLIGHT);
+        require(framesInFlight >= 1 && framesInFlight <= MAX_FRAMES_IN_FLIGHT, "framesInFlight", framesInFlight,
+                "1 to " + MAX_FRAMES_IN_FLIGHT);
         require(connectDeadline.isPositive(), "connectDeadline", connectDeadline, "longer than 0");
         require(handshakeDeadline.isPositive(), "handshakeDeadline", handshakeDeadline, "longer than 0");
         require(addresses.size() <= RailList.MAX_RAILS, "addresses", addresses, "up to " + RailList.MAX_RAILS);
@@ -51,11 +57,12 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     /**
      * What serves most machines.
      *
-     * @return one stream (a threshold of 256 KiB if there are more), buffers as the system grows them, 16 frames in flight, 30 s to connect,
-     *         10 s for a handshake, any interface
+     * @return one stream (a threshold of 256 KiB if there are more), buffers as the system grows them, 16 frames in
+     *         flight, 30 s to connect, 10 s for a handshake, any interface
      */
     public static SocketOptions defaults() {
-        return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null, List.of());
+        return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,
+                List.of());
     }
 
     /**
@@ -66,8 +73,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
      * @return a copy
      */
     public SocketOptions withStreams(int count, int threshold) {
-        return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline, handshakeDeadline, interfaces, family,
-                addresses);
+        return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
+                handshakeDeadline, interfaces, family, addresses);
     }
 
     /**
@@ -78,8 +85,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
      * @return a copy
      */
     public SocketOptions withBuffers(int sendBytes, int receiveBytes) {
-        return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline, handshakeDeadline, interfaces, family,
-                addresses);
+        return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline,
+                handshakeDeadline, interfaces, family, addresses);
     }
 
     /**
@@ -89,8 +96,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
      * @return a copy
      */
     public SocketOptions withFramesInFlight(int frames) {
-        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, frames, connectDeadline, handshakeDeadline, interfaces, family,
-                addresses);
+        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, frames, connectDeadline,
+                handshakeDeadline, interfaces, family, addresses);
     }
 
     /**
@@ -101,21 +108,21 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
      * @return a copy
      */
     public SocketOptions withDeadlines(Duration connect, Duration handshake) {
-        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connect, handshake, interfaces, family,
-                addresses);
+        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connect,
+                handshake, interfaces, family, addresses);
     }
 
     /**
      * These options with other addresses.
      *
-     * @param names  interfaces, as {@code NCCL_SOCKET_IFNAME}
-     * @param only   the family of addresses, or null
-     * @param exact  the address to announce, or null
+     * @param names interfaces, as {@code NCCL_SOCKET_IFNAME}
+     * @param only  the family of addresses, or null
+     * @param exact the address to announce, or null
      * @return a copy
      */
     public SocketOptions withAddresses(String names, ProtocolFamily only, InetAddress exact) {
-        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline, handshakeDeadline, names, only,
-                exact == null ? List.of() : List.of(exact));
+        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
+                connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact));
     }
 
     /**

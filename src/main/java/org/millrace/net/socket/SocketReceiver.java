@@ -2,14 +2,14 @@ package org.millrace.net.socket;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a connection over TCP. Stream 0 is read ahead while headers are awaited, so that {@link #poll} costs one read at most, and none when the
- * read before it emptied the stream: a small frame costs one system call. A stream is only read when something of a known frame is due on it.
+ * The receiving end of a connection over TCP. Stream 0 is read ahead while headers are awaited, so that {@link #poll}
+ * costs one read at most, and none when the read before it emptied the stream: a small frame costs one system call. A
+ * stream is only read when something of a known frame is due on it.
  */
 final class SocketReceiver implements FrameReceiver {
 
@@ -78,7 +78,10 @@ final class SocketReceiver implements FrameReceiver {
         }
     }
 
-    /** A goodbye comes behind the last header, but parts of the last payloads may still be under way on other streams: it counts when they are here. */
+    /**
+     * A goodbye comes behind the last header, but parts of the last payloads may still be under way on other streams:
+     * it counts when they are here.
+     */
     private void endOfFrames() {
         if (!staged.isGoodbye()) {
             throw streams.notProtocol(staged.headerProblem());
@@ -92,7 +95,8 @@ final class SocketReceiver implements FrameReceiver {
     public void accept(MemoryRegion region, long offset) {
         streams.checkOpen();
         if (!headerShown) {
-            throw new IllegalStateException(streams + ": no header is waiting for a destination; accept follows a poll that returned one");
+            throw new IllegalStateException(
+                    streams + ": no header is waiting for a destination; accept follows a poll that returned one");
         }
         int length = (int) header.payloadBytes();
         if (length == 0) {

@@ -3,15 +3,17 @@ package org.millrace.net.socket;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.millrace.net.MemoryRegion;
 
 /**
  * Registered memory, and buffers over it, one for each GiB that is used.
  *
- * <p>View {@code i} begins at GiB {@code i} and is as long as a buffer can be (almost 2 GiB), so that a payload of up to 1 GiB lies within one view wherever it
- * begins. They belong to the global session: {@code java.nio} then neither takes nor gives back a hold on the user's arena with every call, and the memory may
- * be confined to a thread that is not ours. The price is that nothing notices memory that is freed too early: see {@link org.millrace.net.Network#register}.
+ * <p>
+ * View {@code i} begins at GiB {@code i} and is as long as a buffer can be (almost 2 GiB), so that a payload of up to 1
+ * GiB lies within one view wherever it begins. They belong to the global session: {@code java.nio} then neither takes
+ * nor gives back a hold on the user's arena with every call, and the memory may be confined to a thread that is not
+ * ours. The price is that nothing notices memory that is freed too early: see
+ * {@link org.millrace.net.Network#register}.
  */
 final class SocketRegion implements MemoryRegion {
 
@@ -27,14 +29,17 @@ final class SocketRegion implements MemoryRegion {
     /**
      * A region that nothing was sent from yet.
      *
-     * @param id smallest number that no other open region of the network has: connections keep their own views in an array by it
+     * @param id smallest number that no other open region of the network has: connections keep their own views in an
+     *           array by it
      */
     SocketRegion(SocketNetwork network, MemorySegment segment, int id) {
         if (!segment.isNative()) {
-            throw new IllegalArgumentException("only native memory can be registered, and this is on the Java heap: allocate it from an Arena");
+            throw new IllegalArgumentException(
+                    "only native memory can be registered, and this is on the Java heap: allocate it from an Arena");
         }
         if (segment.isReadOnly()) {
-            throw new IllegalArgumentException("memory that is read-only cannot be registered: payloads are also written to it");
+            throw new IllegalArgumentException(
+                    "memory that is read-only cannot be registered: payloads are also written to it");
         }
         this.network = network;
         this.segment = segment;
@@ -71,14 +76,15 @@ final class SocketRegion implements MemoryRegion {
     /** This region, if it may be used by a connection of a network for these bytes; throws otherwise. */
     static SocketRegion check(MemoryRegion region, SocketNetwork network, long offset, long length) {
         if (!(region instanceof SocketRegion ours) || ours.network != network) {
-            throw new IllegalArgumentException("a payload of " + length + " bytes needs memory that was registered with the network of its connection, not "
-                    + region);
+            throw new IllegalArgumentException("a payload of " + length
+                    + " bytes needs memory that was registered with the network of its connection, not " + region);
         }
         if (ours.closed.get()) {
             throw new IllegalStateException(region + " was closed");
         }
         if (offset < 0 || length > ours.segment.byteSize() - offset) {
-            throw new IndexOutOfBoundsException("a payload of " + length + " bytes does not lie within " + region + " at offset " + offset);
+            throw new IndexOutOfBoundsException(
+                    "a payload of " + length + " bytes does not lie within " + region + " at offset " + offset);
         }
         return ours;
     }

@@ -3,18 +3,21 @@ package org.millrace.net.socket;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
-
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The sending end of a connection over TCP. {@link #offer} only notes a frame; {@link #progress} sends all that was noted, small frames together in one write.
+ * The sending end of a connection over TCP. {@link #offer} only notes a frame; {@link #progress} sends all that was
+ * noted, small frames together in one write.
  */
 final class SocketSender implements FrameSender {
 
-    /** How many calls of progress that moved nothing pass between two looks at whether the peer is still there; a power of two. */
+    /**
+     * How many calls of progress that moved nothing pass between two looks at whether the peer is still there; a power
+     * of two.
+     */
     private static final int WATCH_INTERVAL = 256;
 
     private final SocketNetwork network;
@@ -65,7 +68,8 @@ final class SocketSender implements FrameSender {
     static void checkLength(FrameHeader header) {
         long bytes = header.payloadBytes();
         if (bytes < 0 || bytes > HeaderFormat.MAX_PAYLOAD_BYTES) {
-            throw new IllegalArgumentException("a payload has 0 to " + HeaderFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+            throw new IllegalArgumentException(
+                    "a payload has 0 to " + HeaderFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
     }
 
@@ -135,7 +139,7 @@ final class SocketSender implements FrameSender {
 
     private void lookAtPeer() throws IOException {
         switch (watch.look(streams.channel(0))) {
-            case THERE -> { }
+            case THERE -> {}
             case SAID_GOODBYE -> throw streams.closedByPeer(howFar());
             case GONE -> throw streams.lost(null, howFar());
             case TALKS_NONSENSE -> throw streams.notProtocol(watch.problem());
@@ -170,7 +174,7 @@ final class SocketSender implements FrameSender {
 
     @Override
     public void abort() {
-        streams.close(() -> { }, () -> network.forget(this));
+        streams.close(() -> {}, () -> network.forget(this));
     }
 
     private void finish() {

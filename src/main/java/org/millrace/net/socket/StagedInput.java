@@ -4,12 +4,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
-
 import org.millrace.net.FrameHeader;
 
 /**
- * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a payload that is too large for this, the
- * next is expected to be so too, and only a header is read, so that nothing of the payload is copied.
+ * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a
+ * payload that is too large for this, the next is expected to be so too, and only a header is read, so that nothing of
+ * the payload is copied.
  */
 final class StagedInput {
 

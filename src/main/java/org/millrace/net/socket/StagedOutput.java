@@ -2,15 +2,15 @@ package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-
 import org.millrace.net.FrameHeader;
 
 /**
- * The bytes of stream 0 that are not sent from their own memory: headers and the payload bytes behind them, one frame behind the other, so that one write sends
- * many. Positions count from the beginning of the connection.
+ * The bytes of stream 0 that are not sent from their own memory: headers and the payload bytes behind them, one frame
+ * behind the other, so that one write sends many. Positions count from the beginning of the connection.
  *
- * <p>A header alone would be a packet of its own on a connection that has nothing else to send, which costs more than to copy what fills the packet up. So a
- * small payload is copied whole, and of a large one the beginning.
+ * <p>
+ * A header alone would be a packet of its own on a connection that has nothing else to send, which costs more than to
+ * copy what fills the packet up. So a small payload is copied whole, and of a large one the beginning.
  */
 final class StagedOutput {
 
@@ -31,7 +31,8 @@ final class StagedOutput {
 
     StagedOutput(int framesInFlight) {
         maxBytes = framesInFlight * HeaderFormat.BYTES + PAYLOAD_ROOM;
-        // Twice what it may hold: when the end is reached, at least half was sent, and moving the rest to the front costs less than one more copy of each byte.
+        // Twice what it may hold: when the end is reached, at least half was sent, and moving the rest to the front
+        // costs less than one more copy of each byte.
         buffer = ByteBuffer.allocateDirect(2 * maxBytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 

@@ -7,13 +7,15 @@ import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.PeerClosedException;
 
-/** The TCP streams of one connection, their end, and the first thing that went wrong with them: from then on every call says so. */
+/**
+ * The TCP streams of one connection, their end, and the first thing that went wrong with them: from then on every call
+ * says so.
+ */
 final class StreamSet {
 
     private static final Logger LOG = LogManager.getLogger(StreamSet.class);
@@ -57,16 +59,22 @@ final class StreamSet {
         if (cause instanceof ClosedChannelException) {
             return fail(new ConnectionException(name + ": was closed on this side"));
         }
-        String what = cause == null ? "the peer's end of the connection is gone, without a goodbye" : cause.getMessage();
-        return fail(new ConnectionException(name + ": connection lost (" + what + ") " + progress
-                + "; the peer's process ended, or the network between failed: look at what the peer said last", cause));
+        String what =
+                cause == null ? "the peer's end of the connection is gone, without a goodbye" : cause.getMessage();
+        return fail(new ConnectionException(
+                name + ": connection lost (" + what + ") " + progress
+                        + "; the peer's process ended, or the network between failed: look at what the peer said last",
+                cause));
     }
 
     ConnectionException closedByPeer(String progress) {
         return fail(new PeerClosedException(name + ": closed by the peer " + progress));
     }
 
-    /** What to throw for bytes that are not of this protocol. The streams are closed: nothing after such bytes can be believed. */
+    /**
+     * What to throw for bytes that are not of this protocol. The streams are closed: nothing after such bytes can be
+     * believed.
+     */
     ConnectionException notProtocol(String problem) {
         ConnectionException first = fail(new ConnectionException(name + ": received bytes that are no frame: " + problem
                 + "; the connection is closed. Something between the two ends changes data, or one end runs another version"));
@@ -88,7 +96,8 @@ final class StreamSet {
         try {
             channels[0].write(goodbye);
             if (goodbye.hasRemaining()) {
-                // The send buffer is full of frames that the peer has not read yet. A larger one takes these few bytes too.
+                // The send buffer is full of frames that the peer has not read yet. A larger one takes these few bytes
+                // too.
                 channels[0].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
                 channels[0].write(goodbye);
             }

@@ -2,7 +2,10 @@ package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
 
-/** How far one stream has come through the payloads of a window: which frame's part it is moving, and how much of that part is done. */
+/**
+ * How far one stream has come through the payloads of a window: which frame's part it is moving, and how much of that
+ * part is done.
+ */
 final class StripeCursor {
 
     private final FrameWindow window;
@@ -20,7 +23,8 @@ final class StripeCursor {
     /**
      * What this stream moves next.
      *
-     * @return the memory, from the first byte that is missing to the end of the part; null if the window holds no more for this stream
+     * @return the memory, from the first byte that is missing to the end of the part; null if the window holds no more
+     *         for this stream
      */
     ByteBuffer next() {
         if (frame < window.completed()) {

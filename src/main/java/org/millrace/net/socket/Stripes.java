@@ -1,10 +1,13 @@
 package org.millrace.net.socket;
 
 /**
- * Which bytes of a payload travel on which stream: a rule of the payload's length alone, so that both ends know it without a word on the wire.
+ * Which bytes of a payload travel on which stream: a rule of the payload's length alone, so that both ends know it
+ * without a word on the wire.
  *
- * <p>A payload shorter than the threshold travels on stream 0, behind its header. Any other is cut into one part per stream, all of the same length, which is a
- * multiple of {@value #ALIGNMENT}, but for the last, which may be shorter, and those after it, which may be empty.
+ * <p>
+ * A payload shorter than the threshold travels on stream 0, behind its header. Any other is cut into one part per
+ * stream, all of the same length, which is a multiple of {@value #ALIGNMENT}, but for the last, which may be shorter,
+ * and those after it, which may be empty.
  *
  * @param streams   how many streams there are, 1 to {@value #MAX_STREAMS}
  * @param threshold the shortest payload that is divided, 1 byte or more

@@ -7,7 +7,10 @@ import org.apache.logging.log4j.message.MessageFactory;
 import org.apache.logging.log4j.spi.AbstractLogger;
 import org.millrace.plugin.NcclLog;
 
-/** Everything down to INFO goes to NCCL's logger, which has the last word on what is printed; DEBUG and TRACE are dropped. */
+/**
+ * Everything down to INFO goes to NCCL's logger, which has the last word on what is printed; DEBUG and TRACE are
+ * dropped.
+ */
 final class NcclLogger extends AbstractLogger {
 
     private static final long serialVersionUID = 1L;
@@ -32,7 +35,8 @@ final class NcclLogger extends AbstractLogger {
     @Override
     public void logMessage(String caller, Level level, Marker marker, Message message, Throwable thrown) {
         String simpleName = getName().substring(getName().lastIndexOf('.') + 1);
-        String line = simpleName + ": " + message.getFormattedMessage() + (thrown == null ? "" : ": " + NcclLog.describe(thrown));
+        String line = simpleName + ": " + message.getFormattedMessage()
+                + (thrown == null ? "" : ": " + NcclLog.describe(thrown));
         if (level.isMoreSpecificThan(Level.WARN)) {
             NcclLog.warn(line);
         } else {
@@ -91,35 +95,38 @@ final class NcclLogger extends AbstractLogger {
     }
 
     @Override
-    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3, Object p4) {
+    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3,
+            Object p4) {
         return isLogged(level);
     }
 
     @Override
-    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3, Object p4, Object p5) {
+    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3,
+            Object p4, Object p5) {
         return isLogged(level);
     }
 
     @Override
-    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3, Object p4, Object p5, Object p6) {
+    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3,
+            Object p4, Object p5, Object p6) {
         return isLogged(level);
     }
 
     @Override
-    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3, Object p4, Object p5, Object p6,
-            Object p7) {
+    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3,
+            Object p4, Object p5, Object p6, Object p7) {
         return isLogged(level);
     }
 
     @Override
-    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3, Object p4, Object p5, Object p6,
-            Object p7, Object p8) {
+    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3,
+            Object p4, Object p5, Object p6, Object p7, Object p8) {
         return isLogged(level);
     }
 
     @Override
-    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3, Object p4, Object p5, Object p6,
-            Object p7, Object p8, Object p9) {
+    public boolean isEnabled(Level level, Marker marker, String message, Object p0, Object p1, Object p2, Object p3,
+            Object p4, Object p5, Object p6, Object p7, Object p8, Object p9) {
         return isLogged(level);
     }
 }

@@ -1,7 +1,6 @@
 package org.millrace.plugin.log;
 
 import java.net.URI;
-
 import org.apache.logging.log4j.spi.LoggerContext;
 import org.apache.logging.log4j.spi.LoggerContextFactory;
 
@@ -11,8 +10,7 @@ public final class NcclLoggerContextFactory implements LoggerContextFactory {
     private final LoggerContext context = new NcclLoggerContext();
 
     /** Made by Log4j. */
-    public NcclLoggerContextFactory() {
-    }
+    public NcclLoggerContextFactory() {}
 
     @Override
     public LoggerContext getContext(String caller, ClassLoader loader, Object externalContext, boolean currentContext) {
@@ -20,7 +18,8 @@ public final class NcclLoggerContextFactory implements LoggerContextFactory {
     }
 
     @Override
-    public LoggerContext getContext(String caller, ClassLoader loader, Object externalContext, boolean currentContext, URI configuration, String name) {
+    public LoggerContext getContext(String caller, ClassLoader loader, Object externalContext, boolean currentContext,
+            URI configuration, String name) {
         return context;
     }
 

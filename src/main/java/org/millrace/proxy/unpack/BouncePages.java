@@ -6,8 +6,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
 
 /**
- * A connection's pages of the bounce buffer: as many as its eight slots of protocol Simple need. A slot's pages are its own,
- * so that a page is free when the slot is.
+ * A connection's pages of the bounce buffer: as many as its eight slots of protocol Simple need. A slot's pages are its
+ * own, so that a page is free when the slot is.
  */
 public final class BouncePages {
 
@@ -22,12 +22,14 @@ public final class BouncePages {
      * Pages of one connection.
      *
      * @param bounce    the process' bounce buffer; what the kernel's source offsets count from
-     * @param offsets   of the pages in it, unsigned: {@link #needed} of them; one behind the other if the network does not scatter
+     * @param offsets   of the pages in it, unsigned: {@link #needed} of them; one behind the other if the network does
+     *                  not scatter
      * @param slotBytes of protocol Simple
      */
     public BouncePages(MemoryRegion bounce, int[] offsets, long slotBytes) {
         if (offsets.length != needed(slotBytes)) {
-            throw new IllegalArgumentException("slots of " + slotBytes + " bytes need " + needed(slotBytes) + " pages, not " + offsets.length);
+            throw new IllegalArgumentException(
+                    "slots of " + slotBytes + " bytes need " + needed(slotBytes) + " pages, not " + offsets.length);
         }
         this.pages = new Pages(bounce, offsets, PAGE_BYTES);
         this.pagesPerSlot = offsets.length / ConnectionLayout.SLOTS;

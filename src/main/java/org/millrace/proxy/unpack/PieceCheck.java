@@ -4,8 +4,9 @@ import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.ProxyException;
 
 /**
- * Holds the pieces of one slice against what a kernel may be told: it follows every list blindly. Pieces come in the order of their targets, each begins where
- * the one before ended, and together they are the slice; so none overlaps another, and none is missing.
+ * Holds the pieces of one slice against what a kernel may be told: it follows every list blindly. Pieces come in the
+ * order of their targets, each begins where the one before ended, and together they are the slice; so none overlaps
+ * another, and none is missing.
  */
 public final class PieceCheck {
 
@@ -34,7 +35,8 @@ public final class PieceCheck {
      */
     public void begin(long bytes) {
         if (bytes < 0 || bytes > MAX_SLICE_BYTES) {
-            throw new ProxyException("a slice of " + bytes + " bytes: lists are for 0 to " + MAX_SLICE_BYTES + "; set NCCL_BUFFSIZE to 16 MiB or less");
+            throw new ProxyException("a slice of " + bytes + " bytes: lists are for 0 to " + MAX_SLICE_BYTES
+                    + "; set NCCL_BUFFSIZE to 16 MiB or less");
         }
         sliceBytes = bytes;
         covered = 0;
@@ -53,7 +55,8 @@ public final class PieceCheck {
     public int next(int source, int length, long target) {
         long from = Integer.toUnsignedLong(source);
         long bytes = Integer.toUnsignedLong(length);
-        if (bytes == 0 || target != covered || bytes > sliceBytes - covered || from + bytes > bounceBytes || pieces == UnpackMeta.MAX_PIECES) {
+        if (bytes == 0 || target != covered || bytes > sliceBytes - covered || from + bytes > bounceBytes
+                || pieces == UnpackMeta.MAX_PIECES) {
             throw refusal(from, bytes, target);
         }
         covered += bytes;
@@ -75,8 +78,8 @@ public final class PieceCheck {
         } else {
             why = "it leaves a gap behind byte " + covered;
         }
-        return new ProxyException("piece " + pieces + ", " + bytes + " bytes from " + from + " of the bounce buffer to " + target + " of the slice, "
-                + "is refused: " + why);
+        return new ProxyException("piece " + pieces + ", " + bytes + " bytes from " + from + " of the bounce buffer to "
+                + target + " of the slice, " + "is refused: " + why);
     }
 
     /**
@@ -87,7 +90,8 @@ public final class PieceCheck {
      */
     public int end() {
         if (covered != sliceBytes) {
-            throw new ProxyException("a list of " + pieces + " pieces ends at byte " + covered + " of a slice of " + sliceBytes + " bytes");
+            throw new ProxyException("a list of " + pieces + " pieces ends at byte " + covered + " of a slice of "
+                    + sliceBytes + " bytes");
         }
         return pieces;
     }

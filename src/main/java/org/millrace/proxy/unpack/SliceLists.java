@@ -7,12 +7,14 @@ import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.ProxyException;
 
 /**
- * The lists of one connection, of which the kernel uses one for each Simple slice, round and round. A list is stored piece by piece, then its count (release),
- * then the caller moves tail, or lets NCCL's proxy do it.
+ * The lists of one connection, of which the kernel uses one for each Simple slice, round and round. A list is stored
+ * piece by piece, then its count (release), then the caller moves tail, or lets NCCL's proxy do it.
  *
- * <p>At most eight steps are in flight, so that when a slice may be announced the one eight before it is consumed: lists further ahead are not the kernel's
- * yet, and their counts are kept at 0. A kernel that is aborted goes through the rest of its slices without waiting, with 0 as its number of pages for each
- * warp: were it to find an old count it would look for the list's end for ever.
+ * <p>
+ * At most eight steps are in flight, so that when a slice may be announced the one eight before it is consumed: lists
+ * further ahead are not the kernel's yet, and their counts are kept at 0. A kernel that is aborted goes through the
+ * rest of its slices without waiting, with 0 as its number of pages for each warp: were it to find an old count it
+ * would look for the list's end for ever.
  */
 public final class SliceLists {
 

@@ -1,14 +1,17 @@
 package org.millrace.proxy.unpack;
 
 /**
- * Numbers the Simple slices of a connection as its kernel does, from the steps that were posted: it counts empty slices, too, and does not count LL and LL128
- * steps, and an empty step does not say what it is.
+ * Numbers the Simple slices of a connection as its kernel does, from the steps that were posted: it counts empty
+ * slices, too, and does not count LL and LL128 steps, and an empty step does not say what it is.
  *
- * <p>Of NCCL's kernels only a ring's all-reduce, all-gather and reduce-scatter post empty Simple slices; their slices have two steps, and their chunks two
- * slices, the first at a multiple of 4. LL and LL128 operations of a ring have two steps or more, without gaps. Send and receive of nothing are LL, as they are
- * for everything up to NCCL_P2P_LL_THRESHOLD. Then an empty step s was a Simple slice
+ * <p>
+ * Of NCCL's kernels only a ring's all-reduce, all-gather and reduce-scatter post empty Simple slices; their slices have
+ * two steps, and their chunks two slices, the first at a multiple of 4. LL and LL128 operations of a ring have two
+ * steps or more, without gaps. Send and receive of nothing are LL, as they are for everything up to
+ * NCCL_P2P_LL_THRESHOLD. Then an empty step s was a Simple slice
  * <ul>
- * <li>if s is the first of a chunk, and the next step posted is s + 2; it is s + 1 within another operation, and s + 4 or s + 1 if s was another's last.
+ * <li>if s is the first of a chunk, and the next step posted is s + 2; it is s + 1 within another operation, and s + 4
+ * or s + 1 if s was another's last.
  * <li>if s is the second of a chunk, and the one posted before was s - 2.
  * </ul>
  * Both are known when the next step arrives, which is early enough: an empty slice has no list.

@@ -1,5 +1,5 @@
 /**
- * What the proxy of a connection does whose kernel gathers its slices itself (NCCL's network device UNPACK, version 7): the pages that payloads arrive in, the
- * lists that say where they lie, and which list a slice has.
+ * What the proxy of a connection does whose kernel gathers its slices itself (NCCL's network device UNPACK, version 7):
+ * the pages that payloads arrive in, the lists that say where they lie, and which list a slice has.
  */
 package org.millrace.proxy.unpack;

@@ -6,8 +6,8 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 
 /**
- * The words of a frame between a rank and an aggregator: {@code 0 sequence | 1 count | 2 type | 3 op}. They come from another process,
- * and are checked before they are believed.
+ * The words of a frame between a rank and an aggregator: {@code 0 sequence | 1 count | 2 type | 3 op}. They come from
+ * another process, and are checked before they are believed.
  */
 final class AggregateHeader {
 
@@ -17,8 +17,7 @@ final class AggregateHeader {
     private static final int OP = 3;
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
 
-    private AggregateHeader() {
-    }
+    private AggregateHeader() {}
 
     static void write(FrameHeader header, long sequence, long count, DataType type, ReduceOp.BuiltIn op) {
         header.word(SEQUENCE, sequence);
@@ -34,9 +33,11 @@ final class AggregateHeader {
         long op = header.word(OP);
         boolean known = type >= 0 && type < DataType.values().length && op >= 0 && op < OPS.length;
         if (header.word(SEQUENCE) != sequence || !known || header.payloadBytes() > slotBytes || header.word(COUNT) < 0
-                || header.word(COUNT) > slotBytes || header.payloadBytes() != header.word(COUNT) * type(header).bytes()) {
-            throw new ConnectionException("aggregator, " + from + ": unexpected frame: request " + header.word(SEQUENCE) + " instead of " + sequence
-                    + ", type " + type + ", op " + op + ", " + header.word(COUNT) + " elements in " + header.payloadBytes() + " bytes");
+                || header.word(COUNT) > slotBytes
+                || header.payloadBytes() != header.word(COUNT) * type(header).bytes()) {
+            throw new ConnectionException("aggregator, " + from + ": unexpected frame: request " + header.word(SEQUENCE)
+                    + " instead of " + sequence + ", type " + type + ", op " + op + ", " + header.word(COUNT)
+                    + " elements in " + header.payloadBytes() + " bytes");
         }
     }
 

@@ -15,9 +15,9 @@ import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 
 /**
- * Reduces in a network's place. It takes one frame of each rank, combines them in the order of the ranks (so that every run gives the same bits), and sends the
- * result to all. Up to {@value CollectiveNetwork#REQUESTS} requests are under way, each in a slot of its own;
- * a rank that is further ahead waits in its connection.
+ * Reduces in a network's place. It takes one frame of each rank, combines them in the order of the ranks (so that every
+ * run gives the same bits), and sends the result to all. Up to {@value CollectiveNetwork#REQUESTS} requests are under
+ * way, each in a slot of its own; a rank that is further ahead waits in its connection.
  */
 public final class Aggregator implements Agent, AutoCloseable {
 
@@ -50,8 +50,8 @@ public final class Aggregator implements Agent, AutoCloseable {
      * @param reducer   the arithmetic
      * @param failure   learns why the aggregator stopped
      */
-    public Aggregator(Network network, List<FrameReceiver> receivers, List<FrameSender> senders, long slotBytes, Reducer reducer,
-            Consumer<? super Throwable> failure) {
+    public Aggregator(Network network, List<FrameReceiver> receivers, List<FrameSender> senders, long slotBytes,
+            Reducer reducer, Consumer<? super Throwable> failure) {
         this.receivers = List.copyOf(receivers);
         this.senders = List.copyOf(senders);
         this.slotBytes = slotBytes;
@@ -147,11 +147,13 @@ public final class Aggregator implements Agent, AutoCloseable {
             counts[slot] = AggregateHeader.count(said);
             types[slot] = AggregateHeader.type(said);
             ops[slot] = AggregateHeader.op(said);
-        } else if (counts[slot] != AggregateHeader.count(said) || types[slot] != AggregateHeader.type(said) || ops[slot] != AggregateHeader.op(said)) {
+        } else if (counts[slot] != AggregateHeader.count(said) || types[slot] != AggregateHeader.type(said)
+                || ops[slot] != AggregateHeader.op(said)) {
             throw new AggregatorException("the ranks disagree: rank " + rank + " gives the aggregator "
-                    + AggregateHeader.count(said) + " " + AggregateHeader.type(said).label() + ", " + AggregateHeader.op(said).label()
-                    + " for request " + sequence + "; another rank "
-                    + counts[slot] + " " + types[slot].label() + ", " + ops[slot].label() + ". All ranks must call the same operations in the same order.");
+                    + AggregateHeader.count(said) + " " + AggregateHeader.type(said).label() + ", "
+                    + AggregateHeader.op(said).label() + " for request " + sequence + "; another rank " + counts[slot]
+                    + " " + types[slot].label() + ", " + ops[slot].label()
+                    + ". All ranks must call the same operations in the same order.");
         }
     }
 
@@ -159,7 +161,8 @@ public final class Aggregator implements Agent, AutoCloseable {
     private void reduce(int slot) {
         MemorySegment result = contributions[0].segment();
         for (int rank = 1; rank < contributions.length; rank++) {
-            reducer.reduce(types[slot], ops[slot], contributions[rank].segment(), slot * slotBytes, result, slot * slotBytes, counts[slot]);
+            reducer.reduce(types[slot], ops[slot], contributions[rank].segment(), slot * slotBytes, result,
+                    slot * slotBytes, counts[slot]);
         }
     }
 

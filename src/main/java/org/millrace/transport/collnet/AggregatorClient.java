@@ -7,7 +7,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
-/** A rank's end of an {@link Aggregator}: elements go out in one frame, the result comes in one. Requests are done in the order in which they were begun. */
+/**
+ * A rank's end of an {@link Aggregator}: elements go out in one frame, the result comes in one. Requests are done in
+ * the order in which they were begun.
+ */
 public final class AggregatorClient implements CollectiveNetwork {
 
     private final FrameSender sender;
@@ -38,7 +41,8 @@ public final class AggregatorClient implements CollectiveNetwork {
     }
 
     @Override
-    public int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count, DataType type, ReduceOp.BuiltIn op) {
+    public int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count,
+            DataType type, ReduceOp.BuiltIn op) {
         if (begun - done == REQUESTS) {
             return -1;
         }
@@ -57,7 +61,8 @@ public final class AggregatorClient implements CollectiveNetwork {
     @Override
     public boolean test(int request) {
         progress();
-        // the request is the only one under way of its number, so it is done if the oldest one that is not comes after it
+        // the request is the only one under way of its number, so it is done if the oldest one that is not comes after
+        // it
         long ahead = Math.floorMod(request - done, (long) REQUESTS);
         return done + ahead >= begun;
     }

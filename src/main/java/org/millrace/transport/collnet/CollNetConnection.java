@@ -11,7 +11,10 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.StopListener;
 
-/** A rank's connection to a network that reduces: slots to send from, slots to receive into, and a proxy for each. Both proxies belong to one agent. */
+/**
+ * A rank's connection to a network that reduces: slots to send from, slots to receive into, and a proxy for each. Both
+ * proxies belong to one agent.
+ */
 public final class CollNetConnection implements AutoCloseable {
 
     private final Arena arena = Arena.ofShared();
@@ -33,13 +36,16 @@ public final class CollNetConnection implements AutoCloseable {
      * @param firstStep  where the counters begin
      * @param listener   learns that a proxy stopped
      */
-    public CollNetConnection(int rank, Network network, CollectiveNetwork collective, ConnectionLayout layout, long firstStep, StopListener listener) {
+    public CollNetConnection(int rank, Network network, CollectiveNetwork collective, ConnectionLayout layout,
+            long firstStep, StopListener listener) {
         this.collective = collective;
         send = ConnectionInfo.allocate(arena, layout, firstStep);
         receive = ConnectionInfo.allocate(arena, layout, firstStep);
         RequestsUnderWay requests = new RequestsUnderWay();
-        regions = List.of(network.register(send.buffer(Protocol.SIMPLE)), network.register(receive.buffer(Protocol.SIMPLE)));
-        sendProxy = new CollNetSendProxy(name(rank, "->"), send, receive, regions.getFirst(), regions.getLast(), collective, requests, listener);
+        regions = List.of(network.register(send.buffer(Protocol.SIMPLE)),
+                network.register(receive.buffer(Protocol.SIMPLE)));
+        sendProxy = new CollNetSendProxy(name(rank, "->"), send, receive, regions.getFirst(), regions.getLast(),
+                collective, requests, listener);
         receiveProxy = new CollNetReceiveProxy(name(rank, "<-"), receive, collective, requests, listener);
     }
 

@@ -14,7 +14,8 @@ final class CollNetReceiveProxy implements ProxyConnection {
     private final RequestsUnderWay requests;
     private final StopListener listener;
 
-    CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network, RequestsUnderWay requests, StopListener listener) {
+    CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
+            RequestsUnderWay requests, StopListener listener) {
         this.name = name;
         this.receive = receive;
         this.network = network;

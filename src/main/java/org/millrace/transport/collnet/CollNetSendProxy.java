@@ -14,8 +14,9 @@ import org.millrace.proxy.Steps;
 import org.millrace.proxy.StopListener;
 
 /**
- * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the result; and gives slots back to the device
- * whose requests are done. Protocol Simple, one step after the other, without rounding, as NCCL's COLLNET has it.
+ * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the
+ * result; and gives slots back to the device whose requests are done. Protocol Simple, one step after the other,
+ * without rounding, as NCCL's COLLNET has it.
  */
 final class CollNetSendProxy implements ProxyConnection {
 
@@ -34,8 +35,8 @@ final class CollNetSendProxy implements ProxyConnection {
     private long posted;
     private long freed;
 
-    CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from, MemoryRegion to,
-            CollectiveNetwork network, RequestsUnderWay requests, StopListener listener) {
+    CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from,
+            MemoryRegion to, CollectiveNetwork network, RequestsUnderWay requests, StopListener listener) {
         this.name = name;
         this.send = send;
         this.receive = receive;
@@ -123,6 +124,7 @@ final class CollNetSendProxy implements ProxyConnection {
 
     @Override
     public String lastSeen() {
-        return "head " + send.sendMem().headAcquire() + ", tail " + send.recvMem().tailAcquire() + ", posted to " + posted;
+        return "head " + send.sendMem().headAcquire() + ", tail " + send.recvMem().tailAcquire() + ", posted to "
+                + posted;
     }
 }

@@ -5,8 +5,8 @@ import org.millrace.ReduceOp;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A rank's end of a network that reduces: what is used of NCCL's CollNet plugin table. All ranks make the same calls in the same order. One thread at a time;
- * nothing waits, nothing allocates.
+ * A rank's end of a network that reduces: what is used of NCCL's CollNet plugin table. All ranks make the same calls in
+ * the same order. One thread at a time; nothing waits, nothing allocates.
  */
 public interface CollectiveNetwork extends AutoCloseable {
 
@@ -35,7 +35,8 @@ public interface CollectiveNetwork extends AutoCloseable {
      * @return a handle for {@link #test}, 0 or more; -1 if the network takes no more now
      * @throws org.millrace.net.ConnectionException if the network is lost
      */
-    int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count, DataType type, ReduceOp.BuiltIn op);
+    int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count,
+            DataType type, ReduceOp.BuiltIn op);
 
     /**
      * Makes progress, and asks for a request.

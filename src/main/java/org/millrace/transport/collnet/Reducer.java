@@ -19,5 +19,6 @@ public interface Reducer {
      * @param intoOffset bytes
      * @param count      elements
      */
-    void reduce(DataType type, ReduceOp.BuiltIn op, MemorySegment from, long fromOffset, MemorySegment into, long intoOffset, long count);
+    void reduce(DataType type, ReduceOp.BuiltIn op, MemorySegment from, long fromOffset, MemorySegment into,
+            long intoOffset, long count);
 }

@@ -1,6 +1,9 @@
 package org.millrace.transport.collnet;
 
-/** What the send proxy has begun and the receive proxy waits for, oldest first (NCCL's {@code reqFifo}). Both run on one agent's thread. */
+/**
+ * What the send proxy has begun and the receive proxy waits for, oldest first (NCCL's {@code reqFifo}). Both run on one
+ * agent's thread.
+ */
 final class RequestsUnderWay {
 
     private final int[] requests = new int[CollectiveNetwork.REQUESTS];

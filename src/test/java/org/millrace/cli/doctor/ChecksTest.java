@@ -39,7 +39,8 @@ class ChecksTest {
         Files.writeString(directory.resolve("proc/version"),
                 "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\nGCC version: 12\n");
         assertEquals(State.UNUSABLE, driver().state());
-        assertTrue(driver().summary().contains("580.95.05") && driver().advice().toString().contains("--gpus all"), driver().toString());
+        assertTrue(driver().summary().contains("580.95.05") && driver().advice().toString().contains("--gpus all"),
+                driver().toString());
 
         Files.createFile(directory.resolve("nvidiactl"));
         assertEquals(Finding.works("NVIDIA's driver 580.95.05"), driver());
@@ -56,20 +57,26 @@ class ChecksTest {
 
     @Test
     void gpusAreListedByTheDriver() throws IOException {
-        CudaReport none = new CudaReport(new LibraryReport("CUDA runtime", Path.of("/l"), "13.0", null, false, List.of()), null, List.of(),
-                "no device. Do this");
+        CudaReport none =
+                new CudaReport(new LibraryReport("CUDA runtime", Path.of("/l"), "13.0", null, false, List.of()), null,
+                        List.of(), "no device. Do this");
         assertEquals(State.MISSING, gpus(none).state());
-        assertTrue(gpus(none).summary().contains(directory.resolve("gpus").toString()) && gpus(none).advice().contains("no device. Do this"),
-                gpus(none).toString());
+        assertTrue(gpus(none).summary().contains(directory.resolve("gpus").toString())
+                && gpus(none).advice().contains("no device. Do this"), gpus(none).toString());
         for (String address : new String[] {"0000:0b:00.0", "0000:0a:00.0"}) {
             Path gpu = Files.createDirectories(directory.resolve("gpus").resolve(address));
             Files.writeString(gpu.resolve("information"), "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\n");
         }
-        assertEquals(Finding.unusable("2 listed by the driver (NVIDIA H200 at 0000:0a:00.0, NVIDIA H200 at 0000:0b:00.0), but this process can use none",
+        assertEquals(Finding.unusable(
+                "2 listed by the driver (NVIDIA H200 at 0000:0a:00.0, NVIDIA H200 at 0000:0b:00.0), but this process can use none",
                 "no device. Do this"), gpus(none));
         assertEquals(List.of("the CUDA runtime cannot be loaded"), gpus(null).advice());
-        CudaReport one = new CudaReport(none.library(), "13.0", List.of(new CudaReport.Device(0, "NVIDIA H200", 141L << 30, "0000:0b:00.0", "9.0")), null);
-        assertEquals(Finding.works("1: 0 NVIDIA H200 (141.0 GiB, compute capability 9.0) at 0000:0b:00.0; the driver lists 2"), gpus(one));
+        CudaReport one = new CudaReport(none.library(), "13.0",
+                List.of(new CudaReport.Device(0, "NVIDIA H200", 141L << 30, "0000:0b:00.0", "9.0")), null);
+        assertEquals(
+                Finding.works(
+                        "1: 0 NVIDIA H200 (141.0 GiB, compute capability 9.0) at 0000:0b:00.0; the driver lists 2"),
+                gpus(one));
     }
 
     private Finding gpus(CudaReport report) {
@@ -84,9 +91,11 @@ class ChecksTest {
     void aLibraryIsMissingUnusableOrWorks() {
         Path file = Path.of("/lib/libnccl.so.2");
         assertEquals(Finding.missing("NCCL was not found: looked for libnccl.so.2 in /a", "Install it, or set X"),
-                library(new LibraryReport("NCCL", null, null, "NCCL was not found: looked for libnccl.so.2 in /a. Install it, or set X", true, List.of())));
+                library(new LibraryReport("NCCL", null, null,
+                        "NCCL was not found: looked for libnccl.so.2 in /a. Install it, or set X", true, List.of())));
         assertEquals(Finding.unusable("X=/x is not a usable NCCL: invalid ELF header", "Correct it"),
-                library(new LibraryReport("NCCL", null, null, "X=/x is not a usable NCCL: invalid ELF header. Correct it", false, List.of())));
+                library(new LibraryReport("NCCL", null, null,
+                        "X=/x is not a usable NCCL: invalid ELF header. Correct it", false, List.of())));
         assertEquals(Finding.unusable(file + ": ncclGetVersion failed"),
                 library(new LibraryReport("NCCL", file, null, "ncclGetVersion failed", false, List.of())));
         assertEquals(Finding.works("2.28.9, " + file, "passed over, because it is broken: /b: bad"),
@@ -110,8 +119,8 @@ class ChecksTest {
 
     @Test
     void whatLinuxSaysIsFound() {
-        for (Check check : new Check[] {new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(), new LimitsCheck(),
-                new ProvidersCheck(Map.of(), () -> true)}) {
+        for (Check check : new Check[] {new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(),
+                new LimitsCheck(), new ProvidersCheck(Map.of(), () -> true)}) {
             assertEquals(State.WORKS, check.find().state(), check.subject() + ": " + check.find());
         }
     }
@@ -124,7 +133,8 @@ class ChecksTest {
         Finding failing = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "throw")).find();
         assertTrue(failing.summary().contains("rank 1: the planted failure"), failing.toString());
         Finding absent = new DeviceCheck("test", "gpu", Map.of()).find();
-        assertTrue(absent.state() == State.UNUSABLE && absent.summary().contains("mapped (org.millrace.cli.MappedProvider)"), absent.toString());
+        assertTrue(absent.state() == State.UNUSABLE
+                && absent.summary().contains("mapped (org.millrace.cli.MappedProvider)"), absent.toString());
     }
 
     @Test

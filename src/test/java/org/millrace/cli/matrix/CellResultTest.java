@@ -12,8 +12,8 @@ import org.millrace.cli.perf.RankEvent;
 
 class CellResultTest {
 
-    private final CellResult result =
-            new CellResult(new Group(0, 2, false, new Way("P2P", List.of("ring"), Map.of()), "ring", "LL", Mode.NORMAL, List.of()),
+    private final CellResult result = new CellResult(
+            new Group(0, 2, false, new Way("P2P", List.of("ring"), Map.of()), "ring", "LL", Mode.NORMAL, List.of()),
             new Cell(0, Operation.BROADCAST));
 
     /** A rank that only receives takes it for what was asked for. */

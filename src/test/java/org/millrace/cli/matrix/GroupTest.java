@@ -17,20 +17,23 @@ import org.millrace.Route;
 class GroupTest {
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', nullValues = "none", value = {
-        "ring   | Simple | NORMAL | SHM by copy | '' | ''",
-        "direct | Simple | NORMAL | SHM by copy | '' | ''",
-        "ring   | Simple | NORMAL | none        | '' | ''",
-        "ring   | Simple | NORMAL | SHM         | '' | 'asked for SHM, SHM ran, and nothing says why'",
-        "ring   | Simple | NORMAL | P2P         | '' | 'asked for SHM, P2P ran, and nothing says why'",
-        "tree   | Simple | NORMAL | SHM by copy | '' | 'asked for ring, tree ran, and nothing says why'",
-        "ring   | LL     | NORMAL | SHM by copy | 'Simple: not on process 4' | ''",
-        "ring   | Simple | PTR    | SHM by copy | '' | 'asked for NORMAL, PTR ran, and nothing says why'",
-    })
-    void whatRanIsComparedWithWhatWasAskedFor(String algorithm, String protocol, String mode, String transport, String refusal, String failure) {
-        Group group = new Group(0, 2, false, new Way("SHM by copy", List.of("ring"), Map.of()), "ring", "Simple", Mode.NORMAL, List.of());
-        Difference found = group.difference(new Route(algorithm, protocol, mode, transport == null ? List.of() : List.of(transport),
-                List.of("Simple: not on process 4")));
+    @CsvSource(
+            delimiter = '|',
+            nullValues = "none",
+            value = {"ring   | Simple | NORMAL | SHM by copy | '' | ''",
+                    "direct | Simple | NORMAL | SHM by copy | '' | ''",
+                    "ring   | Simple | NORMAL | none        | '' | ''",
+                    "ring   | Simple | NORMAL | SHM         | '' | 'asked for SHM, SHM ran, and nothing says why'",
+                    "ring   | Simple | NORMAL | P2P         | '' | 'asked for SHM, P2P ran, and nothing says why'",
+                    "tree   | Simple | NORMAL | SHM by copy | '' | 'asked for ring, tree ran, and nothing says why'",
+                    "ring   | LL     | NORMAL | SHM by copy | 'Simple: not on process 4' | ''",
+                    "ring   | Simple | PTR    | SHM by copy | '' | 'asked for NORMAL, PTR ran, and nothing says why'",})
+    void whatRanIsComparedWithWhatWasAskedFor(String algorithm, String protocol, String mode, String transport,
+            String refusal, String failure) {
+        Group group = new Group(0, 2, false, new Way("SHM by copy", List.of("ring"), Map.of()), "ring", "Simple",
+                Mode.NORMAL, List.of());
+        Difference found = group.difference(new Route(algorithm, protocol, mode,
+                transport == null ? List.of() : List.of(transport), List.of("Simple: not on process 4")));
         assertEquals(refusal.replace(" 4", ""), found.refusal());
         assertEquals(failure, found.failure());
     }
@@ -44,17 +47,25 @@ class GroupTest {
         all.groups().forEach(group -> group.cells().forEach(cell -> seeds.add(group.seed(7, cell))));
         assertEquals(all.groups().stream().mapToInt(group -> group.cells().size()).sum(), seeds.size());
         for (Group group : one.groups()) {
-            Group same = all.groups().stream().filter(other -> other.where().equals(group.where()) && other.way().equals(group.way())
-                    && other.algorithm().equals(group.algorithm())
-                    && other.protocol().equals(group.protocol()) && other.mode() == group.mode()).findFirst().orElseThrow();
+            Group same = all.groups()
+                    .stream()
+                    .filter(other -> other.where().equals(group.where()) && other.way().equals(group.way())
+                            && other.algorithm().equals(group.algorithm()) && other.protocol().equals(group.protocol())
+                            && other.mode() == group.mode())
+                    .findFirst()
+                    .orElseThrow();
             assertNotEquals(same.number(), group.number());
-            Cell cell = same.cells().stream().filter(each -> each.operation() == Operation.REDUCE).findFirst().orElseThrow();
+            Cell cell = same.cells()
+                    .stream()
+                    .filter(each -> each.operation() == Operation.REDUCE)
+                    .findFirst()
+                    .orElseThrow();
             assertEquals(same.seed(7, cell), group.seed(7, group.cells().getFirst()));
         }
     }
 
     private static MatrixPlan plan(List<Operation> collectives, List<String> algorithms, List<Integer> ranks) {
-        return MatrixPlan.of(new MatrixPlan.Selected(collectives, algorithms, Way.all(), MatrixPlan.PROTOCOLS, List.of(Mode.values()), ranks,
-                List.of(false, true), 0), 7);
+        return MatrixPlan.of(new MatrixPlan.Selected(collectives, algorithms, Way.all(), MatrixPlan.PROTOCOLS,
+                List.of(Mode.values()), ranks, List.of(false, true), 0), 7);
     }
 }

@@ -14,7 +14,8 @@ import org.millrace.cli.perf.RankEvent;
 
 class MatrixProgressTest {
 
-    private final Group group = new Group(0, 2, true, new Way("SHM", List.of("ring"), Map.of()), "ring", "LL", Mode.NORMAL, List.of());
+    private final Group group =
+            new Group(0, 2, true, new Way("SHM", List.of("ring"), Map.of()), "ring", "LL", Mode.NORMAL, List.of());
     private final StringWriter text = new StringWriter();
 
     private MatrixProgress progress(boolean terminal) {
@@ -54,6 +55,7 @@ class MatrixProgressTest {
         progress.tick();
         assertEquals("", text.toString());
         progress.end();
-        assertTrue(text.toString().matches("# 2 ranks, processes: 3 of 5 cells, 1 ran, 0 wrong, 1 failed, \\d+ s\\R"), text.toString());
+        assertTrue(text.toString().matches("# 2 ranks, processes: 3 of 5 cells, 1 ran, 0 wrong, 1 failed, \\d+ s\\R"),
+                text.toString());
     }
 }

@@ -18,8 +18,8 @@ class CollectiveTest {
 
     /** PERFORMANCE.md of nccl-tests, for 4 ranks. */
     @ParameterizedTest
-    @CsvSource({"ALL_REDUCE, 1.5", "ALL_GATHER, 0.75", "REDUCE_SCATTER, 0.75", "BROADCAST, 1", "REDUCE, 1", "ALLTOALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75",
-        "SENDRECV, 1"})
+    @CsvSource({"ALL_REDUCE, 1.5", "ALL_GATHER, 0.75", "REDUCE_SCATTER, 0.75", "BROADCAST, 1", "REDUCE, 1",
+            "ALLTOALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75", "SENDRECV, 1"})
     void busFactorsAreThoseOfNcclTests(Collective collective, double factor) {
         assertEquals(factor, collective.busFactor(RANKS), 1e-12);
     }
@@ -31,10 +31,12 @@ class CollectiveTest {
         for (int rank = 0; rank < RANKS; rank++) {
             List<Collective.Part> parts = collective.result(rank, RANKS, COUNT);
             long covered = parts.stream().mapToLong(Collective.Part::count).sum();
-            boolean hasResult = collective != Collective.REDUCE && collective != Collective.GATHER || rank == Collective.ROOT;
+            boolean hasResult =
+                    collective != Collective.REDUCE && collective != Collective.GATHER || rank == Collective.ROOT;
             assertEquals(hasResult ? collective.receiveCount(COUNT, RANKS) : 0, covered);
             for (Collective.Part part : parts) {
-                assertEquals(true, part.first() >= 0 && part.first() + part.count() <= collective.sendCount(COUNT, RANKS) && part.source() < RANKS,
+                assertEquals(true, part.first() >= 0
+                        && part.first() + part.count() <= collective.sendCount(COUNT, RANKS) && part.source() < RANKS,
                         part.toString());
             }
         }
@@ -42,8 +44,8 @@ class CollectiveTest {
 
     @Test
     void partsComeFromWhereTheyMust() {
-        assertEquals(List.of(Collective.Part.copied(0, 10, 5), Collective.Part.copied(1, 10, 5), Collective.Part.copied(2, 10, 5)),
-                Collective.ALLTOALL.result(2, 3, 5));
+        assertEquals(List.of(Collective.Part.copied(0, 10, 5), Collective.Part.copied(1, 10, 5),
+                Collective.Part.copied(2, 10, 5)), Collective.ALLTOALL.result(2, 3, 5));
         assertEquals(List.of(Collective.Part.reduced(10, 5)), Collective.REDUCE_SCATTER.result(2, 3, 5));
         assertEquals(List.of(Collective.Part.copied(Collective.ROOT, 10, 5)), Collective.SCATTER.result(2, 3, 5));
         assertEquals(List.of(), Collective.GATHER.result(2, 3, 5));

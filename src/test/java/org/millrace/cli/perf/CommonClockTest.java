@@ -48,9 +48,11 @@ class CommonClockTest {
     private Callable<Boolean> rank(int rank, Duration time) {
         return () -> {
             try (Arena arena = Arena.ofShared();
-                    Communicator communicator = Millrace.join("file:" + directory.resolve("group"), rank, 2, Map.of("MILLRACE_DEVICE", "host"));
+                    Communicator communicator = Millrace.join("file:" + directory.resolve("group"), rank, 2,
+                            Map.of("MILLRACE_DEVICE", "host"));
                     Stream stream = communicator.device().newStream()) {
-                OperandMemory memory = new OperandMemory(communicator.device(), stream, Deadline.after(PATIENCE), rank, 2, arena);
+                OperandMemory memory =
+                        new OperandMemory(communicator.device(), stream, Deadline.after(PATIENCE), rank, 2, arena);
                 return new CommonClock(communicator, stream, memory, time).passed();
             }
         };

@@ -14,16 +14,15 @@ import org.millrace.Route;
 class EventLinesTest {
 
     static Stream<RankEvent> events() {
-        return Stream.of(
-                new RankEvent.Joined(3, 4711, "a host", "emulated device\t0"),
+        return Stream.of(new RankEvent.Joined(3, 4711, "a host", "emulated device\t0"),
                 new RankEvent.Measured(3, 17, new Sample(12345.678901234567, 0), new Sample(1e-3, Sample.UNCHECKED)),
-                new RankEvent.Routed(3, 17, new Route("ring", "LL", "NORMAL", List.of("P2P", "SHM by copy"), List.of())),
+                new RankEvent.Routed(3, 17,
+                        new Route("ring", "LL", "NORMAL", List.of("P2P", "SHM by copy"), List.of())),
                 new RankEvent.Routed(3, 17, new Route("direct", "Simple", "PTR", List.of(), List.of())),
                 new RankEvent.Checked(3, 17, 5, 2, "P2P: other\tprocess", ""),
-                new RankEvent.Noted(3, "descriptors:\t5"),
-                new RankEvent.Befallen(3, "cut:frame=9,rail=1"),
-                new RankEvent.Finished(3),
-                new RankEvent.Failed(3, "two\nlines, a \\n that is none, a tab\t and a \\ at the end\\", "trace\r\n\tat here\n", false),
+                new RankEvent.Noted(3, "descriptors:\t5"), new RankEvent.Befallen(3, "cut:frame=9,rail=1"),
+                new RankEvent.Finished(3), new RankEvent.Failed(3,
+                        "two\nlines, a \\n that is none, a tab\t and a \\ at the end\\", "trace\r\n\tat here\n", false),
                 new RankEvent.Failed(3, "", "", false));
     }
 

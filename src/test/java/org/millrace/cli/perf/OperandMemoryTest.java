@@ -29,23 +29,30 @@ class OperandMemoryTest {
     void everyElementIsFilledPoisonedAndChecked() {
         Operands operands = Operands.of(42, 0, false);
         Reference reference = Reference.of(DataType.FLOAT32);
-        try (Arena arena = Arena.ofConfined(); Communicator alone = new MappedProvider().join("file:" + directory.resolve("rendezvous"), 0, 1, Map.of())) {
-            OperandMemory memory = new OperandMemory(alone.device(), alone.device().newStream(), Deadline.after(Duration.ofMinutes(1)), 0, 1, arena);
+        try (Arena arena = Arena.ofConfined();
+                Communicator alone =
+                        new MappedProvider().join("file:" + directory.resolve("rendezvous"), 0, 1, Map.of())) {
+            OperandMemory memory = new OperandMemory(alone.device(), alone.device().newStream(),
+                    Deadline.after(Duration.ofMinutes(1)), 0, 1, arena);
             MemorySegment more = alone.device().allocate(LINE.bytes() + 4, arena);
             MemorySegment device = more.asSlice(0, LINE.bytes());
             more.setAtIndex(ValueLayout.JAVA_FLOAT, COUNT, 7);
 
             memory.fill(device, LINE, reference, operands);
-            assertEquals(0, memory.countWrong(device, LINE, reference, operands, WHOLE), "what went in is the sum of one rank");
+            assertEquals(0, memory.countWrong(device, LINE, reference, operands, WHOLE),
+                    "what went in is the sum of one rank");
             assertEquals(7, more.getAtIndex(ValueLayout.JAVA_FLOAT, COUNT), "nothing behind the operand is touched");
             device.setAtIndex(ValueLayout.JAVA_FLOAT, COUNT - 1, 0);
             device.setAtIndex(ValueLayout.JAVA_FLOAT, (4 << 20) / 4, 0);
             assertEquals(2, memory.countWrong(device, LINE, reference, operands, WHOLE));
-            List<Collective.Part> halves = List.of(Collective.Part.copied(0, 0, COUNT / 2), Collective.Part.copied(0, COUNT / 2, COUNT - COUNT / 2));
+            List<Collective.Part> halves = List.of(Collective.Part.copied(0, 0, COUNT / 2),
+                    Collective.Part.copied(0, COUNT / 2, COUNT - COUNT / 2));
             assertEquals(2, memory.countWrong(device, LINE, reference, operands, halves), "copies are compared too");
-            assertEquals(COUNT / 2, memory.countWrong(device, LINE, reference, operands, List.of(Collective.Part.copied(0, 1, COUNT / 2))), "one place off");
+            assertEquals(COUNT / 2, memory.countWrong(device, LINE, reference, operands,
+                    List.of(Collective.Part.copied(0, 1, COUNT / 2))), "one place off");
             memory.poison(device, LINE);
-            assertEquals(COUNT, memory.countWrong(device, LINE, reference, operands, WHOLE), "what was right before is poisoned");
+            assertEquals(COUNT, memory.countWrong(device, LINE, reference, operands, WHOLE),
+                    "what was right before is poisoned");
         }
     }
 }

@@ -13,8 +13,10 @@ import org.millrace.DataType;
 
 class PerfDisplayTest {
 
-    private final List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 16, 2, 0), 1, 1, 0);
-    private final PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 1, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+    private final List<PerfCase> cases =
+            PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 16, 2, 0), 1, 1, 0);
+    private final PerfPlan plan =
+            new PerfPlan(Collective.ALL_REDUCE, 1, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
     private final PerfResults results = new PerfResults(plan);
     private final StringWriter text = new StringWriter();
 
@@ -30,7 +32,8 @@ class PerfDisplayTest {
         assertEquals("the ranks are joining, 0 s", text.toString());
         results.add(new RankEvent.Joined(0, 1, "h", "d"));
         display.joined();
-        assertTrue(text.toString().startsWith("the ranks are joining, 0 s\r" + " ".repeat(26) + "\r# all_reduce: how"), text.toString());
+        assertTrue(text.toString().startsWith("the ranks are joining, 0 s\r" + " ".repeat(26) + "\r# all_reduce: how"),
+                text.toString());
         display.waiting();
         assertTrue(text.toString().endsWith("line 1 of 2: 8 B float sum, 0 s"), text.toString());
     }

@@ -27,7 +27,8 @@ class PerfPlanTest {
 
     @Test
     void theDefaultRunIsTheTableOf24Lines() {
-        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 64 << 20, 2, 0), 1, 0, -1);
+        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
+                new PerfPlan.Sizes(8, 64 << 20, 2, 0), 1, 0, -1);
         assertEquals(24, cases.size());
         assertEquals(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, 2, 10_000, 1000), cases.getFirst());
         assertEquals(new PerfCase(23, DataType.FLOAT32, Reduction.SUM, 16 << 20, 1, 4), cases.getLast());
@@ -35,7 +36,10 @@ class PerfPlanTest {
         assertTrue(moved < 18L << 30, "at 1 GB/s more than 18 s: " + moved);
     }
 
-    /** A first line of few operations, or of operations that are checked one by one, is not worth tens of thousands before it. */
+    /**
+     * A first line of few operations, or of operations that are checked one by one, is not worth tens of thousands
+     * before it.
+     */
     @Test
     void manyOperationsComeBeforeAFirstLineOfManyOnly() {
         assertEquals(30_000, plan(8, 0, -1, Checking.AFTERWARDS).starters());
@@ -48,13 +52,15 @@ class PerfPlanTest {
 
     private static PerfPlan plan(long bytes, int iterations, int warmup, Checking checking) {
         return new PerfPlan(Collective.ALL_REDUCE, 2,
-                PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(bytes, bytes, 2, 0), 1, iterations, warmup),
+                PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
+                        new PerfPlan.Sizes(bytes, bytes, 2, 0), 1, iterations, warmup),
                 checking, 1, Duration.ofSeconds(1));
     }
 
     @Test
     void sizesAreRoundedDownToElementsAndMeasuredOnce() {
-        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT64), List.of(Reduction.SUM, Reduction.MAX), new PerfPlan.Sizes(5, 20, 1, 3), 1, 7, 0);
+        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT64), List.of(Reduction.SUM, Reduction.MAX),
+                new PerfPlan.Sizes(5, 20, 1, 3), 1, 7, 0);
         assertEquals(List.of(0L, 8L, 16L, 0L, 8L, 16L), cases.stream().map(PerfCase::bytes).toList());
         assertEquals(List.of(0, 1, 2, 3, 4, 5), cases.stream().map(PerfCase::index).toList());
         assertTrue(cases.stream().allMatch(line -> line.iterations() == 7 && line.warmup() == 0));

@@ -15,8 +15,10 @@ import org.millrace.Route;
 
 class PerfResultsTest {
 
-    private final List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(1000, 2000, 2, 0), 1, 10, 1);
-    private final PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 4, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+    private final List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
+            new PerfPlan.Sizes(1000, 2000, 2, 0), 1, 10, 1);
+    private final PerfPlan plan =
+            new PerfPlan(Collective.ALL_REDUCE, 4, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
     private final PerfResults results = new PerfResults(plan);
 
     private void measured(int rank, int index, double nanos, long wrong) {
@@ -32,7 +34,8 @@ class PerfResultsTest {
         assertTrue(results.takeComplete().isEmpty());
         measured(3, 0, 200, 0);
         List<PerfResults.Row> rows = results.takeComplete();
-        assertEquals(List.of(new PerfResults.Row(cases.getFirst(), new Sample(400, 5), new Sample(200, 0), Optional.empty())), rows);
+        assertEquals(List.of(
+                new PerfResults.Row(cases.getFirst(), new Sample(400, 5), new Sample(200, 0), Optional.empty())), rows);
         assertTrue(results.takeComplete().isEmpty(), "only once");
         assertEquals(5, results.wrong());
     }
@@ -65,8 +68,8 @@ class PerfResultsTest {
     @Test
     void theTableHasTheColumnsOfNcclTests() {
         StringWriter text = new StringWriter();
-        new PerfTable(new PrintWriter(text), plan, results).print(new PerfResults.Row(cases.getFirst(), new Sample(500, 5),
-                new Sample(12_345_678, Sample.UNCHECKED), Optional.empty()));
+        new PerfTable(new PrintWriter(text), plan, results).print(new PerfResults.Row(cases.getFirst(),
+                new Sample(500, 5), new Sample(12_345_678, Sample.UNCHECKED), Optional.empty()));
         List<String> lines = text.toString().lines().map(line -> line.strip().replaceAll(" +", " ")).toList();
         assertEquals("1000 250 float sum -1 0.50 2.00 3.00 5 12346 0.00 0.00 N/A", lines.getLast());
         assertEquals("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong", lines.get(1));
@@ -77,8 +80,10 @@ class PerfResultsTest {
     void theRouteIsThatOfAllRanksAndShownWhenItChanges() {
         Route first = new Route("ring", "LL", "NORMAL", List.of("SHM"), List.of());
         for (int rank = 0; rank < 4; rank++) {
-            results.add(new RankEvent.Routed(rank, 0, rank == 2 ? new Route("ring", "LL", "NORMAL", List.of("NET socket", "SHM"), List.of()) : first));
-            results.add(new RankEvent.Routed(rank, 1, new Route("ring", rank == 3 ? "LL128" : "Simple", "NORMAL", List.of(), List.of())));
+            results.add(new RankEvent.Routed(rank, 0,
+                    rank == 2 ? new Route("ring", "LL", "NORMAL", List.of("NET socket", "SHM"), List.of()) : first));
+            results.add(new RankEvent.Routed(rank, 1,
+                    new Route("ring", rank == 3 ? "LL128" : "Simple", "NORMAL", List.of(), List.of())));
             measured(rank, 0, 1, 0);
             measured(rank, 1, 1, 0);
         }
@@ -87,8 +92,12 @@ class PerfResultsTest {
         List<PerfResults.Row> rows = results.takeComplete();
         rows.forEach(table::print);
         table.print(rows.getLast());
-        List<String> lines = text.toString().lines().map(line -> line.strip().replaceAll(" +", " ").replaceAll("^(\\d+) .*", "$1")).toList();
+        List<String> lines = text.toString()
+                .lines()
+                .map(line -> line.strip().replaceAll(" +", " ").replaceAll("^(\\d+) .*", "$1"))
+                .toList();
         assertEquals("# route: ring, LL, NORMAL, over NET socket, SHM", lines.getFirst(), text.toString());
-        assertEquals(List.of("1000", "# route: ring, LL128+Simple, NORMAL", "2000", "2000"), lines.subList(4, lines.size()), text.toString());
+        assertEquals(List.of("1000", "# route: ring, LL128+Simple, NORMAL", "2000", "2000"),
+                lines.subList(4, lines.size()), text.toString());
     }
 }

@@ -97,7 +97,8 @@ class ReferenceTest {
                 float value = Float.NaN;
                 for (int step = 0; step < RANKS; step++) {
                     int rank = backwards ? RANKS - 1 - step : step;
-                    float next = operand(reduction, rank)[i] * (reduction == Reduction.MULSUM ? Reduction.factor(rank) : 1);
+                    float next =
+                            operand(reduction, rank)[i] * (reduction == Reduction.MULSUM ? Reduction.factor(rank) : 1);
                     value = step == 0 ? next : switch (reduction) {
                         case SUM, AVG, MULSUM -> value + next;
                         case PROD -> value * next;
@@ -116,13 +117,16 @@ class ReferenceTest {
     }
 
     private float[] operand(Reduction reduction, int rank) {
-        return floats.computeIfAbsent(rank, r -> operand(DataType.FLOAT32, reduction, r).toArray(ValueLayout.JAVA_FLOAT));
+        return floats.computeIfAbsent(rank,
+                r -> operand(DataType.FLOAT32, reduction, r).toArray(ValueLayout.JAVA_FLOAT));
     }
 
     private final Map<Integer, float[]> floats = new HashMap<>();
 
     @ParameterizedTest
-    @EnumSource(value = DataType.class, names = {"INT32", "UINT64", "FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "FLOAT8_E4M3", "FLOAT8_E5M2"})
+    @EnumSource(
+            value = DataType.class,
+            names = {"INT32", "UINT64", "FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "FLOAT8_E4M3", "FLOAT8_E5M2"})
     void poisonIsNeverRight(DataType type) {
         MemorySegment memory = Arena.ofAuto().allocate((long) COUNT * type.bytes(), 8).fill((byte) 0xFF);
         for (Reduction reduction : Reduction.values()) {
@@ -131,7 +135,9 @@ class ReferenceTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = DataType.class, names = {"FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "FLOAT8_E4M3", "FLOAT8_E5M2"})
+    @EnumSource(
+            value = DataType.class,
+            names = {"FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "FLOAT8_E4M3", "FLOAT8_E5M2"})
     void operandsAreExactNumbersOfTheirTypeAndUseAllItsFractions(DataType type) {
         FloatFormat format = FloatFormat.of(type);
         Set<Double> different = new HashSet<>();
@@ -140,7 +146,8 @@ class ReferenceTest {
             MemorySegment elements = operand(type, Reduction.SUM, rank);
             for (int i = 0; i < COUNT; i++) {
                 double value = format.get(elements, i);
-                assertTrue(Math.abs(value) >= (rank == 0 ? 1 : 0.5) && Math.abs(value) < (rank == 0 ? 2 : 1), type + " " + value);
+                assertTrue(Math.abs(value) >= (rank == 0 ? 1 : 0.5) && Math.abs(value) < (rank == 0 ? 2 : 1),
+                        type + " " + value);
                 different.add(value);
                 format.set(memory, 0, value);
                 assertEquals(value, format.get(memory, 0));

@@ -11,7 +11,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.Protocol;
 
-/** Transfers whose slots are shared (OFFSET), or that use none (PTR), mixed with those of other protocols on the same connections; counters that wrap. */
+/**
+ * Transfers whose slots are shared (OFFSET), or that use none (PTR), mixed with those of other protocols on the same
+ * connections; counters that wrap.
+ */
 class BufferModesTest {
 
     private static final String CASES = """
@@ -41,8 +44,8 @@ class BufferModesTest {
     }
 
     /** Every rank sends to every other, all at the same time. */
-    private static void allToAll(Pump pump, Arena arena, int ranks, int operation, int count, ChunkShape shape, long chunkBytes, boolean userSends,
-            boolean userReceives) {
+    private static void allToAll(Pump pump, Arena arena, int ranks, int operation, int count, ChunkShape shape,
+            long chunkBytes, boolean userSends, boolean userReceives) {
         MemorySegment[][] output = new MemorySegment[ranks][ranks];
         pump.nextOperation();
         for (int from = 0; from < ranks; from++) {
@@ -52,9 +55,10 @@ class BufferModesTest {
                     output[from][to] = arena.allocate(8L * count, 64);
                     Share share = Share.of(0, 8L * count, 1, chunkBytes);
                     ChunkShape user = ChunkShape.ONE_STEP.inUserMemory(chunkBytes);
-                    pump.add(from, Chain.spread(share, true, false, true), BlockMemory.copied(input[to], input[to]), userSends ? user : shape, List.of(),
-                            List.of(to), userSends ? input[to] : null);
-                    pump.add(to, Chain.spread(share, false, true, false), BlockMemory.copied(output[from][to], output[from][to]), userReceives ? user : shape,
+                    pump.add(from, Chain.spread(share, true, false, true), BlockMemory.copied(input[to], input[to]),
+                            userSends ? user : shape, List.of(), List.of(to), userSends ? input[to] : null);
+                    pump.add(to, Chain.spread(share, false, true, false),
+                            BlockMemory.copied(output[from][to], output[from][to]), userReceives ? user : shape,
                             List.of(from), List.of(), userReceives ? output[from][to] : null);
                 }
             }
@@ -116,15 +120,17 @@ class BufferModesTest {
                 pump.nextOperation();
                 for (int rank = 0; rank < ranks; rank++) {
                     output[rank] = arena.allocate(perRank * ranks, 64);
-                    MemorySegment own = output[rank].asSlice(rank * perRank, perRank).copyFrom(filled(arena, operation, rank, 1, count)[0]);
-                    pump.add(rank, new RingAllGather(Share.of(0, perRank, 1, 4096), rank, ranks, perRank, true), BlockMemory.copied(own, output[rank]), shape,
-                            List.of((rank + ranks - 1) % ranks), List.of((rank + 1) % ranks), output[rank]);
+                    MemorySegment own = output[rank].asSlice(rank * perRank, perRank)
+                            .copyFrom(filled(arena, operation, rank, 1, count)[0]);
+                    pump.add(rank, new RingAllGather(Share.of(0, perRank, 1, 4096), rank, ranks, perRank, true),
+                            BlockMemory.copied(own, output[rank]), shape, List.of((rank + ranks - 1) % ranks),
+                            List.of((rank + 1) % ranks), output[rank]);
                 }
                 pump.run();
                 for (int rank = 0; rank < ranks; rank++) {
                     for (int i = 0; i < ranks * count; i++) {
-                        assertEquals(value(operation, i / count, 0, i % count), output[rank].getAtIndex(ValueLayout.JAVA_LONG, i),
-                                "rank " + rank + ", element " + i);
+                        assertEquals(value(operation, i / count, 0, i % count),
+                                output[rank].getAtIndex(ValueLayout.JAVA_LONG, i), "rank " + rank + ", element " + i);
                     }
                 }
             }

@@ -28,7 +28,8 @@ class DirectConnectionTest {
             sending.connect(new SendPort(ConnectionName.of("sending"), both));
             receiving.connect(new ReceivePort(ConnectionName.of("receiving"), both));
             for (int operation = 0; operation < 60; operation++) {
-                ChunkShape shape = (random.nextBoolean() ? ChunkShape.ONE_STEP : ChunkShape.TWO_SLICES).in(Protocol.of(random.nextInt(3)));
+                ChunkShape shape = (random.nextBoolean() ? ChunkShape.ONE_STEP : ChunkShape.TWO_SLICES)
+                        .in(Protocol.of(random.nextInt(3)));
                 long bytes = random.nextInt(4) == 0 ? 0 : random.nextInt(20_000);
                 MemorySegment input = arena.allocate(bytes);
                 for (long i = 0; i < bytes; i++) {
@@ -36,18 +37,20 @@ class DirectConnectionTest {
                 }
                 MemorySegment output = arena.allocate(bytes);
                 Share share = Share.of(0, bytes, 1, shape.chunkBytes(Pump.LAYOUT));
-                HostBlock from = new PrimitiveBlock(Chain.spread(share, true, false, true), BlockMemory.copied(input, input), shape, List.of(),
-                        List.of(sending));
-                HostBlock to = new PrimitiveBlock(Chain.spread(share, false, true, false), BlockMemory.copied(output, output), shape, List.of(receiving),
-                        List.of());
+                HostBlock from = new PrimitiveBlock(Chain.spread(share, true, false, true),
+                        BlockMemory.copied(input, input), shape, List.of(), List.of(sending));
+                HostBlock to = new PrimitiveBlock(Chain.spread(share, false, true, false),
+                        BlockMemory.copied(output, output), shape, List.of(receiving), List.of());
                 for (int turns = 0; !from.done() || !to.done(); turns++) {
                     HostBlock block = random.nextBoolean() ? from : to;
                     if (!block.done()) {
                         block.progress();
                     }
-                    assertTrue(turns < 100_000, () -> "stuck: " + from.waitingFor() + "; " + to.waitingFor() + ", seed " + seed);
+                    assertTrue(turns < 100_000,
+                            () -> "stuck: " + from.waitingFor() + "; " + to.waitingFor() + ", seed " + seed);
                 }
-                assertEquals(-1, input.mismatch(output), "operation " + operation + ", " + shape + ", " + bytes + " bytes, seed " + seed);
+                assertEquals(-1, input.mismatch(output),
+                        "operation " + operation + ", " + shape + ", " + bytes + " bytes, seed " + seed);
             }
         }
     }

@@ -48,7 +48,7 @@ class HostStreamTest {
             public String waitingFor() {
                 return "its gate";
             }
-        }), () -> null, _ -> { }, Long.MAX_VALUE);
+        }), () -> null, _ -> {}, Long.MAX_VALUE);
     }
 
     @Test
@@ -123,7 +123,8 @@ class HostStreamTest {
         HostStream second = device.newStream();
         HostEvent event = device.newEvent();
         HostEvent later = device.newEvent();
-        device.launch(new HostKernel("broken", List.of(), () -> new MillraceException("broken on purpose"), _ -> { }, Long.MAX_VALUE), first);
+        device.launch(new HostKernel("broken", List.of(), () -> new MillraceException("broken on purpose"), _ -> {},
+                Long.MAX_VALUE), first);
         first.record(event);
         first.call(() -> log.add("called behind a failure"));
         second.waitFor(event);
@@ -160,11 +161,15 @@ class HostStreamTest {
         stream.record(end);
         assertThrows(MillraceException.class, () -> end.elapsedSince(begin));
         run();
-        assertTrue(end.elapsedSince(begin).toNanos() >= 1_000_000, () -> end.elapsedSince(begin) + " for " + spent[0] + " ns");
+        assertTrue(end.elapsedSince(begin).toNanos() >= 1_000_000,
+                () -> end.elapsedSince(begin) + " for " + spent[0] + " ns");
         assertTrue(begin.elapsedSince(end).isNegative());
     }
 
-    /** Whoever closes a stream behind its communicator, or waits for it or for its events, would else wait for a thread that has ended. */
+    /**
+     * Whoever closes a stream behind its communicator, or waits for it or for its events, would else wait for a thread
+     * that has ended.
+     */
     @Test
     void whatIsLeftWhenTheDeviceStopsIsRunOrFails() {
         HostStream stream = device.newStream();
@@ -184,7 +189,8 @@ class HostStreamTest {
         assertEquals(List.of("begin", "first", "second"), log.stream().sorted().toList());
         assertTrue(reached.query() && stream.query() && other.query(), "what waits for nothing is run");
         assertTrue(hangs.done(), "a kernel is still on the device");
-        for (MillraceException told : List.of(assertThrows(MillraceException.class, lost::query), assertThrows(MillraceException.class, held::query))) {
+        for (MillraceException told : List.of(assertThrows(MillraceException.class, lost::query),
+                assertThrows(MillraceException.class, held::query))) {
             assertTrue(told.getMessage().contains("the device has stopped"), told.getMessage());
         }
         stream.call(() -> log.add("on a device that has stopped"));

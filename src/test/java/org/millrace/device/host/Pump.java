@@ -21,7 +21,10 @@ import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
 
-/** All ranks in one thread: every rank's blocks and proxies in turn, in an order that changes, with frames that complete when they like. */
+/**
+ * All ranks in one thread: every rank's blocks and proxies in turn, in an order that changes, with frames that complete
+ * when they like.
+ */
 final class Pump {
 
     static final int SLOT = 256;
@@ -34,7 +37,8 @@ final class Pump {
     private record Side(int rank, boolean sends) {
     }
 
-    private record Line(Endpoint<SendPort> sending, OperationQueue sends, Endpoint<ReceivePort> receiving, OperationQueue receives) {
+    private record Line(Endpoint<SendPort> sending, OperationQueue sends, Endpoint<ReceivePort> receiving,
+            OperationQueue receives) {
     }
 
     private final Arena arena;
@@ -71,18 +75,24 @@ final class Pump {
         SlotPool receivePool = pool(to, false);
         ConnectionInfo sending = connection(sendPool, true);
         ConnectionInfo receiving = connection(receivePool, false);
-        Line line = new Line(new Endpoint<>(sends.toString()), new OperationQueue(), new Endpoint<>(receives.toString()), new OperationQueue());
+        Line line = new Line(new Endpoint<>(sends.toString()), new OperationQueue(),
+                new Endpoint<>(receives.toString()), new OperationQueue());
         line.sending.connect(new SendPort(sends, sending));
         line.receiving.connect(new ReceivePort(receives, receiving));
-        proxies.add(SendProxy.sharing(share(sendPool), sends, sending, MemoryFrames.region(sending.buffers()), line.sends, frames.sender(), (c, f) -> { }));
-        proxies.add(ReceiveProxy.sharing(share(receivePool), receives, receiving, MemoryFrames.region(receiving.buffers()), MemoryFrames.staging(arena, LAYOUT),
-                line.receives, frames.receiver(), (c, f) -> { }));
+        proxies.add(SendProxy.sharing(share(sendPool), sends, sending, MemoryFrames.region(sending.buffers()),
+                line.sends, frames.sender(), (c, f) -> {}));
+        proxies.add(
+                ReceiveProxy.sharing(share(receivePool), receives, receiving, MemoryFrames.region(receiving.buffers()),
+                        MemoryFrames.staging(arena, LAYOUT), line.receives, frames.receiver(), (c, f) -> {}));
         return line;
     }
 
     private SlotPool pool(int rank, boolean sends) {
-        return sharing == 0 ? null : pools.computeIfAbsent(new Side(rank, sends),
-                _ -> new SlotPool(MemoryFrames.region(arena.allocate((long) SLOT * SlotPool.slots(sharing), 64)), SLOT, sharing));
+        return sharing == 0 ? null
+                : pools.computeIfAbsent(new Side(rank, sends),
+                        _ -> new SlotPool(
+                                MemoryFrames.region(arena.allocate((long) SLOT * SlotPool.slots(sharing), 64)), SLOT,
+                                sharing));
     }
 
     private static SlotPool.Share share(SlotPool pool) {
@@ -109,21 +119,25 @@ final class Pump {
     }
 
     /** Adds a block of a rank that receives from some ranks and sends to some. */
-    void add(int rank, Algorithm algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from, List<Integer> to) {
+    void add(int rank, Algorithm algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from,
+            List<Integer> to) {
         add(rank, algorithm, memory, shape, from, to, null);
     }
 
     /** The same with the user's memory, registered: all that the block touches. */
-    void add(int rank, Algorithm algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from, List<Integer> to, MemorySegment user) {
+    void add(int rank, Algorithm algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from, List<Integer> to,
+            MemorySegment user) {
         MemoryRegion region = user == null ? null : MemoryFrames.region(user);
         from.forEach(peer -> line(peer, rank).receives.add(op(algorithm.chunksReceived(), shape, region)));
         to.forEach(peer -> line(rank, peer).sends.add(op(algorithm.chunksSent(), shape, region)));
         blocks.add(new PrimitiveBlock(algorithm, memory, shape,
-                from.stream().map(peer -> line(peer, rank).receiving).toList(), to.stream().map(peer -> line(rank, peer).sending).toList()));
+                from.stream().map(peer -> line(peer, rank).receiving).toList(),
+                to.stream().map(peer -> line(rank, peer).sending).toList()));
     }
 
     private ProxyOp op(long chunks, ChunkShape shape, MemoryRegion user) {
-        return new ProxyOp(operations, 0, 0, chunks * shape.chunkSteps(), shape.chunkSteps(), shape.sliceSteps(), shape.protocol(), user);
+        return new ProxyOp(operations, 0, 0, chunks * shape.chunkSteps(), shape.chunkSteps(), shape.sliceSteps(),
+                shape.protocol(), user);
     }
 
     /** Runs until all blocks are done and all frames are through. */

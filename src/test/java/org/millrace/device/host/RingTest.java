@@ -14,7 +14,10 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 import org.millrace.net.AllMemory;
 
-/** Whole rings in one thread: what each algorithm leaves with every rank, at counters that wrap, for shares smaller and larger than a round. */
+/**
+ * Whole rings in one thread: what each algorithm leaves with every rank, at counters that wrap, for shares smaller and
+ * larger than a round.
+ */
 class RingTest {
 
     private static final String CASES = """
@@ -55,7 +58,8 @@ class RingTest {
             pump = new Pump(memory, firstStep, random);
             for (int operation = 0; operation < 5; operation++) {
                 pump.nextOperation();
-                protocol = Protocol.of(random.nextInt(3)); // operations of all protocols on the same connections, one after another
+                protocol = Protocol.of(random.nextInt(3)); // operations of all protocols on the same connections, one
+                                                           // after another
                 body.run(random);
             }
         }
@@ -121,8 +125,8 @@ class RingTest {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] output = inPlace ? input : each(_ -> arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, new RingAllReduce(share(ranks, shape(ChunkShape.TWO_SLICES)), rank, ranks), sums(input[rank], output[rank]),
-                        shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                pump.add(rank, new RingAllReduce(share(ranks, shape(ChunkShape.TWO_SLICES)), rank, ranks),
+                        sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -133,7 +137,10 @@ class RingTest {
         });
     }
 
-    /** Some ranks leave elements where the user has them, and some go through slots; averages change elements before they are sent. */
+    /**
+     * Some ranks leave elements where the user has them, and some go through slots; averages change elements before
+     * they are sent.
+     */
     @ParameterizedTest
     @CsvSource(textBlock = CASES)
     void allReduceInTheUsersMemoryLeavesTheSameSum(int rankCount, int elements, long firstStep) {
@@ -145,10 +152,11 @@ class RingTest {
             long chunkBytes = ChunkShape.TWO_SLICES.chunkBytes(Pump.LAYOUT);
             for (int rank = 0; rank < ranks; rank++) {
                 boolean user = random.nextInt(3) > 0;
-                BlockMemory memory = BlockMemory.reduced(input[rank], output[rank], DataType.INT64, scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
+                BlockMemory memory = BlockMemory.reduced(input[rank], output[rank], DataType.INT64,
+                        scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
                 pump.add(rank, new RingAllReduce(Share.of(0, count, 8, chunkBytes), rank, ranks), memory,
-                        user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank), next(rank),
-                        user ? AllMemory.SEGMENT : null);
+                        user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank),
+                        next(rank), user ? AllMemory.SEGMENT : null);
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -169,7 +177,8 @@ class RingTest {
                 MemorySegment mine = filled(rank, count);
                 MemorySegment own = output[rank].asSlice(8L * count * rank, 8L * count);
                 pump.add(rank, new RingAllGather(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count, inPlace),
-                        sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                        sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.TWO_SLICES),
+                        previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -186,10 +195,11 @@ class RingTest {
         run(rankCount, elements, firstStep, random -> {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] input = each(rank -> filled(rank, (long) count * ranks));
-            MemorySegment[] output = each(rank -> inPlace ? input[rank].asSlice(8L * count * rank, 8L * count) : arena.allocate(8L * count, 64));
+            MemorySegment[] output = each(rank -> inPlace ? input[rank].asSlice(8L * count * rank, 8L * count)
+                    : arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, new RingReduceScatter(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count), sums(input[rank], output[rank]),
-                        shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                pump.add(rank, new RingReduceScatter(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count),
+                        sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -212,15 +222,16 @@ class RingTest {
             for (int rank = 0; rank < ranks; rank++) {
                 boolean sends = (rank + 1) % ranks != root;
                 boolean first = rank == root;
-                pump.add(rank, Chain.spread(share, first, !first, sends), sums(spread[rank], spread[rank]), shape(ChunkShape.ONE_STEP),
-                        first ? List.of() : previous(rank), sends ? next(rank) : List.of());
+                pump.add(rank, Chain.spread(share, first, !first, sends), sums(spread[rank], spread[rank]),
+                        shape(ChunkShape.ONE_STEP), first ? List.of() : previous(rank), sends ? next(rank) : List.of());
             }
             pump.nextOperation();
             for (int rank = 0; rank < ranks; rank++) {
                 boolean receives = rank != (root + 1) % ranks;
                 boolean last = rank == root;
-                pump.add(rank, Chain.combine(share, receives, last, !last), sums(input[rank], sum), shape(ChunkShape.ONE_STEP),
-                        receives ? previous(rank) : List.of(), last ? List.of() : next(rank));
+                pump.add(rank, Chain.combine(share, receives, last, !last), sums(input[rank], sum),
+                        shape(ChunkShape.ONE_STEP), receives ? previous(rank) : List.of(),
+                        last ? List.of() : next(rank));
             }
             pump.run();
             for (int i = 0; i < count; i++) {

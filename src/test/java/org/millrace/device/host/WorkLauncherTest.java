@@ -58,7 +58,8 @@ class WorkLauncherTest {
     }
 
     private WorkLauncher launcher(DeviceCommunicator communicator) {
-        return new WorkLauncher(device, communicator, (function, _, item, channel, _) -> block(function, CollectiveWork.of(item), channel), failure::get,
+        return new WorkLauncher(device, communicator,
+                (function, _, item, channel, _) -> block(function, CollectiveWork.of(item), channel), failure::get,
                 thrown -> failure.compareAndSet(null, thrown), Duration.ofSeconds(20));
     }
 
@@ -101,8 +102,8 @@ class WorkLauncherTest {
         };
     }
 
-    private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word, long before, boolean replayed,
-            Runnable announce) {
+    private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word,
+            long before, boolean replayed, Runnable announce) {
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8]));
         work.receiveBuffer(word.address());
         work.countLow(before);
@@ -128,7 +129,8 @@ class WorkLauncherTest {
                 used[0] = live(streams);
             }
             long number = i;
-            KernelPlan plan = plan(builder, communicator, ADD, word, i, false, () -> assertEquals(number, announced.getAndIncrement()));
+            KernelPlan plan = plan(builder, communicator, ADD, word, i, false,
+                    () -> assertEquals(number, announced.getAndIncrement()));
             assertEquals(WorkStorage.FIFO, plan.storage());
             launcher.launch(plan, streams[i / 64 % 2]);
         }
@@ -139,7 +141,8 @@ class WorkLauncherTest {
         assertEquals(operations, announced.get());
         assertEquals(0, communicator.fifo().used(), "left in the FIFO");
         assertTrue(used[1] - used[0] < 4 << 20, "live bytes grew from " + used[0] + " to " + used[1]);
-        assertTrue(communicator.completed(0, operations) >= communicator.started(0, operations), "the last work has no time");
+        assertTrue(communicator.completed(0, operations) >= communicator.started(0, operations),
+                "the last work has no time");
         assertEquals(-1, communicator.completed(0, operations + 1L));
         assertEquals(-1, communicator.completed(0, 1), "a slot that was taken again still shows the work before");
     }
@@ -164,7 +167,7 @@ class WorkLauncherTest {
         Thread caller = Thread.ofPlatform().start(() -> {
             try {
                 for (int i = 0; i < 100; i++) {
-                    kernels.add(launcher.launch(plan(builder, communicator, HANG, word, i, false, () -> { }), stream));
+                    kernels.add(launcher.launch(plan(builder, communicator, HANG, word, i, false, () -> {}), stream));
                 }
             } catch (MillraceException e) {
                 thrown.set(e);
@@ -177,7 +180,8 @@ class WorkLauncherTest {
         failure.set(new MillraceException("the test aborted"));
         communicator.abort();
         caller.join(20_000);
-        assertTrue(thrown.get() != null && thrown.get().getMessage().contains("the test aborted"), "the caller got " + thrown.get());
+        assertTrue(thrown.get() != null && thrown.get().getMessage().contains("the test aborted"),
+                "the caller got " + thrown.get());
         assertEquals(1024 / CollectiveWork.BYTES, kernels.size());
         MillraceException told = assertThrows(MillraceException.class, () -> stream.synchronize(DEADLINE));
         assertTrue(told.getMessage().contains("the test aborted"), told.getMessage());
@@ -195,9 +199,9 @@ class WorkLauncherTest {
         PlanBuilder builder = new PlanBuilder("", SMALL, 512);
         MemorySegment word = arena.allocate(8, 8);
         HostStream stream = device.newStream();
-        KernelPlan waiting = plan(builder, communicator, HANG, word, 0, false, () -> { });
+        KernelPlan waiting = plan(builder, communicator, HANG, word, 0, false, () -> {});
         for (int i = 1; launcher.launchIfRoom(waiting, stream) != null; i++) {
-            waiting = plan(builder, communicator, HANG, word, i, false, () -> { });
+            waiting = plan(builder, communicator, HANG, word, i, false, () -> {});
         }
         failure.set(new MillraceException("the test aborted"));
         communicator.abort();
@@ -205,7 +209,8 @@ class WorkLauncherTest {
         KernelPlan behind = waiting;
         String told = assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage();
         assertTrue(told.contains("while it waited for room") && told.contains("the test aborted"), told);
-        assertTrue(assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage().contains("the communicator is closed"));
+        assertTrue(assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage()
+                .contains("the communicator is closed"));
     }
 
     @Test
@@ -215,7 +220,8 @@ class WorkLauncherTest {
         MemorySegment word = arena.allocate(8, 8);
         AtomicInteger announced = new AtomicInteger();
         HostStream stream = device.newStream();
-        try (KernelPlan plan = plan(new PlanBuilder("", SMALL, 1 << 20), communicator, ADD, word, 5, true, announced::incrementAndGet)) {
+        try (KernelPlan plan = plan(new PlanBuilder("", SMALL, 1 << 20), communicator, ADD, word, 5, true,
+                announced::incrementAndGet)) {
             assertEquals(WorkStorage.PERSISTENT, plan.storage());
             for (int replay = 1; replay <= 1000; replay++) {
                 stream.call(() -> word.set(ValueLayout.JAVA_LONG, 0, 5));

@@ -32,13 +32,14 @@ class PlanBuilderTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"ARGUMENTS, 4096, 3, 0", "FIFO, 4096, 100, 0", "FIFO, 4096, 100, -4096", "FIFO, 4096, 100, 2147483632", "FIFO, 1024, 20, -16",
-            "PERSISTENT, 1024, 40, 0"})
+    @CsvSource({"ARGUMENTS, 4096, 3, 0", "FIFO, 4096, 100, 0", "FIFO, 4096, 100, -4096", "FIFO, 4096, 100, 2147483632",
+            "FIFO, 1024, 20, -16", "PERSISTENT, 1024, 40, 0"})
     void everyChannelFindsItsItems(WorkStorage storage, int argumentBytes, int operations, int first) {
         for (long seed = 1; seed <= 20; seed++) {
             Random random = new Random(seed);
             try (Arena arena = Arena.ofShared()) {
-                WorkFifoCounters counters = WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+                WorkFifoCounters counters =
+                        WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
                 WorkFifo fifo = new WorkFifo(arena.allocate(1 << 15, 16), counters, first);
                 fifo.put(MemorySegment.ofArray(new long[2 * random.nextInt(100)]));
                 PlanBuilder builder = new PlanBuilder("", argumentBytes, 1 << 14);
@@ -46,7 +47,8 @@ class PlanBuilderTest {
                 for (int channel = 0; channel < KernelArguments.MAX_CHANNELS; channel++) {
                     expected.add(new ArrayList<>());
                 }
-                for (int operation = 0; operation < operations && builder.hasRoom(WorkType.COLLECTIVE, 8); operation++) {
+                for (int operation = 0; operation < operations
+                        && builder.hasRoom(WorkType.COLLECTIVE, 8); operation++) {
                     add(builder, random, expected, operation);
                 }
                 KernelPlan plan = builder.finish(COMMUNICATOR, storage == WorkStorage.PERSISTENT);
@@ -54,7 +56,8 @@ class PlanBuilderTest {
                 KernelArguments arguments = plan.upload(fifo);
                 assertEquals(COMMUNICATOR, arguments.communicator());
                 for (int block = 0; block < Long.bitCount(arguments.channelMask()); block++) {
-                    assertEquals(expected.get(arguments.channel(block)), read(reader(arguments, counters, block)), "seed " + seed + ", block " + block);
+                    assertEquals(expected.get(arguments.channel(block)), read(reader(arguments, counters, block)),
+                            "seed " + seed + ", block " + block);
                     expected.get(arguments.channel(block)).clear();
                 }
                 assertTrue(expected.stream().allMatch(List::isEmpty), "seed " + seed + ": a channel has no block");
@@ -72,7 +75,7 @@ class PlanBuilderTest {
             work.channelLow(random.nextInt(60));
             work.channelHigh(work.channelLow() + random.nextInt(4));
             work.sendBuffer(mark);
-            builder.collective(work, function, "collective " + operation, () -> { });
+            builder.collective(work, function, "collective " + operation, () -> {});
             for (int channel = work.channelLow(); channel <= work.channelHigh(); channel++) {
                 expected.get(channel).add(new Item(WorkType.COLLECTIVE, function, mark, 0));
             }
@@ -83,7 +86,7 @@ class PlanBuilderTest {
             work.sendChannels(1 << random.nextInt(3));
             work.sendAddress(mark);
             work.sendRank(operation);
-            builder.pointToPoint(work, 0, operation, "transfer " + operation, () -> { });
+            builder.pointToPoint(work, 0, operation, "transfer " + operation, () -> {});
             for (int part = 0; part < work.sendChannels(); part++) {
                 int channel = (work.channelBase() + part) % 8;
                 assertEquals(part, work.part(channel));
@@ -116,16 +119,19 @@ class PlanBuilderTest {
     @Test
     void overwrittenWorkIsNoticed() {
         try (Arena arena = Arena.ofConfined()) {
-            WorkFifoCounters counters = WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+            WorkFifoCounters counters =
+                    WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
             WorkFifo fifo = new WorkFifo(arena.allocate(1024, 16), counters, -64);
             PlanBuilder builder = new PlanBuilder("", KernelArguments.BYTES + WorkBatch.BYTES, 512);
-            builder.collective(CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8])), 1, "collective", () -> { });
+            builder.collective(CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8])), 1,
+                    "collective", () -> {});
             KernelPlan plan = builder.finish(COMMUNICATOR, false);
             KernelArguments arguments = plan.upload(fifo);
             assertTrue(reader(arguments, counters, 0).next());
             fifo.consume(fifo.produced());
             fifo.put(MemorySegment.ofArray(new long[1024 / 8]));
-            MillraceException thrown = assertThrows(MillraceException.class, () -> reader(arguments, counters, 0).next());
+            MillraceException thrown =
+                    assertThrows(MillraceException.class, () -> reader(arguments, counters, 0).next());
             assertTrue(thrown.getMessage().contains("is not in the FIFO"), thrown.getMessage());
         }
     }

@@ -31,7 +31,8 @@ class WorkFifoTest {
         Random random = new Random(seed);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment ring = arena.allocate(BYTES, 16);
-            WorkFifoCounters counters = WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+            WorkFifoCounters counters =
+                    WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
             WorkFifo fifo = new WorkFifo(ring, counters, first & -16);
             Queue<Put> inside = new ArrayDeque<>();
             long all = 0;
@@ -64,14 +65,16 @@ class WorkFifoTest {
         MemorySegment expected = items(put.length, put.seed);
         for (int at = 0; at < put.length; at += 8) {
             long offset = put.position + at & BYTES - 1;
-            assertEquals(expected.get(ValueLayout.JAVA_LONG, at), ring.get(ValueLayout.JAVA_LONG, offset), "seed " + seed + ", byte " + at + " of " + put);
+            assertEquals(expected.get(ValueLayout.JAVA_LONG, at), ring.get(ValueLayout.JAVA_LONG, offset),
+                    "seed " + seed + ", byte " + at + " of " + put);
         }
     }
 
     @Test
     void refusesWhatDoesNotFit() {
         try (Arena arena = Arena.ofConfined()) {
-            WorkFifoCounters counters = WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+            WorkFifoCounters counters =
+                    WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
             WorkFifo fifo = new WorkFifo(arena.allocate(64, 16), counters, -32);
             int position = fifo.put(items(64, 1));
             assertFalse(fifo.hasRoom(16));

@@ -36,7 +36,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.millrace.MillraceException;
 import org.millrace.engine.rendezvous.Message.Contribution;
 import org.millrace.engine.rendezvous.Message.Failed;
@@ -74,7 +73,8 @@ class AdmissionTest {
 
     /** The group comes together whatever the stranger did. */
     private void completes(FutureTask<ControlPlane> zero, String rendezvous) throws Exception {
-        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE); ControlPlane first = Ranks.get(zero)) {
+        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE);
+                ControlPlane first = Ranks.get(zero)) {
             FutureTask<byte[][]> gather = Ranks.async(() -> first.allGather(new byte[] {1}));
             assertEquals(2, one.allGather(new byte[] {2}).length);
             assertEquals(2, Ranks.get(gather).length);
@@ -138,7 +138,8 @@ class AdmissionTest {
         FutureTask<ControlPlane> admitted = refused == one ? again : one;
         String message = Ranks.failureOf(refused);
         String process = Identity.local(1).process();
-        assertTrue(message.endsWith("rank 1 is already taken by " + process + "; the second one is " + process), message);
+        assertTrue(message.endsWith("rank 1 is already taken by " + process + "; the second one is " + process),
+                message);
         try (RawRank raw = RawRank.introduced(rendezvous, 0, 3)) {
             String taken = raw.receive(Rejected.class).reason();
             assertTrue(taken.startsWith("rank 0 is already taken by pid "), taken);
@@ -172,10 +173,14 @@ class AdmissionTest {
         }
     }
 
-    /** What rank 1 finds. A place from a file may be that of a group that is gone, and then rank 1 goes on looking: so it only looks once. */
+    /**
+     * What rank 1 finds. A place from a file may be that of a group that is gone, and then rank 1 goes on looking: so
+     * it only looks once.
+     */
     private static String refusalOf(String rendezvous, JoinOptions options) throws IOException {
         if (rendezvous.startsWith("tcp:")) {
-            return assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, options)).getMessage();
+            return assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, options))
+                    .getMessage();
         }
         Place place = Rendezvous.parse(rendezvous, options).find();
         try (Selector selector = Selector.open()) {
@@ -198,8 +203,10 @@ class AdmissionTest {
     @Test
     void whoDoesNotKnowTheSecretIsNotLetIn() throws Exception {
         String rendezvous = Ranks.freeTcp();
-        FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
-        try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) { // does not mind that rank 0's proof is wrong, and gives its own
+        FutureTask<ControlPlane> zero =
+                joining(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
+        try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) { // does not mind that rank 0's proof is wrong, and
+                                                                   // gives its own
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
         }
         try (RawRank parrot = RawRank.connect(rendezvous)) { // gives back what it was shown
@@ -216,7 +223,8 @@ class AdmissionTest {
             rude.say(new Contribution(1, 0, Collective.BARRIER, new byte[0]));
             rude.awaitEnd();
         }
-        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
+        try (ControlPlane one =
+                ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
                 ControlPlane first = Ranks.get(zero)) {
             assertNull(one.failure());
             assertNull(first.failure());
@@ -229,8 +237,8 @@ class AdmissionTest {
         try (RawRank raw = RawRank.connect(file())) {
             ByteBuffer hello = Wire.encode(new Hello(1, 2, 1, "newer", new byte[16]));
             raw.send(hello.putInt(Wire.HEADER_BYTES, 99));
-            assertEquals("it speaks version 99 of the control protocol, rank 0 version " + Wire.VERSION + "; all ranks need the same release",
-                    raw.receive(Rejected.class).reason());
+            assertEquals("it speaks version 99 of the control protocol, rank 0 version " + Wire.VERSION
+                    + "; all ranks need the same release", raw.receive(Rejected.class).reason());
         }
         completes(zero, file());
     }
@@ -243,8 +251,8 @@ class AdmissionTest {
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 5, JoinOptions.within(deadline));
             FutureTask<ControlPlane> three = joining(rendezvous, 3, 5);
             String message = Ranks.failureOf(zero);
-            assertTrue(message.startsWith("rank 0 of 5 cannot join the group at " + rendezvous + ": rank 2, rank 4 have not come within "
-                    + Deadline.in(deadline)), message);
+            assertTrue(message.startsWith("rank 0 of 5 cannot join the group at " + rendezvous
+                    + ": rank 2, rank 4 have not come within " + Deadline.in(deadline)), message);
             for (FutureTask<ControlPlane> rank : List.of(one, three)) {
                 String told = Ranks.failureOf(rank);
                 assertTrue(told.endsWith(": " + Identity.local(0) + " failed: " + message), told);
@@ -266,12 +274,16 @@ class AdmissionTest {
 
     @Test
     void withoutRankZeroTheDeadlineSaysWhatWasMissing() throws Exception {
-        String message = assertThrows(MillraceException.class, () -> ControlPlane.join(file(), 1, 2, LITTLE)).getMessage();
-        assertTrue(message.contains("rank 0 has not come within 400 ms") && message.contains("rank 0 has not written " + folder.resolve("group")), message);
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(file(), 1, 2, LITTLE)).getMessage();
+        assertTrue(message.contains("rank 0 has not come within 400 ms")
+                && message.contains("rank 0 has not written " + folder.resolve("group")), message);
         String rendezvous = Ranks.freeTcp();
-        String refused = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE)).getMessage();
+        String refused =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE)).getMessage();
         assertTrue(refused.contains("Connection refused: nobody listens at " + rendezvous.substring(4)), refused);
-        String unknown = assertThrows(MillraceException.class, () -> ControlPlane.join("tcp:no-such-host.invalid:1", 1, 2, LITTLE)).getMessage();
+        String unknown = assertThrows(MillraceException.class,
+                () -> ControlPlane.join("tcp:no-such-host.invalid:1", 1, 2, LITTLE)).getMessage();
         assertTrue(unknown.contains("the host no-such-host.invalid is unknown here"), unknown);
     }
 
@@ -299,7 +311,10 @@ class AdmissionTest {
                 byte[] bytes = new byte[Wire.HEADER_BYTES + random.nextInt(200)];
                 random.nextBytes(bytes);
                 if (trial % 2 == 0) { // past the first checks
-                    ByteBuffer.wrap(bytes).putInt(Wire.MAGIC).putInt(bytes.length - Wire.HEADER_BYTES).put((byte) random.nextInt(12));
+                    ByteBuffer.wrap(bytes)
+                            .putInt(Wire.MAGIC)
+                            .putInt(bytes.length - Wire.HEADER_BYTES)
+                            .put((byte) random.nextInt(12));
                 }
                 garbage.send(ByteBuffer.wrap(bytes));
                 garbage.awaitEndOrLeave();
@@ -341,15 +356,23 @@ class AdmissionTest {
             Configurator.setLevel(logger, (Level) null);
         }
         assertEquals(1, warnings.size(), warnings::toString);
-        assertTrue(warnings.getFirst().matches("rank 0 refused a connection from 127\\.0\\.0\\.1:\\d+: speaks another protocol .*"), warnings::toString);
+        assertTrue(
+                warnings.getFirst()
+                        .matches("rank 0 refused a connection from 127\\.0\\.0\\.1:\\d+: speaks another protocol .*"),
+                warnings::toString);
     }
 
     static List<Arguments> strangers() {
         return List.of(
                 Arguments.of(ByteBuffer.wrap("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.UTF_8)),
                         "speaks another protocol than Millrace's control plane: it begins with \"GET / HTT\""),
-                Arguments.of(ByteBuffer.allocate(Wire.HEADER_BYTES).putInt(Wire.MAGIC).putInt(Wire.MAX_BODY_BEFORE_PROOF + 1).put((byte) 1).flip(),
-                        "announced a message of 16385 bytes; the limit is 16384"), // a stranger may not make rank 0 allocate what a member may
+                Arguments.of(ByteBuffer.allocate(Wire.HEADER_BYTES)
+                        .putInt(Wire.MAGIC)
+                        .putInt(Wire.MAX_BODY_BEFORE_PROOF + 1)
+                        .put((byte) 1)
+                        .flip(), "announced a message of 16385 bytes; the limit is 16384"), // a stranger may not make
+                                                                                            // rank 0 allocate what a
+                                                                                            // member may
                 Arguments.of(Wire.encode(new Proof(new byte[32])), "sent a Proof before it was let in"));
     }
 
@@ -364,7 +387,8 @@ class AdmissionTest {
                 stranger.awaitEnd();
             }
             String message = Ranks.failureOf(zero);
-            assertTrue(message.contains("rank 1 has not come within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:")
+            assertTrue(message
+                    .contains("rank 1 has not come within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:")
                     && message.endsWith(": " + expected), message);
         });
     }
@@ -392,11 +416,16 @@ class AdmissionTest {
         int port = Ranks.freePort();
         try (ServerSocket http = new ServerSocket(port, 10, InetAddress.getLoopbackAddress())) {
             serve(http, "HTTP/1.1 400 Bad Request\r\n\r\n");
-            String message = assertThrows(MillraceException.class, () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE)).getMessage();
-            assertTrue(message.endsWith("who listens at 127.0.0.1:" + port
-                    + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""), message);
-            String inUse = assertThrows(MillraceException.class, () -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE)).getMessage();
-            assertTrue(inUse.contains("rank 0 cannot listen on tcp:127.0.0.1:" + port + ": Address already in use"), inUse);
+            String message = assertThrows(MillraceException.class,
+                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE)).getMessage();
+            assertTrue(
+                    message.endsWith("who listens at 127.0.0.1:" + port
+                            + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""),
+                    message);
+            String inUse = assertThrows(MillraceException.class,
+                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE)).getMessage();
+            assertTrue(inUse.contains("rank 0 cannot listen on tcp:127.0.0.1:" + port + ": Address already in use"),
+                    inUse);
         }
     }
 
@@ -404,8 +433,10 @@ class AdmissionTest {
     void somethingSilentListensWhereRankZeroShould() throws Exception {
         try (ServerSocket silent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
             String rendezvous = "tcp:127.0.0.1:" + silent.getLocalPort();
-            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE)).getMessage();
-            assertTrue(message.endsWith("who listens at " + rendezvous.substring(4) + " did not answer within 400 ms"), message);
+            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE))
+                    .getMessage();
+            assertTrue(message.endsWith("who listens at " + rendezvous.substring(4) + " did not answer within 400 ms"),
+                    message);
         }
     }
 }

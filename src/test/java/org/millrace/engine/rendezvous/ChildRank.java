@@ -2,13 +2,15 @@ package org.millrace.engine.rendezvous;
 
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
-
 import org.millrace.MillraceException;
 
-/** A rank in a process of its own. Says what happens to it, a line each, and waits to be killed or told of another rank's loss. */
+/**
+ * A rank in a process of its own. Says what happens to it, a line each, and waits to be killed or told of another
+ * rank's loss.
+ */
 final class ChildRank {
 
-    private ChildRank() { }
+    private ChildRank() {}
 
     /** Arguments: rendezvous, rank, size, and {@code poll} or {@code gather} for how to wait. */
     public static void main(String[] arguments) {
@@ -25,7 +27,8 @@ final class ChildRank {
                 while (plane.failure() == null && System.nanoTime() - end < 0) {
                     LockSupport.parkNanos(100_000);
                 }
-                System.out.println(plane.failure() == null ? "nothing" : plane.failure().rank() + " " + plane.failure().message());
+                System.out.println(
+                        plane.failure() == null ? "nothing" : plane.failure().rank() + " " + plane.failure().message());
             }
         } catch (MillraceException e) {
             System.out.println(e.getMessage());

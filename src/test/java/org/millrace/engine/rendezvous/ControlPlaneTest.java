@@ -22,7 +22,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.millrace.MillraceException;
 
 /** What works when all ranks behave. */
@@ -68,7 +67,8 @@ class ControlPlaneTest {
                     byte[][] all = plane.allGather(mine);
                     mine[0]++; // the caller's again
                     for (int peer = 0; peer < size; peer++) {
-                        assertArrayEquals(words(peer, round), all[peer], "part of rank " + peer + " in round " + round + " at rank " + rank);
+                        assertArrayEquals(words(peer, round), all[peer],
+                                "part of rank " + peer + " in round " + round + " at rank " + rank);
                         all[peer][0]++; // the caller's too; nobody else sees it
                     }
                     plane.barrier();
@@ -92,7 +92,8 @@ class ControlPlaneTest {
         int size = 3;
         Ranks.onEach(size, rank -> {
             try (ControlPlane plane = ControlPlane.join(file(), rank, size, Ranks.PATIENCE)) {
-                String message = assertThrows(IllegalArgumentException.class, () -> plane.allGather(new byte[ControlPlane.MAX_GATHER_BYTES + 1])).getMessage();
+                String message = assertThrows(IllegalArgumentException.class,
+                        () -> plane.allGather(new byte[ControlPlane.MAX_GATHER_BYTES + 1])).getMessage();
                 assertTrue(message.contains("1048577 bytes by rank " + rank), message);
                 for (int round = 0; round < 4; round++) {
                     byte[] mine = new byte[ControlPlane.MAX_GATHER_BYTES];
@@ -115,7 +116,8 @@ class ControlPlaneTest {
         int size = 3;
         int groups = 5;
         String rendezvous = byFile ? file() : Ranks.freeTcp();
-        // No rank waits for the others between two groups, so that a fast one would run into the former group's door if that were still open.
+        // No rank waits for the others between two groups, so that a fast one would run into the former group's door if
+        // that were still open.
         List<List<ControlPlane>> byRank = Ranks.onEach(size, rank -> {
             List<ControlPlane> planes = new ArrayList<>();
             for (int group = 0; group < groups; group++) {
@@ -126,7 +128,8 @@ class ControlPlaneTest {
         for (int group = 0; group < groups; group++) {
             byte tag = (byte) group;
             int index = group;
-            List<byte[][]> gathered = Ranks.onEach(size, rank -> byRank.get(rank).get(index).allGather(new byte[] {tag, (byte) rank}));
+            List<byte[][]> gathered =
+                    Ranks.onEach(size, rank -> byRank.get(rank).get(index).allGather(new byte[] {tag, (byte) rank}));
             for (byte[][] all : gathered) {
                 for (int rank = 0; rank < size; rank++) {
                     assertArrayEquals(new byte[] {tag, (byte) rank}, all[rank]);
@@ -141,7 +144,12 @@ class ControlPlaneTest {
         int size = 4;
         for (long seed = 1; seed <= 12; seed++) {
             List<ControlPlane> planes = new ArrayList<>(Ranks.join(file(), size));
-            Ranks.onEach(size, rank -> planes.stream().filter(plane -> plane.rank() == rank).findFirst().orElseThrow().allGather(new byte[rank]));
+            Ranks.onEach(size,
+                    rank -> planes.stream()
+                            .filter(plane -> plane.rank() == rank)
+                            .findFirst()
+                            .orElseThrow()
+                            .allGather(new byte[rank]));
             Collections.shuffle(planes, new Random(seed));
             Ranks.closeAll(planes);
             for (ControlPlane plane : planes) {
@@ -157,7 +165,8 @@ class ControlPlaneTest {
         FutureTask<byte[][]> waiting = Ranks.async(() -> planes.get(2).allGather(new byte[1]));
         planes.get(leaver).close();
         String message = Ranks.failureOf(waiting);
-        assertTrue(message.matches("allGather \\(collective call 0\\) of rank 2: rank " + leaver + " \\(pid \\d+ on .*\\) has left the group"), message);
+        assertTrue(message.matches("allGather \\(collective call 0\\) of rank 2: rank " + leaver
+                + " \\(pid \\d+ on .*\\) has left the group"), message);
         Ranks.closeAll(planes);
     }
 
@@ -184,8 +193,10 @@ class ControlPlaneTest {
         FutureTask<byte[][]> gather = Ranks.async(() -> planes.get(1).allGather(new byte[1]));
         assertThrows(MillraceException.class, planes.get(2)::barrier);
         String message = Ranks.failureOf(gather); // its own finding, or that of a rank that came to it first
-        assertTrue(message.matches(".* of rank \\d: rank \\d \\(pid \\d+ on .*\\) called (barrier|allGather) instead; all ranks make the same calls in the "
-                + "same order"), message);
+        assertTrue(message.matches(
+                ".* of rank \\d: rank \\d \\(pid \\d+ on .*\\) called (barrier|allGather) instead; all ranks make the same calls in the "
+                        + "same order"),
+                message);
         Ranks.await("barrier ends", barrier::isDone);
         // The one that finds it first tells the two others; nobody needs to tell it.
         Ranks.await("two ranks are told", () -> planes.stream().filter(plane -> plane.failure() != null).count() >= 2);
@@ -221,17 +232,22 @@ class ControlPlaneTest {
         for (int rank = 0; rank < 2; rank++) {
             int own = rank;
             Thread.currentThread().interrupt();
-            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(file(), own, 2, Ranks.PATIENCE)).getMessage();
+            String message =
+                    assertThrows(MillraceException.class, () -> ControlPlane.join(file(), own, 2, Ranks.PATIENCE))
+                            .getMessage();
             assertTrue(message.contains("interrupted"), message);
             assertTrue(Thread.interrupted());
         }
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "group", "udp:127.0.0.1:1", "file:", "file:/", "tcp:", "tcp:host", "tcp::1", "tcp:host:", "tcp:host:x", "tcp:host:0",
-        "tcp:host:65536", "tcp:::1:1"})
+    @ValueSource(
+            strings = {"", "group", "udp:127.0.0.1:1", "file:", "file:/", "tcp:", "tcp:host", "tcp::1", "tcp:host:",
+                    "tcp:host:x", "tcp:host:0", "tcp:host:65536", "tcp:::1:1"})
     void aRendezvousThatIsNoneIsRefused(String rendezvous) {
-        String message = assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE)).getMessage();
+        String message =
+                assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE))
+                        .getMessage();
         assertTrue(message.contains('"' + rendezvous + '"'), message);
     }
 

@@ -17,7 +17,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.millrace.MillraceException;
 import org.millrace.engine.rendezvous.Message.Contribution;
 import org.millrace.engine.rendezvous.Message.Departed;
@@ -86,7 +85,8 @@ class FailureTest {
         planes.get(2).fail(text);
         planes.get(2).close();
         String told = Ranks.awaitFailure(planes.get(1)).message();
-        assertTrue(told.contains(" failed: xxxx") && told.endsWith("...") && told.length() <= Wire.MAX_TEXT_CHARS, told.length() + " characters");
+        assertTrue(told.contains(" failed: xxxx") && told.endsWith("...") && told.length() <= Wire.MAX_TEXT_CHARS,
+                told.length() + " characters");
         Ranks.closeAll(planes);
     }
 
@@ -124,7 +124,11 @@ class FailureTest {
         ANNOUNCES_A_BYTE_TOO_MUCH("announced a message of 1048594 bytes; the limit is 1048593") {
             @Override
             void inject(RawRank rank) throws Exception {
-                rank.send(ByteBuffer.allocate(Wire.HEADER_BYTES).putInt(Wire.MAGIC).putInt(Wire.MAX_BODY + 1).put((byte) 6).flip());
+                rank.send(ByteBuffer.allocate(Wire.HEADER_BYTES)
+                        .putInt(Wire.MAGIC)
+                        .putInt(Wire.MAX_BODY + 1)
+                        .put((byte) 6)
+                        .flip());
             }
         },
         LOSES_THE_FRAME("speaks another protocol than Millrace's control plane: it begins with \"GET / HTT\"") {
@@ -139,7 +143,8 @@ class FailureTest {
                 rank.say(new Contribution(1, 0, Collective.BARRIER, new byte[0]));
             }
         },
-        RUNS_AHEAD("sent the part of rank 2 for collective call 2 while its part for call 2 is the next, once all ranks have made the call before") {
+        RUNS_AHEAD(
+                "sent the part of rank 2 for collective call 2 while its part for call 2 is the next, once all ranks have made the call before") {
             @Override
             void inject(RawRank rank) throws Exception {
                 for (int sequence = 0; sequence < 3; sequence++) {
@@ -187,7 +192,8 @@ class FailureTest {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
             one.say(new Failed(0, "blames another")); // whose failure it is does not depend on what it says
-            assertEquals(new RemoteFailure(1, "rank 1 (pid 4242 on raw-host) failed: blames another"), Ranks.awaitFailure(first));
+            assertEquals(new RemoteFailure(1, "rank 1 (pid 4242 on raw-host) failed: blames another"),
+                    Ranks.awaitFailure(first));
             one.reset();
         }
     }

@@ -26,7 +26,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.millrace.MillraceException;
 
 /** What rank 0 may find at the path, and what it leaves there. */
@@ -58,12 +57,19 @@ class FileRendezvousTest {
     }
 
     private static RendezvousFile fileOf(int port) {
-        return new RendezvousFile(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), Secret.randomHex(), 7, new Identity(0, 99, "elsewhere"));
+        return new RendezvousFile(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), Secret.randomHex(), 7,
+                new Identity(0, 99, "elsewhere"));
     }
 
     private void completes() throws Exception {
-        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE)); // may read what is there already
-        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE); ControlPlane second = Ranks.get(one)) {
+        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE)); // may
+                                                                                                               // read
+                                                                                                               // what
+                                                                                                               // is
+                                                                                                               // there
+                                                                                                               // already
+        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
+                ControlPlane second = Ranks.get(one)) {
             assertNull(zero.failure());
             assertNull(second.failure());
         }
@@ -74,7 +80,8 @@ class FileRendezvousTest {
     void onlyTheOwnerCanReadTheFile() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
         Ranks.await("rank 0 writes its file", () -> Files.exists(path));
-        assertEquals(Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE), Files.getPosixFilePermissions(path));
+        assertEquals(Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE),
+                Files.getPosixFilePermissions(path));
         RendezvousFile file = RendezvousFile.read(path).orElseThrow();
         assertTrue(file.address().getAddress().isLoopbackAddress());
         assertTrue(file.secret().matches("[0-9a-f]{32}"), "16 random bytes");
@@ -113,7 +120,8 @@ class FileRendezvousTest {
     @Test
     void aFileThatLeadsToAnotherGroupIsReplaced() throws Exception {
         int port = Ranks.freePort();
-        FutureTask<ControlPlane> other = Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> other =
+                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
         RawRank.connect("tcp:127.0.0.1:" + port).close();
         fileOf(port).publish(path);
         completes();
@@ -132,8 +140,12 @@ class FileRendezvousTest {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
         Ranks.await("rank 0 writes its file", () -> Files.exists(path));
         RendezvousFile file = RendezvousFile.read(path).orElseThrow();
-        String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 3, Ranks.PATIENCE)).getMessage();
-        assertTrue(message.startsWith("rank 0 cannot use " + path + ": another group is using it, the group of 2 ranks whose rank 0 is pid "), message);
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 3, Ranks.PATIENCE))
+                        .getMessage();
+        assertTrue(message.startsWith(
+                "rank 0 cannot use " + path + ": another group is using it, the group of 2 ranks whose rank 0 is pid "),
+                message);
         assertEquals(file, RendezvousFile.read(path).orElseThrow(), "the file is untouched");
         ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
         Ranks.get(zero).close();
@@ -144,25 +156,29 @@ class FileRendezvousTest {
     void aFileWhoseListenerIsSilentCountsAsInUse() throws Exception {
         try (ServerSocket silent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
             fileOf(silent.getLocalPort()).publish(path);
-            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, LITTLE)).getMessage();
-            assertTrue(message.contains("another group is using it, the group of 7 ranks whose rank 0 is pid 99 on elsewhere"), message);
+            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, LITTLE))
+                    .getMessage();
+            assertTrue(
+                    message.contains(
+                            "another group is using it, the group of 7 ranks whose rank 0 is pid 99 on elsewhere"),
+                    message);
         }
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {
-        "model weights",
-        "millrace-rendezvous=2\n",
-        "millrace-rendezvous=1\naddress=127.0.0.1\nport=1\nsecret=00\nsize=2\npid=1\n",
-        "millrace-rendezvous=1\naddress=127.0.0.1\nport=99999\nsecret=00\nsize=2\npid=1\nhost=h\n",
-        "millrace-rendezvous=1\naddress=127.0.0.1\nport=x\nsecret=00\nsize=2\npid=1\nhost=h\n",
-        "millrace-rendezvous=1\n\\uXXXX"
-    })
+    @ValueSource(
+            strings = {"model weights", "millrace-rendezvous=2\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=1\nsecret=00\nsize=2\npid=1\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=99999\nsecret=00\nsize=2\npid=1\nhost=h\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=x\nsecret=00\nsize=2\npid=1\nhost=h\n",
+                    "millrace-rendezvous=1\n\\uXXXX"})
     void anotherFileIsNotTouched(String content) throws Exception {
         Files.writeString(path, content);
         for (int rank = 0; rank < 2; rank++) {
             int own = rank;
-            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, own, 2, Ranks.PATIENCE)).getMessage();
+            String message =
+                    assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, own, 2, Ranks.PATIENCE))
+                            .getMessage();
             assertTrue(message.startsWith(path + " is not a rendezvous file of this release: "), message);
         }
         assertEquals(content, Files.readString(path));
@@ -187,22 +203,28 @@ class FileRendezvousTest {
     @Test
     void aFolderThatIsMissingIsNamed() {
         String missing = folder.resolve("missing").resolve("group").toString();
-        String message = assertThrows(MillraceException.class, () -> ControlPlane.join("file:" + missing, 0, 2, Ranks.PATIENCE)).getMessage();
-        assertTrue(message.contains("rank 0 cannot write " + missing) && message.contains("the directory has to exist"), message);
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join("file:" + missing, 0, 2, Ranks.PATIENCE))
+                        .getMessage();
+        assertTrue(message.contains("rank 0 cannot write " + missing) && message.contains("the directory has to exist"),
+                message);
     }
 
     @Test
     void rankZeroListensWhereItIsTold() throws Exception {
         InetAddress other = InetAddress.getByAddress(new byte[] {127, 0, 0, 2});
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).on(other)));
+        FutureTask<ControlPlane> zero =
+                Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).on(other)));
         Ranks.await("rank 0 writes its file", () -> Files.exists(path));
         assertEquals(other, RendezvousFile.read(path).orElseThrow().address().getAddress());
         ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
         Ranks.get(zero).close();
         JoinOptions everywhere = JoinOptions.within(Ranks.PATIENCE).on(new InetSocketAddress(0).getAddress());
         assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, everywhere));
-        JoinOptions nowhere = JoinOptions.within(Ranks.PATIENCE).on(InetAddress.getByAddress(new byte[] {(byte) 192, 0, 2, 1}));
-        String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, nowhere)).getMessage();
+        JoinOptions nowhere =
+                JoinOptions.within(Ranks.PATIENCE).on(InetAddress.getByAddress(new byte[] {(byte) 192, 0, 2, 1}));
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, nowhere)).getMessage();
         assertTrue(message.contains("192.0.2.1"), message);
     }
 }

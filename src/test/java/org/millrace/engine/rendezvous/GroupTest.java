@@ -9,7 +9,6 @@ import java.net.ProtocolException;
 import java.time.Duration;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-
 import org.millrace.MillraceException;
 import org.millrace.engine.rendezvous.Message.Contribution;
 
@@ -27,7 +26,8 @@ class GroupTest {
     }
 
     private String joinFails() {
-        return assertThrows(MillraceException.class, () -> group.awaitComplete(Deadline.in(AT_ONCE), "here")).getMessage();
+        return assertThrows(MillraceException.class, () -> group.awaitComplete(Deadline.in(AT_ONCE), "here"))
+                .getMessage();
     }
 
     private String partsFail(Contribution own) {
@@ -41,7 +41,8 @@ class GroupTest {
     @Test
     void theMissingRankIsNamed() throws Exception {
         assertFalse(group.isComplete());
-        assertTrue(joinFails().startsWith("rank 1 of 3 cannot join the group at here: rank 2 has not come within 0 s; "));
+        assertTrue(
+                joinFails().startsWith("rank 1 of 3 cannot join the group at here: rank 2 has not come within 0 s; "));
         group.refused("somebody");
         assertTrue(joinFails().endsWith("; refused meanwhile: somebody"));
         group.present(new Identity(2, 12, "c"));
@@ -53,7 +54,8 @@ class GroupTest {
     void aRankIsNotThereBeforeItIsLetIn() throws Exception {
         Group two = new Group(new Identity(1, 11, "b"), 2);
         two.present(new Identity(0, 10, "a"));
-        String message = assertThrows(MillraceException.class, () -> two.awaitComplete(Deadline.in(AT_ONCE), "here")).getMessage();
+        String message = assertThrows(MillraceException.class, () -> two.awaitComplete(Deadline.in(AT_ONCE), "here"))
+                .getMessage();
         assertTrue(message.contains("rank 0 (pid 10 on a) has not let it in within 0 s"), message);
     }
 
@@ -62,7 +64,8 @@ class GroupTest {
         group.present(new Identity(2, 12, "c"));
         Contribution own = group.contribute(Collective.BARRIER, new byte[0]);
         group.contributed(barrier(0, 0));
-        assertEquals("barrier (collective call 0) of rank 1: rank 2 (pid 12 on c) has not called it within 0 s", partsFail(own));
+        assertEquals("barrier (collective call 0) of rank 1: rank 2 (pid 12 on c) has not called it within 0 s",
+                partsFail(own));
     }
 
     @Test
@@ -87,7 +90,10 @@ class GroupTest {
         assertFalse(group.poison("own again"));
     }
 
-    /** A call that its own rank's close ends would else be told to the others, if its thread were faster than the goodbye. */
+    /**
+     * A call that its own rank's close ends would else be told to the others, if its thread were faster than the
+     * goodbye.
+     */
     @Test
     void whoHasLeftFailsNobody() throws Exception {
         group.present(new Identity(2, 12, "c"));
@@ -106,7 +112,8 @@ class GroupTest {
         group.contributed(barrier(2, 1)); // rank 1 may be slow to take the result of call 0
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 2)), "ahead of everybody");
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, -1)));
-        assertThrows(ProtocolException.class, () -> group.contributed(new Contribution(0, 0, Collective.BARRIER, new byte[Wire.MAX_DATA + 1])));
+        assertThrows(ProtocolException.class,
+                () -> group.contributed(new Contribution(0, 0, Collective.BARRIER, new byte[Wire.MAX_DATA + 1])));
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(3, 0)));
         assertThrows(ProtocolException.class, () -> group.present(new Identity(-1, 0, "")));
         assertThrows(ProtocolException.class, () -> group.departed(3));

@@ -36,11 +36,10 @@ class ProcessTest {
     }
 
     private Process start(int rank, String wait) throws IOException {
-        Process child = new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx64m",
-                "-cp", System.getProperty("java.class.path"), ChildRank.class.getName(),
-                "file:" + folder.resolve("group"), String.valueOf(rank), String.valueOf(SIZE), wait)
-                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        Process child = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx64m", "-cp", System.getProperty("java.class.path"),
+                ChildRank.class.getName(), "file:" + folder.resolve("group"), String.valueOf(rank),
+                String.valueOf(SIZE), wait).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         children.add(child);
         return child;
     }
@@ -60,7 +59,8 @@ class ProcessTest {
         for (int rank = 0; rank < SIZE; rank++) {
             if (rank != victim) {
                 String told = outputs.get(rank).readLine();
-                String loss = "rank " + victim + " (pid " + killed.pid() + " on " + Identity.local(0).host() + ") is gone: ";
+                String loss =
+                        "rank " + victim + " (pid " + killed.pid() + " on " + Identity.local(0).host() + ") is gone: ";
                 assertTrue(told.contains(loss), told);
                 assertEquals("left", outputs.get(rank).readLine());
                 assertTrue(children.get(rank).waitFor(60, TimeUnit.SECONDS), "rank " + rank + " ends");

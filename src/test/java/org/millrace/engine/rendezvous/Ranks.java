@@ -17,7 +17,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-
 import org.millrace.MillraceException;
 
 /** Threads as ranks, each wait bounded. */
@@ -31,7 +30,7 @@ final class Ranks {
         T call(int rank) throws Exception;
     }
 
-    private Ranks() { }
+    private Ranks() {}
 
     /** The call on a thread of its own. */
     static <T> FutureTask<T> async(Callable<T> call) {
@@ -66,7 +65,8 @@ final class Ranks {
             tasks.add(async(() -> call.call(own)));
         }
         List<T> results = new ArrayList<>();
-        AssertionError failures = new AssertionError("not every rank succeeded; what each failed with is suppressed here");
+        AssertionError failures =
+                new AssertionError("not every rank succeeded; what each failed with is suppressed here");
         for (FutureTask<T> task : tasks) {
             try {
                 results.add(get(task));
@@ -94,13 +94,17 @@ final class Ranks {
         void within(Duration deadline) throws Exception;
     }
 
-    /** For what has to happen before a deadline that then has to pass: once more with more time, where the machine stalled. The last attempt decides. */
+    /**
+     * For what has to happen before a deadline that then has to pass: once more with more time, where the machine
+     * stalled. The last attempt decides.
+     */
     static void beforeDeadline(Attempt attempt) throws Exception {
         for (Duration deadline : List.of(Duration.ofMillis(400), Duration.ofSeconds(4))) {
             try {
                 attempt.within(deadline);
                 return;
-            } catch (AssertionError | IOException e) { // rank 0 may be gone already, and the test's own words to it fail
+            } catch (AssertionError | IOException e) { // rank 0 may be gone already, and the test's own words to it
+                                                       // fail
                 System.err.println("with " + deadline + ": " + e.getMessage());
             }
         }
@@ -123,7 +127,12 @@ final class Ranks {
     }
 
     static void assertNoThreadLeft() {
-        List<String> left = Thread.getAllStackTraces().keySet().stream().map(Thread::getName).filter(name -> name.startsWith("millrace-control")).toList();
+        List<String> left = Thread.getAllStackTraces()
+                .keySet()
+                .stream()
+                .map(Thread::getName)
+                .filter(name -> name.startsWith("millrace-control"))
+                .toList();
         assertEquals(List.of(), left, "threads left behind");
     }
 

@@ -11,7 +11,6 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.locks.LockSupport;
-
 import org.millrace.engine.rendezvous.Message.Challenge;
 import org.millrace.engine.rendezvous.Message.Hello;
 import org.millrace.engine.rendezvous.Message.Proof;

@@ -10,7 +10,6 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
-
 import org.millrace.engine.rendezvous.Message.Challenge;
 import org.millrace.engine.rendezvous.Message.Contribution;
 import org.millrace.engine.rendezvous.Message.Departed;
@@ -24,17 +23,12 @@ import org.millrace.engine.rendezvous.Message.Rejected;
 
 class WireTest {
 
-    private static final List<Message> ALL = List.of(
-            new Hello(3, 4, 123_456_789_012L, "node-ü", new byte[] {1, 2, 3}),
-            new Challenge(7, "", new byte[16], new byte[32]),
-            new Proof(new byte[32]),
-            new Rejected("no"),
+    private static final List<Message> ALL = List.of(new Hello(3, 4, 123_456_789_012L, "node-ü", new byte[] {1, 2, 3}),
+            new Challenge(7, "", new byte[16], new byte[32]), new Proof(new byte[32]), new Rejected("no"),
             new Present(new Identity(5, 6, "host")),
             new Contribution(1, Long.MAX_VALUE, Collective.BARRIER, new byte[0]),
-            new Contribution(1, 2, Collective.ALL_GATHER, new byte[Wire.MAX_DATA]),
-            new Failed(2, "line\n\tline"),
-            new Departed(0),
-            new Letter(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
+            new Contribution(1, 2, Collective.ALL_GATHER, new byte[Wire.MAX_DATA]), new Failed(2, "line\n\tline"),
+            new Departed(0), new Letter(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
 
     private static Message decode(ByteBuffer frame) throws ProtocolException {
         ByteBuffer header = ByteBuffer.allocate(Wire.HEADER_BYTES).put(frame.slice(0, Wire.HEADER_BYTES)).flip();
@@ -121,8 +115,7 @@ class WireTest {
         byte[] nonce = {6};
         byte[] proof = secret.memberProof(hello, zero, nonce);
         assertTrue(Secret.same(proof, Secret.of("file", "user").memberProof(hello, zero, nonce)));
-        List<byte[]> others = List.of(
-                secret.coordinatorProof(hello, zero, nonce),
+        List<byte[]> others = List.of(secret.coordinatorProof(hello, zero, nonce),
                 Secret.of("file", null).memberProof(hello, zero, nonce),
                 Secret.of("", "user").memberProof(hello, zero, nonce),
                 secret.memberProof(new Hello(2, 2, 3, "h", new byte[] {4}), zero, nonce),

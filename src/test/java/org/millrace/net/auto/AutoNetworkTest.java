@@ -1,13 +1,13 @@
 package org.millrace.net.auto;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import org.junit.jupiter.api.Test;
 import org.millrace.net.Connected;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
-
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Both ends on one host: shared memory. */
 class AutoNetworkTest extends NetworkContract {

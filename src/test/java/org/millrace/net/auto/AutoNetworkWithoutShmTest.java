@@ -1,7 +1,8 @@
 package org.millrace.net.auto;
 
-import java.nio.file.Path;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.Connected;
 import org.millrace.net.Network;
@@ -9,14 +10,13 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 /** A host without shared memory: TCP. */
 class AutoNetworkWithoutShmTest extends NetworkContract {
 
     @Override
     protected Network newNetwork() {
-        return NetworkChoice.AUTO.open(SocketOptions.defaults(), ShmOptions.defaults().withDirectory(Path.of("/there/is/no/such/directory")));
+        return NetworkChoice.AUTO.open(SocketOptions.defaults(),
+                ShmOptions.defaults().withDirectory(Path.of("/there/is/no/such/directory")));
     }
 
     @Test

@@ -1,12 +1,15 @@
 package org.millrace.net.auto;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,10 +24,6 @@ import org.millrace.net.Pending;
 import org.millrace.net.shm.ShmAddress;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Which network two processes get, by what they share. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -77,7 +76,9 @@ class NetworkChoiceTest {
 
     @Test
     void aListenerWhoseSocketWasDeletedIsReachedOverTcp() throws Exception {
-        try (Network one = auto(oneDirectory); Listener listener = one.listen(); Stream<Path> files = Files.list(oneDirectory)) {
+        try (Network one = auto(oneDirectory);
+                Listener listener = one.listen();
+                Stream<Path> files = Files.list(oneDirectory)) {
             Files.delete(files.findFirst().orElseThrow());
             assertTrue(senderBetween(one, listener, listener.address()).startsWith("socket"));
         }
@@ -85,9 +86,12 @@ class NetworkChoiceTest {
 
     @Test
     void aForcedNetworkTakesItsOwnAddressesOnly() {
-        try (Network auto = auto(oneDirectory); Network shm = NetworkChoice.parse("SHM").open(SocketOptions.defaults(), ShmOptions.defaults());
-                Network socket = NetworkChoice.parse("socket").open(SocketOptions.defaults(), ShmOptions.defaults()); Listener automatic = auto.listen();
-                Listener overShm = shm.listen(); Listener overSocket = socket.listen()) {
+        try (Network auto = auto(oneDirectory);
+                Network shm = NetworkChoice.parse("SHM").open(SocketOptions.defaults(), ShmOptions.defaults());
+                Network socket = NetworkChoice.parse("socket").open(SocketOptions.defaults(), ShmOptions.defaults());
+                Listener automatic = auto.listen();
+                Listener overShm = shm.listen();
+                Listener overSocket = socket.listen()) {
             assertEquals("auto shm socket", auto.name() + " " + shm.name() + " " + socket.name());
             assertThrows(ConnectionException.class, () -> auto.connect(overShm.address(), Connected.newKey()));
             assertThrows(ConnectionException.class, () -> auto.connect(overSocket.address(), Connected.newKey()));
@@ -98,6 +102,7 @@ class NetworkChoiceTest {
 
     @Test
     void anUnknownNameIsAnErrorThatListsTheKnownOnes() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> NetworkChoice.parse("infiniband")).getMessage().contains("auto, shm, socket"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> NetworkChoice.parse("infiniband")).getMessage()
+                .contains("auto, shm, socket"));
     }
 }

@@ -1,12 +1,18 @@
 package org.millrace.net.fault;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -17,13 +23,6 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FaultyNetworkTest {
@@ -124,7 +123,8 @@ class FaultyNetworkTest {
 
     @Test
     void cuttingOneRailLosesNothing() {
-        SocketOptions twoRails = SocketOptions.defaults().withRails(List.of(InetAddress.ofLiteral("127.0.0.1"), InetAddress.ofLiteral("127.0.0.2")));
+        SocketOptions twoRails = SocketOptions.defaults()
+                .withRails(List.of(InetAddress.ofLiteral("127.0.0.1"), InetAddress.ofLiteral("127.0.0.2")));
         try (Connected ends = connect("cut:frame=2,rail=1;cut:frame=4,rail=0", twoRails)) {
             assertEquals(-1, wrongBit(ends, 1));
             assertEquals(0, faulty.faultsInjected());
@@ -133,8 +133,10 @@ class FaultyNetworkTest {
             assertEquals(-1, wrongBit(ends, 3));
             ends.sender().offer(header(4), out, 0);
             ConnectionException here = Connected.failureOf(ends.sender()::progress);
-            assertTrue(here.getMessage().contains("socket connection")
-                    && here.getMessage().contains("connection lost (it was cut on purpose) on its last rail, rail 0"), here.getMessage());
+            assertTrue(
+                    here.getMessage().contains("socket connection") && here.getMessage()
+                            .contains("connection lost (it was cut on purpose) on its last rail, rail 0"),
+                    here.getMessage());
             assertEquals(2, faulty.faultsInjected());
         }
     }
@@ -163,7 +165,8 @@ class FaultyNetworkTest {
 
     @Test
     void aFaultMayConcernOneConnectionOnly() {
-        try (Connected first = connect("garbage:frame=1,connection=2"); Connected second = Connected.make(faulty, sound)) {
+        try (Connected first = connect("garbage:frame=1,connection=2");
+                Connected second = Connected.make(faulty, sound)) {
             first.sender().offer(header(1), out, 0);
             assertEquals(1, first.nextHeader().word(0));
             second.sender().offer(header(1), out, 0);

@@ -1,9 +1,12 @@
 package org.millrace.net.shm;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -13,10 +16,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
-
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Whatever a peer writes to a ring, the other side throws, and touches nothing out of bounds. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -130,7 +129,8 @@ class CorruptedRingTest {
                 }
                 for (int i = 0; i < 4; i++) {
                     // Half of them among the counters and the first headers, where they hurt.
-                    int at = random.nextBoolean() ? 128 + 8 * random.nextInt(18) : RingLayout.DATA_OFFSET + 8 * random.nextInt(320);
+                    int at = random.nextBoolean() ? 128 + 8 * random.nextInt(18)
+                            : RingLayout.DATA_OFFSET + 8 * random.nextInt(320);
                     ring.ring().putLong(at, random.nextBoolean() ? random.nextLong() : 64L * random.nextInt(1000));
                 }
                 try {

@@ -26,7 +26,8 @@ record RingPair(ShmNetwork network, RingMemory ring, ShmSender sender, ShmReceiv
             RingMemory ofReceiver = RingFile.open(file, options.access(), options.ringBytes());
             ShmLink sending = new ShmLink(network, "sending end", one, ProcessIdentity.CURRENT, ofSender);
             ShmLink receiving = new ShmLink(network, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
-            return new RingPair(network, ofReceiver, new ShmSender(network, sending, new RingProducer(ofSender, options.ringBytes(), sending)),
+            return new RingPair(network, ofReceiver,
+                    new ShmSender(network, sending, new RingProducer(ofSender, options.ringBytes(), sending)),
                     new ShmReceiver(network, receiving, new RingConsumer(ofReceiver, options.ringBytes(), receiving)));
         } finally {
             Files.deleteIfExists(file);

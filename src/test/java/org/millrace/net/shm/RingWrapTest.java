@@ -1,32 +1,38 @@
 package org.millrace.net.shm;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
-/** Positions that pass the edges of their numbers, with payloads that lie across the end of the ring, and payloads longer than the ring. */
+/**
+ * Positions that pass the edges of their numbers, with payloads that lie across the end of the ring, and payloads
+ * longer than the ring.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RingWrapTest {
 
     private static final int RING = 16 << 10;
     private static final int PIECE = 1 << 10;
     /** Odd, so that frames begin at ever other places. */
-    private static final int[] LENGTHS = {0, 1, 64, 65, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 7, RING - 64, RING, RING + 1, 5 * RING + 13};
+    private static final int[] LENGTHS =
+            {0, 1, 64, 65, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 7, RING - 64, RING, RING + 1, 5 * RING + 13};
 
     @ParameterizedTest
-    @ValueSource(longs = {0, (1L << 31) - 3 * RING, (1L << 32) - 3 * RING, Long.MAX_VALUE - 63 - 3 * RING, -64L, -3L * RING, Long.MIN_VALUE})
+    @ValueSource(
+            longs = {0, (1L << 31) - 3 * RING, (1L << 32) - 3 * RING, Long.MAX_VALUE - 63 - 3 * RING, -64L, -3L * RING,
+                    Long.MIN_VALUE})
     void framesPassTheEdge(long first) throws Exception {
-        try (Arena arena = Arena.ofConfined(); RingPair ring = RingPair.make(ShmOptions.defaults().withRing(RING, PIECE), first)) {
+        try (Arena arena = Arena.ofConfined();
+                RingPair ring = RingPair.make(ShmOptions.defaults().withRing(RING, PIECE), first)) {
             MemoryRegion out = ring.network().register(arena.allocate(8 * RING, 64));
             MemoryRegion in = ring.network().register(arena.allocate(8 * RING, 64));
             FrameHeader header = new FrameHeader();
@@ -48,9 +54,10 @@ class RingWrapTest {
                     ring.receiver().progress();
                 }
                 assertEquals(frame + 1, ring.sender().framesCompleted());
-                assertEquals(-1, MemorySegment.mismatch(out.segment(), frame % 64, frame % 64 + length, in.segment(), frame % 32, frame % 32 + length),
-                        "frame " + frame);
-                assertEquals(0, in.segment().get(ValueLayout.JAVA_BYTE, frame % 32 + length), "the byte behind frame " + frame + " was written");
+                assertEquals(-1, MemorySegment.mismatch(out.segment(), frame % 64, frame % 64 + length, in.segment(),
+                        frame % 32, frame % 32 + length), "frame " + frame);
+                assertEquals(0, in.segment().get(ValueLayout.JAVA_BYTE, frame % 32 + length),
+                        "the byte behind frame " + frame + " was written");
                 bytes += FrameLayout.HEADER_BYTES + RingLayout.align(length);
             }
             assertEquals(first + bytes, RingLayout.producerPositionAcquire(ring.ring()));

@@ -1,5 +1,11 @@
 package org.millrace.net.shm;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -7,7 +13,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -20,12 +25,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What lies in the shared directory, when, whose it is, and what happens when there is no room in it. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -63,7 +62,10 @@ class SharedDirectoryTest {
         try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
             Pending<FrameSender> connecting = network.connect(listener.address(), Connected.newKey());
             assertNull(connecting.poll());
-            Path ring = files(directory).stream().filter(file -> file.toString().endsWith(".ring")).findFirst().orElseThrow();
+            Path ring = files(directory).stream()
+                    .filter(file -> file.toString().endsWith(".ring"))
+                    .findFirst()
+                    .orElseThrow();
             assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(ring)));
             connecting.close();
             assertEquals(1, files(directory).size());
@@ -102,17 +104,20 @@ class SharedDirectoryTest {
         Process dead = new ProcessBuilder("true").start();
         dead.waitFor();
         ProcessIdentity me = ProcessIdentity.CURRENT;
-        Path ofDead = Files.createFile(directory.resolve(new FileName(1, new ProcessIdentity(dead.pid(), 5, me.namespace()), FileName.RING).toString()));
-        Path ofFormerHolderOfMyNumber = Files
-                .createFile(directory.resolve(new FileName(2, new ProcessIdentity(me.pid(), me.startTicks() - 1, me.namespace()), FileName.SOCKET).toString()));
+        Path ofDead = Files.createFile(directory.resolve(
+                new FileName(1, new ProcessIdentity(dead.pid(), 5, me.namespace()), FileName.RING).toString()));
+        Path ofFormerHolderOfMyNumber = Files.createFile(directory.resolve(
+                new FileName(2, new ProcessIdentity(me.pid(), me.startTicks() - 1, me.namespace()), FileName.SOCKET)
+                        .toString()));
         Path mine = Files.createFile(directory.resolve(FileName.ours(3, FileName.RING).toString()));
-        Path ofOtherContainer = Files
-                .createFile(directory.resolve(new FileName(4, new ProcessIdentity(dead.pid(), 5, me.namespace() + 1), FileName.RING).toString()));
+        Path ofOtherContainer = Files.createFile(directory.resolve(
+                new FileName(4, new ProcessIdentity(dead.pid(), 5, me.namespace() + 1), FileName.RING).toString()));
         Path stranger = Files.createFile(directory.resolve("millrace-notes.ring"));
         try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
             assertTrue(listener.toString().contains(directory.toString()));
             assertTrue(Files.notExists(ofDead));
-            Assumptions.assumeTrue(me.namespace() != 0, "SKIPPED IN PART: there is no /proc, so that a process is known by its number only");
+            Assumptions.assumeTrue(me.namespace() != 0,
+                    "SKIPPED IN PART: there is no /proc, so that a process is known by its number only");
             assertTrue(Files.notExists(ofFormerHolderOfMyNumber));
             assertTrue(Files.exists(mine));
             assertTrue(Files.exists(ofOtherContainer));
@@ -122,13 +127,18 @@ class SharedDirectoryTest {
 
     @Test
     void aFullDirectoryIsAnErrorWithSizesAndNothingIsLeft() throws Exception {
-        Process mount = new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", directory.toString()).redirectErrorStream(true).start();
+        Process mount = new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", directory.toString())
+                .redirectErrorStream(true)
+                .start();
         String output = new String(mount.getInputStream().readAllBytes());
-        Assumptions.assumeTrue(mount.waitFor() == 0, "SKIPPED: a full directory needs a small tmpfs, which only root may mount: " + output);
+        Assumptions.assumeTrue(mount.waitFor() == 0,
+                "SKIPPED: a full directory needs a small tmpfs, which only root may mount: " + output);
         try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
             Pending<FrameSender> connecting = network.connect(listener.address(), Connected.newKey());
-            ConnectionException full = assertInstanceOf(ShmUnavailableException.class, Connected.failureOf(connecting::poll));
-            assertTrue(full.getMessage().contains("2101248 bytes") && full.getMessage().contains("of 524288"), full.getMessage());
+            ConnectionException full =
+                    assertInstanceOf(ShmUnavailableException.class, Connected.failureOf(connecting::poll));
+            assertTrue(full.getMessage().contains("2101248 bytes") && full.getMessage().contains("of 524288"),
+                    full.getMessage());
             assertEquals(1, files(directory).size(), "the listener's socket");
         } finally {
             assertEquals(0, new ProcessBuilder("umount", directory.toString()).start().waitFor());
@@ -145,11 +155,16 @@ class SharedDirectoryTest {
 
     @Test
     void aListenerThatIsNotToBeSeenIsAnErrorAtOnce() {
-        try (ShmNetwork network = new ShmNetwork(options); ShmNetwork elsewhere = new ShmNetwork(ShmOptions.defaults()); Listener listener = network.listen()) {
-            assertThrows(ShmUnavailableException.class, () -> elsewhere.connect(listener.address(), Connected.newKey()));
+        try (ShmNetwork network = new ShmNetwork(options);
+                ShmNetwork elsewhere = new ShmNetwork(ShmOptions.defaults());
+                Listener listener = network.listen()) {
+            assertThrows(ShmUnavailableException.class,
+                    () -> elsewhere.connect(listener.address(), Connected.newKey()));
             ShmAddress here = ShmAddress.decode(listener.address());
             byte[] otherHost = new ShmAddress(here.id(), here.host() + 1, here.secret()).encode();
-            assertTrue(assertThrows(ShmUnavailableException.class, () -> network.connect(otherHost, Connected.newKey())).getMessage().contains("another host"));
+            assertTrue(assertThrows(ShmUnavailableException.class, () -> network.connect(otherHost, Connected.newKey()))
+                    .getMessage()
+                    .contains("another host"));
         }
     }
 }

@@ -30,7 +30,8 @@ class SharedMemoryTest {
     @Test
     void bothSidesSeeTheSameMemoryAndNobodyElseDoes() throws IOException {
         SharedMemory mine = SharedMemory.create(directory, 10_000);
-        assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve(mine.name()))));
+        assertEquals("rw-------",
+                PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve(mine.name()))));
         try (SharedMemory theirs = SharedMemory.open(directory, mine.name(), 10_000)) {
             assertFalse(Files.exists(directory.resolve(mine.name())), "the name is gone once both have the memory");
             mine.segment().set(ValueLayout.JAVA_LONG, 9992, 42);
@@ -46,14 +47,18 @@ class SharedMemoryTest {
     void namesAndSizesOfAPeerAreNotBelieved() throws IOException {
         Path other = Files.writeString(directory.resolve("other"), "not ours");
         assertThrows(ShmUnavailableException.class, () -> SharedMemory.open(directory, "other", 8));
-        assertThrows(ShmUnavailableException.class, () -> SharedMemory.open(directory, "../" + directory.getFileName() + "/other", 8));
+        assertThrows(ShmUnavailableException.class,
+                () -> SharedMemory.open(directory, "../" + directory.getFileName() + "/other", 8));
         assertTrue(Files.exists(other));
         try (SharedMemory mine = SharedMemory.create(directory, 4096)) {
-            String message = assertThrows(ShmUnavailableException.class, () -> SharedMemory.open(directory, mine.name(), 8192)).getMessage();
+            String message =
+                    assertThrows(ShmUnavailableException.class, () -> SharedMemory.open(directory, mine.name(), 8192))
+                            .getMessage();
             assertTrue(message.contains("4096 bytes instead of 8192"), message);
             Path link = directory.resolve(FileName.ours(7, FileName.MEMORY).toString());
             Files.createSymbolicLink(link, directory.resolve(mine.name()));
-            assertThrows(ShmUnavailableException.class, () -> SharedMemory.open(directory, link.getFileName().toString(), 4096));
+            assertThrows(ShmUnavailableException.class,
+                    () -> SharedMemory.open(directory, link.getFileName().toString(), 4096));
             Files.delete(link);
         }
     }
@@ -61,8 +66,10 @@ class SharedMemoryTest {
     @Test
     void aDirectoryThatIsNotThereIsSaid() {
         Path missing = directory.resolve("missing");
-        assertTrue(assertThrows(ShmUnavailableException.class, () -> SharedMemory.place(missing)).getMessage().contains("missing"));
-        String message = assertThrows(ShmUnavailableException.class, () -> SharedMemory.create(missing, 4096)).getMessage();
+        assertTrue(assertThrows(ShmUnavailableException.class, () -> SharedMemory.place(missing)).getMessage()
+                .contains("missing"));
+        String message =
+                assertThrows(ShmUnavailableException.class, () -> SharedMemory.create(missing, 4096)).getMessage();
         assertTrue(message.contains("NCCL_SHM_DISABLE=1"), message);
         assertEquals(SharedMemory.place(directory), SharedMemory.place(directory));
     }

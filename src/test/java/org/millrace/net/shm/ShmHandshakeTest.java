@@ -1,5 +1,10 @@
 package org.millrace.net.shm;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.net.SocketException;
 import java.net.StandardProtocolFamily;
@@ -12,7 +17,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,11 +32,6 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 /** Strangers and damaged peers at a listener's socket: each is answered or sent away, and disturbs nobody. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ShmHandshakeTest {
@@ -46,7 +45,9 @@ class ShmHandshakeTest {
 
     @BeforeEach
     void listen() {
-        network = new ShmNetwork(ShmOptions.defaults().withDirectory(directory).withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50)));
+        network = new ShmNetwork(ShmOptions.defaults()
+                .withDirectory(directory)
+                .withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50)));
         listener = network.listen();
         key = Connected.newKey();
         expected = listener.expect(key);
@@ -64,7 +65,8 @@ class ShmHandshakeTest {
     private SocketChannel visit(ByteBuffer says) throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
-            channel.connect(UnixDomainSocketAddress.of(files.filter(file -> file.toString().endsWith(".sock")).findFirst().orElseThrow()));
+            channel.connect(UnixDomainSocketAddress
+                    .of(files.filter(file -> file.toString().endsWith(".sock")).findFirst().orElseThrow()));
             channel.write(says);
             channel.configureBlocking(false);
             return channel;
@@ -96,7 +98,8 @@ class ShmHandshakeTest {
 
     @Test
     void oneWhoSpeaksAnotherProtocolIsHungUpOn() throws IOException {
-        assertNull(answer(visit(ByteBuffer.wrap("GET / HTTP/1.1\r\n".repeat(20).getBytes(StandardCharsets.US_ASCII))), this::nobodyCame));
+        assertNull(answer(visit(ByteBuffer.wrap("GET / HTTP/1.1\r\n".repeat(20).getBytes(StandardCharsets.US_ASCII))),
+                this::nobodyCame));
     }
 
     @Test
@@ -108,12 +111,15 @@ class ShmHandshakeTest {
     @Test
     void aHelloOfAnotherVersionIsToldSo() throws IOException {
         HelloFormat hello = hello("x");
-        assertEquals(Answer.OTHER_VERSION, answer(visit(new HelloFormat(77, hello.secret(), key, 1 << 20, "x").encode()), this::nobodyCame));
+        assertEquals(Answer.OTHER_VERSION,
+                answer(visit(new HelloFormat(77, hello.secret(), key, 1 << 20, "x").encode()), this::nobodyCame));
     }
 
     @Test
     void aWrongSecretIsRefused() throws IOException {
-        assertEquals(Answer.WRONG_SECRET, answer(visit(new HelloFormat(RingLayout.VERSION, new byte[16], key, 1 << 20, "x").encode()), this::nobodyCame));
+        assertEquals(Answer.WRONG_SECRET,
+                answer(visit(new HelloFormat(RingLayout.VERSION, new byte[16], key, 1 << 20, "x").encode()),
+                        this::nobodyCame));
     }
 
     @Test
@@ -138,11 +144,13 @@ class ShmHandshakeTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"../../etc/passwd", "millrace-0000000000000000-1-1-1.ring", "millrace-0000000000000000-1-1-1.sock", "", "/etc/passwd"})
+    @ValueSource(
+            strings = {"../../etc/passwd", "millrace-0000000000000000-1-1-1.ring",
+                    "millrace-0000000000000000-1-1-1.sock", "", "/etc/passwd"})
     void aRingThatCanBeNoneIsRefused(String ring) throws IOException {
         SocketChannel visitor = visit(hello(ring).encode());
         assertInstanceOf(ShmUnavailableException.class, Connected.failureOf(() -> expected.poll()));
-        assertEquals(Answer.NO_RING, answer(visitor, () -> { }));
+        assertEquals(Answer.NO_RING, answer(visitor, () -> {}));
     }
 
     @Test

@@ -11,7 +11,6 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
-
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameHeader;
@@ -23,8 +22,9 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
 
 /**
- * A process that sends back every frame it gets, until its peer closes; and its other end, for tests. Frames go to it with one connection and come back with
- * another. The process ends when its standard input does, so that none outlives a test.
+ * A process that sends back every frame it gets, until its peer closes; and its other end, for tests. Frames go to it
+ * with one connection and come back with another. The process ends when its standard input does, so that none outlives
+ * a test.
  */
 public final class ShmPeer implements AutoCloseable {
 
@@ -48,14 +48,18 @@ public final class ShmPeer implements AutoCloseable {
     }
 
     private static Process start(Path directory, int ring, int piece) throws IOException {
-        return new ProcessBuilder(List.of(ProcessHandle.current().info().command().orElseThrow(), "--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC",
-                "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPathWithoutChronicle(), ShmPeer.class.getName(), directory.toString(),
-                Integer.toString(ring), Integer.toString(piece))).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        return new ProcessBuilder(
+                List.of(ProcessHandle.current().info().command().orElseThrow(), "--enable-native-access=ALL-UNNAMED",
+                        "-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPathWithoutChronicle(),
+                        ShmPeer.class.getName(), directory.toString(), Integer.toString(ring), Integer.toString(piece)))
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
     }
 
     /** The peer's side shows that rings need Chronicle Bytes only where they are chosen to be accessed with it. */
     private static String classPathWithoutChronicle() {
-        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator)).filter(part -> !part.contains("openhft"))
+        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(part -> !part.contains("openhft"))
                 .collect(Collectors.joining(File.pathSeparator));
     }
 
@@ -72,8 +76,12 @@ public final class ShmPeer implements AutoCloseable {
         }
     }
 
-    /** Makes one connection in each direction; both sides do this at the same time, so neither may wait for one of the two alone. */
-    private static Connected connect(ShmNetwork network, Listener listener, byte[] peer, ConnectionKey out, ConnectionKey in) {
+    /**
+     * Makes one connection in each direction; both sides do this at the same time, so neither may wait for one of the
+     * two alone.
+     */
+    private static Connected connect(ShmNetwork network, Listener listener, byte[] peer, ConnectionKey out,
+            ConnectionKey in) {
         Pending<FrameReceiver> accepting = listener.expect(in);
         Pending<FrameSender> connecting = network.connect(peer, out);
         FrameSender sender = null;
@@ -114,7 +122,9 @@ public final class ShmPeer implements AutoCloseable {
     /** The peer: directory, ring bytes, piece bytes. */
     public static void main(String[] args) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
-        ShmOptions options = ShmOptions.defaults().withDirectory(Path.of(args[0])).withRing(Integer.parseInt(args[1]), Integer.parseInt(args[2]));
+        ShmOptions options = ShmOptions.defaults()
+                .withDirectory(Path.of(args[0]))
+                .withRing(Integer.parseInt(args[1]), Integer.parseInt(args[2]));
         try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
             System.out.println("address " + HexFormat.of().formatHex(listener.address()));
             byte[] back = HexFormat.of().parseHex(input.readLine());

@@ -1,5 +1,8 @@
 package org.millrace.net.shm;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -10,7 +13,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -19,10 +21,10 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
-/** Mappings and descriptors are given back, and a close from any thread never lets another one touch memory that is gone. */
+/**
+ * Mappings and descriptors are given back, and a close from any thread never lets another one touch memory that is
+ * gone.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ShmResourcesTest {
 
@@ -40,7 +42,8 @@ class ShmResourcesTest {
 
     @Test
     void aThousandConnectionsLeaveNothing() throws IOException {
-        Assumptions.assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")), "SKIPPED: leaks are counted in /proc, which is not there");
+        Assumptions.assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")),
+                "SKIPPED: leaks are counted in /proc, which is not there");
         try (ShmNetwork network = new ShmNetwork(ShmOptions.defaults().withRing(16 << 10, 4 << 10))) {
             connectAndClose(network, 10);
             long before = descriptors();
@@ -71,27 +74,31 @@ class ShmResourcesTest {
         }
     }
 
-    private static void abortWhileTwoThreadsMoveFrames(ShmNetwork network, ExecutorService threads, MemoryRegion memory, int frames) {
+    private static void abortWhileTwoThreadsMoveFrames(ShmNetwork network, ExecutorService threads, MemoryRegion memory,
+            int frames) {
         try (Connected ends = Connected.make(network, network)) {
             FrameHeader header = new FrameHeader();
             header.payloadBytes(100_000);
-            CompletableFuture<ConnectionException> sending = CompletableFuture.supplyAsync(() -> Connected.failureOf(() -> {
-                ends.sender().offer(header, memory, 0);
-                ends.sender().progress();
-            }), threads);
+            CompletableFuture<ConnectionException> sending =
+                    CompletableFuture.supplyAsync(() -> Connected.failureOf(() -> {
+                        ends.sender().offer(header, memory, 0);
+                        ends.sender().progress();
+                    }), threads);
             CountDownLatch moving = new CountDownLatch(frames);
-            CompletableFuture<ConnectionException> receiving = CompletableFuture.supplyAsync(() -> Connected.failureOf(() -> {
-                if (ends.receiver().poll() != null) {
-                    ends.receiver().accept(memory, 200_000);
-                    moving.countDown();
-                }
-                ends.receiver().progress();
-            }), threads);
+            CompletableFuture<ConnectionException> receiving =
+                    CompletableFuture.supplyAsync(() -> Connected.failureOf(() -> {
+                        if (ends.receiver().poll() != null) {
+                            ends.receiver().accept(memory, 200_000);
+                            moving.countDown();
+                        }
+                        ends.receiver().progress();
+                    }), threads);
             assertDoesNotThrow(() -> moving.await());
             ends.sender().abort();
             assertTrue(sending.join().getMessage().contains("closed on this side"), sending.join().getMessage());
             ends.receiver().close();
-            assertTrue(receiving.join().getMessage().matches("(?s).*(closed on this side|lost).*"), receiving.join().getMessage());
+            assertTrue(receiving.join().getMessage().matches("(?s).*(closed on this side|lost).*"),
+                    receiving.join().getMessage());
         }
     }
 }

@@ -1,5 +1,10 @@
 package org.millrace.net.shm;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -7,7 +12,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -18,11 +22,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Another process at the other end: what it gets, how it learns of the end, and what is left when it is killed. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -59,9 +58,12 @@ class TwoProcessesTest {
     @Test
     void framesComeBackAsTheyWent() throws IOException {
         try (Arena arena = Arena.ofShared(); ShmPeer peer = new ShmPeer(network, options)) {
-            assertFalse(files().stream().anyMatch(name -> name.endsWith(".ring")), "a ring is still there, though both sides have mapped it");
-            var sending = new RandomFrames.Sending(peer.sender(), network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
-            var receiving = new RandomFrames.Receiving(peer.receiver(), network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
+            assertFalse(files().stream().anyMatch(name -> name.endsWith(".ring")),
+                    "a ring is still there, though both sides have mapped it");
+            var sending = new RandomFrames.Sending(peer.sender(),
+                    network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
+            var receiving = new RandomFrames.Receiving(peer.receiver(),
+                    network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
             boolean sent = false;
             boolean received = false;
             while (!sent || !received) {

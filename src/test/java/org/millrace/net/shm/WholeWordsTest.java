@@ -16,7 +16,10 @@ import org.junit.jupiter.api.Timeout;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** One who polls a payload's destination sees old words and new words, and no others: the lines of NCCL's LL protocol rely on it. */
+/**
+ * One who polls a payload's destination sees old words and new words, and no others: the lines of NCCL's LL protocol
+ * rely on it.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WholeWordsTest {
 
@@ -26,7 +29,8 @@ class WholeWordsTest {
 
     @Test
     void wordsAreNotTorn() throws Exception {
-        try (Arena arena = Arena.ofShared(); RingPair ring = RingPair.make(ShmOptions.defaults().withRing(16 << 10, 1 << 10), -(5L << 10))) {
+        try (Arena arena = Arena.ofShared();
+                RingPair ring = RingPair.make(ShmOptions.defaults().withRing(16 << 10, 1 << 10), -(5L << 10))) {
             assertTrue(ring.receiver().storesWholeWords());
             MemoryRegion out = ring.network().register(arena.allocate(BYTES, 64));
             MemoryRegion in = ring.network().register(arena.allocate(BYTES, 64));

@@ -1,8 +1,11 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.Connected;
@@ -10,10 +13,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A sender that closes when the kernel's buffers are full to the brim of frames that nobody has read. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -23,7 +22,8 @@ class GoodbyeTest {
 
     @Test
     void aGoodbyeGetsThroughBehindAnyNumberOfFrames() {
-        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withBuffers(4096, 65_536))) {
+        try (Arena arena = Arena.ofShared();
+                SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withBuffers(4096, 65_536))) {
             MemoryRegion memory = network.register(arena.allocate(BYTES));
             int frames = 1;
             while (closesAfter(network, memory, frames)) {

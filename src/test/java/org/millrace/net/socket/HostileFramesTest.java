@@ -1,12 +1,16 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -19,13 +23,8 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
-import org.millrace.net.Pending;
 import org.millrace.net.PeerClosedException;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
+import org.millrace.net.Pending;
 
 /** A peer that knows the secret, and then sends what no sender of ours would. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -50,8 +49,11 @@ class HostileFramesTest {
 
     /** Bytes at an offset of a good header are replaced by others. */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"0|1347375956|begins with 0x3146524d, but 0x504f5354", "4|3|type and flags are 1 or 2, but 0x00000003",
-            "4|65537|but 0x00010001 came", "12|-1|0 to 1073741824 bytes, but a header says -", "8|1073741825|but a header says 1073741825"})
+    @CsvSource(
+            delimiter = '|',
+            value = {"0|1347375956|begins with 0x3146524d, but 0x504f5354",
+                    "4|3|type and flags are 1 or 2, but 0x00000003", "4|65537|but 0x00010001 came",
+                    "12|-1|0 to 1073741824 bytes, but a header says -", "8|1073741825|but a header says 1073741825"})
     void aHeaderThatIsNoneEndsTheConnection(int offset, int value, String problem) throws IOException {
         ByteBuffer bytes = RawPeer.header(0);
         bytes.putInt(offset, value);
@@ -110,8 +112,10 @@ class HostileFramesTest {
     @Test
     void aReceiverThatSendsFramesEndsTheConnectionOfItsSender() throws IOException {
         ConnectionKey key = Connected.newKey();
-        try (java.net.ServerSocket server = new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress())) {
-            Pending<FrameSender> connecting = network.connect(AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1), key);
+        try (java.net.ServerSocket server =
+                new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress())) {
+            Pending<FrameSender> connecting = network.connect(
+                    AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1), key);
             try (Socket accepted = server.accept()) {
                 FrameSender sender = null;
                 accepted.getOutputStream().write(Answer.ACCEPTED.encode().array());

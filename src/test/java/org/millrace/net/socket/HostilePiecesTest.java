@@ -1,5 +1,11 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
@@ -7,7 +13,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -19,12 +24,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A peer that knows the secret, and sends pieces or acknowledgements that no end of ours would. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -76,8 +75,8 @@ class HostilePiecesTest {
 
     private void assertRefused(String problem) {
         ConnectionException end = Connected.failureOf(() -> assertNull(receiver.poll()));
-        assertTrue(end.getMessage().contains("connection under test: received bytes that are no frame") && end.getMessage().contains(problem),
-                end.getMessage());
+        assertTrue(end.getMessage().contains("connection under test: received bytes that are no frame")
+                && end.getMessage().contains(problem), end.getMessage());
         assertEquals(end, Connected.failureOf(receiver::progress));
         assertFalse(ours[0].isOpen() || ours[1].isOpen());
         for (long i = 0; i < memory.segment().byteSize(); i++) {
@@ -86,12 +85,16 @@ class HostilePiecesTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-            "10000|0|-4096|4096|at -4096", "10000|0|12288|4096|at 12288", "10000|0|4095|4096|at 4095", "10000|0|4096|4095|of 4095 bytes",
-            "10000|0|8192|4096|of 4096 bytes at 8192", "4096|0|4096|0|at 4096", "0|0|0|1|of 1 bytes", "10000|0|0|-1|of -1 bytes",
-            "10000|4|0|4096|of frame 4, but those under way are 0 to 3",
-            "10000|-1|0|4096|of frame -1", "10000|9223372036854775807|0|4096|of frame 9223372036854775807", "10000|0|2147479552|4096|at 2147479552"})
-    void aPieceThatCannotBeIsRefused(int payload, long frame, int offset, int length, String problem) throws IOException {
+    @CsvSource(
+            delimiter = '|',
+            value = {"10000|0|-4096|4096|at -4096", "10000|0|12288|4096|at 12288", "10000|0|4095|4096|at 4095",
+                    "10000|0|4096|4095|of 4095 bytes", "10000|0|8192|4096|of 4096 bytes at 8192",
+                    "4096|0|4096|0|at 4096", "0|0|0|1|of 1 bytes", "10000|0|0|-1|of -1 bytes",
+                    "10000|4|0|4096|of frame 4, but those under way are 0 to 3", "10000|-1|0|4096|of frame -1",
+                    "10000|9223372036854775807|0|4096|of frame 9223372036854775807",
+                    "10000|0|2147479552|4096|at 2147479552"})
+    void aPieceThatCannotBeIsRefused(int payload, long frame, int offset, int length, String problem)
+            throws IOException {
         send(1, piece(payload, frame, offset, length));
         assertRefused(problem);
     }
@@ -104,13 +107,14 @@ class HostilePiecesTest {
         }
         send(1, piece(9_999, 0, PIECE, PIECE));
         ConnectionException end = Connected.failureOf(receiver::progress);
-        assertTrue(end.getMessage().contains("9999 bytes, an earlier one of frame 0 said 10000") && end.getMessage().contains("rail 1 (second)"),
-                end.getMessage());
+        assertTrue(end.getMessage().contains("9999 bytes, an earlier one of frame 0 said 10000")
+                && end.getMessage().contains("rail 1 (second)"), end.getMessage());
     }
 
     @Test
     void aHeaderOfAnotherKindIsRefused() throws IOException {
-        ByteBuffer data = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN).put(0, RawPeer.header(0).array());
+        ByteBuffer data =
+                ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN).put(0, RawPeer.header(0).array());
         send(0, data);
         assertRefused("type and flags are 3 or 2, but 0x00000001");
     }
@@ -124,7 +128,10 @@ class HostilePiecesTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"-1|a goodbye after -1 frames", "5|a goodbye after 5 frames, where 0 have a destination and 4 may be under way"})
+    @CsvSource(
+            delimiter = '|',
+            value = {"-1|a goodbye after -1 frames",
+                    "5|a goodbye after 5 frames, where 0 have a destination and 4 may be under way"})
     void aGoodbyeThatCannotBeIsRefused(long total, String problem) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         PieceFormat.encodeGoodbye(total, bytes, 0);
@@ -159,13 +166,16 @@ class HostilePiecesTest {
 
     @ParameterizedTest
     @CsvSource({"1, 0, 0", "-1, 0, 0", "0, 1, 0", "0, -1, 0", "0, 0, 1"})
-    void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, int magic) throws IOException {
-        RailSender sender = new RailSender(network, new StreamSet("sender under test", ours), rails, PIECES, WINDOW, System::nanoTime);
+    void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, int magic)
+            throws IOException {
+        RailSender sender = new RailSender(network, new StreamSet("sender under test", ours), rails, PIECES, WINDOW,
+                System::nanoTime);
         ByteBuffer ack = ByteBuffer.allocate(AckFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         AckFormat.encode(AckFormat.TYPE_ACK, pieces, accepted, ack, 0);
         ack.putInt(0, ack.getInt(0) + magic);
         send(1, ack);
         ConnectionException end = Connected.failureOf(sender::progress);
-        assertTrue(end.getMessage().contains("never sent") && end.getMessage().contains("rail 1 (second)"), end.getMessage());
+        assertTrue(end.getMessage().contains("never sent") && end.getMessage().contains("rail 1 (second)"),
+                end.getMessage());
     }
 }

@@ -9,8 +9,9 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The sockets that this process has open, each by its number, which is never given to another. A plain count of descriptors would be of no use:
- * class loading, the JIT compiler's looks into /proc, and the garbage of tests before this one open and close some at any time.
+ * The sockets that this process has open, each by its number, which is never given to another. A plain count of
+ * descriptors would be of no use: class loading, the JIT compiler's looks into /proc, and the garbage of tests before
+ * this one open and close some at any time.
  */
 record OpenSockets(Set<String> numbers) {
 

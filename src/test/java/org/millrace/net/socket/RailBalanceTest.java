@@ -1,18 +1,20 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
-/** What each rail carries follows what it delivers; time is steps, so that every run is the same but for what the kernel holds. */
+/**
+ * What each rail carries follows what it delivers; time is steps, so that every run is the same but for what the kernel
+ * holds.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailBalanceTest {
 
@@ -34,7 +36,8 @@ class RailBalanceTest {
         long steps = 0;
         while (ends.receiver.framesCompleted() < last || ends.sender.framesCompleted() < last) {
             ends.nanos += STEP_NANOS;
-            while (offered < last && offered - ends.sender.framesCompleted() < inFlight && ends.sender.offer(header, memory, 0)) {
+            while (offered < last && offered - ends.sender.framesCompleted() < inFlight
+                    && ends.sender.offer(header, memory, 0)) {
                 offered++;
             }
             ends.sender.progress();
@@ -88,7 +91,8 @@ class RailBalanceTest {
             // It is as fast as the other now, and carries as much after a while.
             send(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES);
-            assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10, java.util.Arrays.toString(carried));
+            assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10,
+                    java.util.Arrays.toString(carried));
         }
     }
 
@@ -101,7 +105,8 @@ class RailBalanceTest {
             send(ends, memory, 20, STEP_BYTES, STEP_BYTES / 10);
             long[] carried = share(ends, memory, 100, STEP_BYTES, STEP_BYTES / 10);
             long alone = 100L * frameBytes / STEP_BYTES;
-            assertTrue(carried[2] < 1.5 * alone, java.util.Arrays.toString(carried) + ", the fast rail alone: " + alone);
+            assertTrue(carried[2] < 1.5 * alone,
+                    java.util.Arrays.toString(carried) + ", the fast rail alone: " + alone);
         }
     }
 

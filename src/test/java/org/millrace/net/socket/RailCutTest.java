@@ -1,10 +1,13 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -15,10 +18,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Rails that are lost in the middle of frames: nothing is lost with them, nothing comes twice, and the order stays. */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -36,7 +35,10 @@ class RailCutTest {
         assertTrue(cuts >= 400, cuts + " rails were cut");
     }
 
-    /** Random frames over 2 to 4 rails of random speeds, of which all but one are cut at random moments in one of three ways; returns how many were. */
+    /**
+     * Random frames over 2 to 4 rails of random speeds, of which all but one are cut at random moments in one of three
+     * ways; returns how many were.
+     */
     private static int exchangeWithCuts(long seed) throws IOException {
         Random random = new Random(seed);
         int rails = 2 + random.nextInt(3);
@@ -47,9 +49,12 @@ class RailCutTest {
             cutAt[rail] = rail == keep ? Integer.MAX_VALUE : random.nextInt(60);
         }
         boolean[] cut = new boolean[rails];
-        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(rails, 20_000, 1 + random.nextInt(8))) {
-            var sending = new RandomFrames.Sending(ends.sender, ends.network.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
-            var receiving = new RandomFrames.Receiving(ends.receiver, ends.network.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
+        try (Arena arena = Arena.ofShared();
+                RelayedRails ends = new RelayedRails(rails, 20_000, 1 + random.nextInt(8))) {
+            var sending = new RandomFrames.Sending(ends.sender,
+                    ends.network.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
+            var receiving = new RandomFrames.Receiving(ends.receiver,
+                    ends.network.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
             boolean sent = false;
             boolean received = false;
             for (int step = 0; !sent || !received; step++) {
@@ -80,11 +85,16 @@ class RailCutTest {
         return count;
     }
 
-    /** Whichever is lost last; and both where the receiver finds both lost at once: it cannot know which was the first. */
+    /**
+     * Whichever is lost last; and both where the receiver finds both lost at once: it cannot know which was the first.
+     */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"0|1|true|rail, rail 1 (relay 1)", "1|0|true|rail, rail 0 (relay 0)",
-        "1|0|false|rails, rail 0 (relay 0) and rail 1 (relay 1)"})
-    void theLossOfTheLastRailIsTheConnectionsAndSaysWhich(int first, int last, boolean seen, String named) throws IOException {
+    @CsvSource(
+            delimiter = '|',
+            value = {"0|1|true|rail, rail 1 (relay 1)", "1|0|true|rail, rail 0 (relay 0)",
+                    "1|0|false|rails, rail 0 (relay 0) and rail 1 (relay 1)"})
+    void theLossOfTheLastRailIsTheConnectionsAndSaysWhich(int first, int last, boolean seen, String named)
+            throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 20_000, 4)) {
             MemoryRegion memory = ends.network.register(arena.allocate(400_000));
             assertTrue(ends.sender.offer(header(200_000), memory, 0));
@@ -104,7 +114,8 @@ class RailCutTest {
             ConnectionException there = Connected.failureOf(ends.receiver::progress);
             for (ConnectionException each : new ConnectionException[] {here, there}) {
                 assertFalse(each instanceof PeerClosedException, each.getMessage());
-                assertTrue(each.getMessage().contains("under test: connection lost") && each.getMessage().contains("on its last rail"), each.getMessage());
+                assertTrue(each.getMessage().contains("under test: connection lost")
+                        && each.getMessage().contains("on its last rail"), each.getMessage());
             }
             assertTrue(there.getMessage().contains("on its last " + named + ","), there.getMessage());
             assertTrue(!seen || here.getMessage().contains("on its last " + named + ","), here.getMessage());

@@ -1,5 +1,9 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -8,28 +12,25 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
-import org.millrace.net.Listener;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.Railed;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** How many rails come of the two sides' addresses, and what becomes of those that lead nowhere. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailHandshakeTest {
 
     private static SocketNetwork network(int rails, int streams) {
-        return new SocketNetwork(SocketOptions.defaults().withStreams(streams, 64 << 10).withRails(SocketNetworkRailsTest.loopbacks(rails)));
+        return new SocketNetwork(SocketOptions.defaults()
+                .withStreams(streams, 64 << 10)
+                .withRails(SocketNetworkRailsTest.loopbacks(rails)));
     }
 
     private static int rails(Connected ends) {
@@ -39,10 +40,13 @@ class RailHandshakeTest {
     @Test
     void theSideWithMoreAddressesSaysHowManyRails() {
         for (int[] each : new int[][] {{1, 1, 1}, {2, 2, 2}, {1, 3, 3}, {3, 1, 3}, {8, 8, 8}}) {
-            try (SocketNetwork from = network(each[0], 1); SocketNetwork to = network(each[1], 1); Connected ends = Connected.make(from, to)) {
+            try (SocketNetwork from = network(each[0], 1);
+                    SocketNetwork to = network(each[1], 1);
+                    Connected ends = Connected.make(from, to)) {
                 assertEquals(each[2], rails(ends), each[0] + " to " + each[1]);
                 assertEquals(each[2] > 1, ends.receiver() instanceof RailReceiver);
-                assertEquals(each[2] > 1, ends.receiver().toString().contains("(" + each[2] + " rails)"), ends.receiver().toString());
+                assertEquals(each[2] > 1, ends.receiver().toString().contains("(" + each[2] + " rails)"),
+                        ends.receiver().toString());
             }
         }
     }
@@ -60,7 +64,10 @@ class RailHandshakeTest {
         }
     }
 
-    /** Another program stands in for the listener when it is asked for its addresses, and names two where nobody listens. */
+    /**
+     * Another program stands in for the listener when it is asked for its addresses, and names two where nobody
+     * listens.
+     */
     @Test
     void railsThatLeadNowhereAreLeftOut() throws IOException {
         try (ServerSocket teller = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
@@ -73,12 +80,14 @@ class RailHandshakeTest {
             }
             ConnectionKey key = Connected.newKey();
             Pending<FrameReceiver> accepting = listener.expect(key);
-            byte[] address = AddressFormat.encode((InetSocketAddress) teller.getLocalSocketAddress(), AddressFormat.secret(listener.address()), 2);
+            byte[] address = AddressFormat.encode((InetSocketAddress) teller.getLocalSocketAddress(),
+                    AddressFormat.secret(listener.address()), 2);
             Pending<FrameSender> connecting = from.connect(address, key);
             try (Socket accepted = teller.accept()) {
                 accepted.getOutputStream().write(Answer.ACCEPTED.encode().array());
-                accepted.getOutputStream().write(RailList.encode(List.of(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), dead),
-                        AddressFormat.decode(listener.address()))).array());
+                accepted.getOutputStream()
+                        .write(RailList.encode(List.of(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), dead),
+                                AddressFormat.decode(listener.address()))).array());
             }
             FrameSender sender = null;
             FrameReceiver receiver = null;
@@ -86,7 +95,8 @@ class RailHandshakeTest {
                 sender = sender == null ? connecting.poll() : sender;
                 receiver = receiver == null ? accepting.poll() : receiver;
             }
-            // Three rails were to be made, as this side has three addresses: the first and the third led to the dead port.
+            // Three rails were to be made, as this side has three addresses: the first and the third led to the dead
+            // port.
             assertInstanceOf(SocketSender.class, sender);
             assertTrue(sender.toString().contains("(2 streams)"), sender.toString());
         }
@@ -114,20 +124,24 @@ class RailHandshakeTest {
             Pending<?> expected = listener.expect(Connected.newKey());
             InetSocketAddress address = AddressFormat.decode(listener.address());
             try (Socket stranger = new Socket(address.getAddress(), address.getPort())) {
-                stranger.getOutputStream().write(new HelloFormat(HelloFormat.VERSION, 1, new byte[16], Connected.newKey(), 0, 0, 0, 0, 1, 1).encode().array());
+                stranger.getOutputStream()
+                        .write(new HelloFormat(HelloFormat.VERSION, 1, new byte[16], Connected.newKey(), 0, 0, 0, 0, 1,
+                                1).encode().array());
                 while (((SocketListener) listener).droppedStreams() == 0) {
                     expected.poll();
                 }
                 byte[] answer = stranger.getInputStream().readAllBytes();
                 assertEquals(Answer.BYTES, answer.length);
-                assertEquals(Answer.WRONG_SECRET, Answer.decode(ByteBuffer.wrap(answer).order(java.nio.ByteOrder.LITTLE_ENDIAN)));
+                assertEquals(Answer.WRONG_SECRET,
+                        Answer.decode(ByteBuffer.wrap(answer).order(java.nio.ByteOrder.LITTLE_ENDIAN)));
             }
         }
     }
 
     @Test
     void aListenerThatTellsNoAddressesIsReported() throws IOException {
-        try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress()); SocketNetwork network = network(2, 1)) {
+        try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
+                SocketNetwork network = network(2, 1)) {
             byte[] address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 2);
             Pending<FrameSender> connecting = network.connect(address, Connected.newKey());
             try (Socket accepted = server.accept()) {
@@ -135,7 +149,8 @@ class RailHandshakeTest {
                 accepted.getOutputStream().write(new byte[RailList.BYTES - 1]);
                 accepted.shutdownOutput();
                 ConnectionException end = Connected.failureOf(connecting::poll);
-                assertTrue(end.getMessage().contains("of " + RailList.BYTES + " bytes of its addresses"), end.getMessage());
+                assertTrue(end.getMessage().contains("of " + RailList.BYTES + " bytes of its addresses"),
+                        end.getMessage());
             }
         }
     }

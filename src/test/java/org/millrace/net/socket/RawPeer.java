@@ -1,11 +1,12 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameHeader;
@@ -13,9 +14,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-
-/** The sending end of a connection, byte by byte: it knows the secret, and sends whatever a test wants on whichever stream. */
+/**
+ * The sending end of a connection, byte by byte: it knows the secret, and sends whatever a test wants on whichever
+ * stream.
+ */
 final class RawPeer implements AutoCloseable {
 
     private final Socket[] streams;
@@ -29,8 +31,8 @@ final class RawPeer implements AutoCloseable {
         for (int stream = 0; stream < streamCount; stream++) {
             streams[stream] = new Socket(address.getAddress(), address.getPort());
             streams[stream].setTcpNoDelay(true);
-            send(stream, new HelloFormat(HelloFormat.VERSION, threshold, AddressFormat.secret(listener.address()), key, 1, stream, streamCount, 0, 1, 16)
-                    .encode().array());
+            send(stream, new HelloFormat(HelloFormat.VERSION, threshold, AddressFormat.secret(listener.address()), key,
+                    1, stream, streamCount, 0, 1, 16).encode().array());
         }
         FrameReceiver made = null;
         while (made == null) {

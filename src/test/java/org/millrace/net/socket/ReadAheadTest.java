@@ -14,10 +14,14 @@ import org.millrace.net.FrameHeader;
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReadAheadTest {
 
-    /** The second frame lies in the socket: a call that read again at once, when the first was all there was, would find it. */
+    /**
+     * The second frame lies in the socket: a call that read again at once, when the first was all there was, would find
+     * it.
+     */
     @Test
     void aStreamThatWasReadDryIsNotReadAgainByTheNextCall() {
-        try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults()); Connected ends = Connected.make(network, network)) {
+        try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults());
+                Connected ends = Connected.make(network, network)) {
             FrameHeader header = new FrameHeader();
             for (int frame = 0; frame < 100; frame++) {
                 header.word(0, frame);

@@ -9,9 +9,9 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
 /**
- * Both ends of a connection over several rails of one stream each, and between them a relay that carries as many bytes of each as a test says, and cuts where
- * it says. All in the test's thread, so that a run depends on nothing but its seed; the kernel holds little, as its buffers are small.
- * The sender's clock is what the test says.
+ * Both ends of a connection over several rails of one stream each, and between them a relay that carries as many bytes
+ * of each as a test says, and cuts where it says. All in the test's thread, so that a run depends on nothing but its
+ * seed; the kernel holds little, as its buffers are small. The sender's clock is what the test says.
  */
 final class RelayedRails implements AutoCloseable {
 
@@ -37,8 +37,10 @@ final class RelayedRails implements AutoCloseable {
             names[i] = new Rail(i, "relay " + i);
         }
         Pieces pieces = Pieces.of(threshold, framesInFlight);
-        sender = new RailSender(network, new StreamSet("sender under test", senders), names, pieces, framesInFlight, () -> nanos);
-        receiver = new RailReceiver(network, new StreamSet("receiver under test", receivers), names, pieces, framesInFlight);
+        sender = new RailSender(network, new StreamSet("sender under test", senders), names, pieces, framesInFlight,
+                () -> nanos);
+        receiver = new RailReceiver(network, new StreamSet("receiver under test", receivers), names, pieces,
+                framesInFlight);
     }
 
     static SocketChannel[] pair() throws IOException {

@@ -1,5 +1,9 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -10,7 +14,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,10 +27,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Strangers, rivals and the lost: each is dropped, and the connection that is expected is made all the same. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -51,7 +50,9 @@ class SocketHandshakeTest {
     }
 
     private static SocketNetwork network(int deadlineMillis) {
-        return new SocketNetwork(SocketOptions.defaults().withStreams(2, 100_000).withAddresses("lo", null, null)
+        return new SocketNetwork(SocketOptions.defaults()
+                .withStreams(2, 100_000)
+                .withAddresses("lo", null, null)
                 .withDeadlines(Duration.ofSeconds(20), Duration.ofMillis(deadlineMillis)));
     }
 
@@ -83,7 +84,8 @@ class SocketHandshakeTest {
     private static Answer answerTo(Socket socket) throws IOException {
         try (InputStream in = socket.getInputStream()) {
             byte[] bytes = in.readAllBytes();
-            return bytes.length == 0 ? null : Answer.decode(ByteBuffer.wrap(bytes).order(java.nio.ByteOrder.LITTLE_ENDIAN));
+            return bytes.length == 0 ? null
+                    : Answer.decode(ByteBuffer.wrap(bytes).order(java.nio.ByteOrder.LITTLE_ENDIAN));
         }
     }
 
@@ -223,7 +225,8 @@ class SocketHandshakeTest {
     }
 
     private static ConnectionException refusalOf(String answer) throws IOException {
-        try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress()); SocketNetwork network = network(10_000)) {
+        try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
+                SocketNetwork network = network(10_000)) {
             byte[] address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
             Pending<FrameSender> connecting = network.connect(address, Connected.newKey());
             for (int stream = 0; stream < 2; stream++) {
@@ -248,7 +251,8 @@ class SocketHandshakeTest {
     @Test
     void aServerThatOnlyClosesIsReported() throws IOException {
         String message = refusalOf("").getMessage();
-        assertTrue(message.contains("closed the connection during the handshake") || message.contains("broke the connection"), message);
+        assertTrue(message.contains("closed the connection during the handshake")
+                || message.contains("broke the connection"), message);
     }
 
     @Test
@@ -264,7 +268,8 @@ class SocketHandshakeTest {
     @Test
     void aListenerThatNeverAnswersIsReportedAtTheDeadline() throws IOException {
         try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
-                SocketNetwork hasty = new SocketNetwork(SocketOptions.defaults().withDeadlines(Duration.ofMillis(50), Duration.ofMillis(50)))) {
+                SocketNetwork hasty = new SocketNetwork(
+                        SocketOptions.defaults().withDeadlines(Duration.ofMillis(50), Duration.ofMillis(50)))) {
             byte[] address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
             Pending<FrameSender> connecting = hasty.connect(address, key);
             String message = Connected.failureOf(connecting::poll).getMessage();

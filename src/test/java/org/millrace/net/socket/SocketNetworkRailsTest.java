@@ -3,7 +3,6 @@ package org.millrace.net.socket;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
-
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
@@ -11,7 +10,8 @@ import org.millrace.net.NetworkContract;
 class SocketNetworkRailsTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
-        return new SocketNetwork(SocketOptions.defaults().withStreams(1, 20_000).withFramesInFlight(5).withRails(loopbacks(3)));
+        return new SocketNetwork(
+                SocketOptions.defaults().withStreams(1, 20_000).withFramesInFlight(5).withRails(loopbacks(3)));
     }
 
     /** 127.0.0.1 and its neighbours, all of which are addresses of every machine. */

@@ -1,12 +1,11 @@
 package org.millrace.net.socket;
 
-import java.util.Random;
-
-import org.junit.jupiter.api.Test;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Random;
+import org.junit.jupiter.api.Test;
 
 class StripesTest {
 
@@ -24,11 +23,13 @@ class StripesTest {
             for (int stream = 0; stream < stripes.streams(); stream++) {
                 int start = stripes.start(length, stream);
                 int end = stripes.end(length, stream);
-                assertTrue(start <= end && (start == at || start == end), () -> "round, seed 1: " + stripes + " for " + length);
+                assertTrue(start <= end && (start == at || start == end),
+                        () -> "round, seed 1: " + stripes + " for " + length);
                 at = Math.max(at, end);
             }
             assertEquals(length, at, () -> stripes + ", seed 1");
-            assertEquals(length < stripes.threshold() || stripes.streams() == 1 || length <= Stripes.ALIGNMENT, stripes.end(length, 0) == length);
+            assertEquals(length < stripes.threshold() || stripes.streams() == 1 || length <= Stripes.ALIGNMENT,
+                    stripes.end(length, 0) == length);
         }
     }
 

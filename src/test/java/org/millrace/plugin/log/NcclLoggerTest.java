@@ -1,15 +1,14 @@
 package org.millrace.plugin.log;
 
-import java.io.IOException;
-import java.util.List;
-
-import org.apache.logging.log4j.spi.ExtendedLogger;
-import org.junit.jupiter.api.Test;
-import org.millrace.plugin.CapturedLog;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
+
+import java.io.IOException;
+import java.util.List;
+import org.apache.logging.log4j.spi.ExtendedLogger;
+import org.junit.jupiter.api.Test;
+import org.millrace.plugin.CapturedLog;
 
 class NcclLoggerTest {
 

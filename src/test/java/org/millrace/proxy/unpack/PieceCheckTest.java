@@ -18,10 +18,10 @@ class PieceCheckTest {
     private static final int BOUNCE = 1 << 16;
 
     @ParameterizedTest
-    @CsvSource({
-        "65000, 537, 100, beyond the bounce buffer", "-1, 2, 100, beyond the bounce buffer", "0, -1, 100, beyond the bounce buffer",
-        "0, 901, 100, beyond the slice", "0, 1, -1, beyond the slice", "0, 1, 1000, beyond the slice", "0, 10, 0, overlaps", "0, 10, 99, overlaps",
-        "0, 0, 100, length is 0", "0, 10, 101, a gap"})
+    @CsvSource({"65000, 537, 100, beyond the bounce buffer", "-1, 2, 100, beyond the bounce buffer",
+            "0, -1, 100, beyond the bounce buffer", "0, 901, 100, beyond the slice", "0, 1, -1, beyond the slice",
+            "0, 1, 1000, beyond the slice", "0, 10, 0, overlaps", "0, 10, 99, overlaps", "0, 0, 100, length is 0",
+            "0, 10, 101, a gap"})
     void aPieceThatAKernelMustNotFollowIsNamedAndNothingIsPublished(int source, int length, long target, String why) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(UnpackMeta.BYTES, 16);
@@ -45,7 +45,8 @@ class PieceCheckTest {
         for (int i = 0; i < UnpackMeta.MAX_PIECES; i++) {
             assertEquals(i, check.next(i, 1, i));
         }
-        assertTrue(assertThrows(ProxyException.class, () -> check.next(0, 1, UnpackMeta.MAX_PIECES)).getMessage().contains("2048 pieces"));
+        assertTrue(assertThrows(ProxyException.class, () -> check.next(0, 1, UnpackMeta.MAX_PIECES)).getMessage()
+                .contains("2048 pieces"));
     }
 
     @Test

@@ -10,19 +10,24 @@ public enum Access {
     /** Get opaque. */
     GET_OPAQUE("Reads", "get opaque", count -> SegmentAccess.getOpaque(count), count -> ArrayAccess.getOpaque(count)),
     /** Get acquire. */
-    GET_ACQUIRE("Reads", "get acquire", count -> SegmentAccess.getAcquire(count), count -> ArrayAccess.getAcquire(count)),
+    GET_ACQUIRE("Reads", "get acquire", count -> SegmentAccess.getAcquire(count),
+            count -> ArrayAccess.getAcquire(count)),
     /** Get volatile. */
-    GET_VOLATILE("Reads", "get volatile", count -> SegmentAccess.getVolatile(count), count -> ArrayAccess.getVolatile(count)),
+    GET_VOLATILE("Reads", "get volatile", count -> SegmentAccess.getVolatile(count),
+            count -> ArrayAccess.getVolatile(count)),
     /** Set plain. */
     SET_PLAIN("Writes", "set plain", count -> SegmentAccess.setPlain(count), count -> ArrayAccess.setPlain(count)),
     /** Set opaque. */
     SET_OPAQUE("Writes", "set opaque", count -> SegmentAccess.setOpaque(count), count -> ArrayAccess.setOpaque(count)),
     /** Set release. */
-    SET_RELEASE("Writes", "set release", count -> SegmentAccess.setRelease(count), count -> ArrayAccess.setRelease(count)),
+    SET_RELEASE("Writes", "set release", count -> SegmentAccess.setRelease(count),
+            count -> ArrayAccess.setRelease(count)),
     /** Set volatile. */
-    SET_VOLATILE("Writes", "set volatile", count -> SegmentAccess.setVolatile(count), count -> ArrayAccess.setVolatile(count)),
+    SET_VOLATILE("Writes", "set volatile", count -> SegmentAccess.setVolatile(count),
+            count -> ArrayAccess.setVolatile(count)),
     /** GetAndAdd. */
-    GET_AND_ADD("Read-modify-writes", "getAndAdd", count -> SegmentAccess.getAndAdd(count), count -> ArrayAccess.getAndAdd(count)),
+    GET_AND_ADD("Read-modify-writes", "getAndAdd", count -> SegmentAccess.getAndAdd(count),
+            count -> ArrayAccess.getAndAdd(count)),
     /** Get, compareAndSet that succeeds. */
     COMPARE_AND_SET("Read-modify-writes", "get, compareAndSet that succeeds",
             count -> SegmentAccess.compareAndSet(count), count -> ArrayAccess.compareAndSet(count)),
@@ -30,24 +35,32 @@ public enum Access {
     FAILED_COMPARE_AND_SET("Read-modify-writes", "compareAndSet that fails",
             count -> SegmentAccess.failedCompareAndSet(count), count -> ArrayAccess.failedCompareAndSet(count)),
     /** Set opaque, loadLoadFence. */
-    LOAD_LOAD_FENCE("Fences", "set opaque, loadLoadFence", count -> SegmentAccess.loadLoadFence(count), count -> ArrayAccess.loadLoadFence(count)),
+    LOAD_LOAD_FENCE("Fences", "set opaque, loadLoadFence", count -> SegmentAccess.loadLoadFence(count),
+            count -> ArrayAccess.loadLoadFence(count)),
     /** Set opaque, acquireFence. */
-    ACQUIRE_FENCE("Fences", "set opaque, acquireFence", count -> SegmentAccess.acquireFence(count), count -> ArrayAccess.acquireFence(count)),
+    ACQUIRE_FENCE("Fences", "set opaque, acquireFence", count -> SegmentAccess.acquireFence(count),
+            count -> ArrayAccess.acquireFence(count)),
     /** Set opaque, storeStoreFence. */
-    STORE_STORE_FENCE("Fences", "set opaque, storeStoreFence", count -> SegmentAccess.storeStoreFence(count), count -> ArrayAccess.storeStoreFence(count)),
+    STORE_STORE_FENCE("Fences", "set opaque, storeStoreFence", count -> SegmentAccess.storeStoreFence(count),
+            count -> ArrayAccess.storeStoreFence(count)),
     /** Set opaque, releaseFence. */
-    RELEASE_FENCE("Fences", "set opaque, releaseFence", count -> SegmentAccess.releaseFence(count), count -> ArrayAccess.releaseFence(count)),
+    RELEASE_FENCE("Fences", "set opaque, releaseFence", count -> SegmentAccess.releaseFence(count),
+            count -> ArrayAccess.releaseFence(count)),
     /** Set opaque, fullFence. */
-    FULL_FENCE("Fences", "set opaque, fullFence", count -> SegmentAccess.fullFence(count), count -> ArrayAccess.fullFence(count)),
+    FULL_FENCE("Fences", "set opaque, fullFence", count -> SegmentAccess.fullFence(count),
+            count -> ArrayAccess.fullFence(count)),
     /** Data, then set release. */
-    DATA_RELEASE("Protocols", "data, then set release", count -> SegmentAccess.dataRelease(count), count -> ArrayAccess.dataRelease(count)),
+    DATA_RELEASE("Protocols", "data, then set release", count -> SegmentAccess.dataRelease(count),
+            count -> ArrayAccess.dataRelease(count)),
     /** Data, storeStoreFence, set opaque. */
-    DATA_STORE_FENCE("Protocols", "data, storeStoreFence, set opaque",
-            count -> SegmentAccess.dataStoreFence(count), count -> ArrayAccess.dataStoreFence(count)),
+    DATA_STORE_FENCE("Protocols", "data, storeStoreFence, set opaque", count -> SegmentAccess.dataStoreFence(count),
+            count -> ArrayAccess.dataStoreFence(count)),
     /** Data, fullFence, set opaque. */
-    DATA_FULL_FENCE("Protocols", "data, fullFence, set opaque", count -> SegmentAccess.dataFullFence(count), count -> ArrayAccess.dataFullFence(count)),
+    DATA_FULL_FENCE("Protocols", "data, fullFence, set opaque", count -> SegmentAccess.dataFullFence(count),
+            count -> ArrayAccess.dataFullFence(count)),
     /** Data, then set volatile. */
-    DATA_VOLATILE("Protocols", "data, then set volatile", count -> SegmentAccess.dataVolatile(count), count -> ArrayAccess.dataVolatile(count)),
+    DATA_VOLATILE("Protocols", "data, then set volatile", count -> SegmentAccess.dataVolatile(count),
+            count -> ArrayAccess.dataVolatile(count)),
     /** Set opaque, fullFence, get acquire of another word. */
     STORE_FENCE_LOAD("Protocols", "set opaque, fullFence, get acquire of another word",
             count -> SegmentAccess.storeFenceLoad(count), count -> ArrayAccess.storeFenceLoad(count)),
@@ -58,8 +71,8 @@ public enum Access {
     VOLATILE_STORE_LOAD("Protocols", "set volatile, get volatile of another word",
             count -> SegmentAccess.volatileStoreLoad(count), count -> ArrayAccess.volatileStoreLoad(count)),
     /** Data, set release, get acquire. */
-    DATA_RELEASE_POLL("Post and poll", "data, set release, get acquire",
-            count -> SegmentAccess.dataReleasePoll(count), count -> ArrayAccess.dataReleasePoll(count)),
+    DATA_RELEASE_POLL("Post and poll", "data, set release, get acquire", count -> SegmentAccess.dataReleasePoll(count),
+            count -> ArrayAccess.dataReleasePoll(count)),
     /** Data, fullFence, set opaque, get acquire. */
     DATA_FULL_FENCE_POLL("Post and poll", "data, fullFence, set opaque, get acquire",
             count -> SegmentAccess.dataFullFencePoll(count), count -> ArrayAccess.dataFullFencePoll(count)),

@@ -11,8 +11,7 @@ final class ArrayAccess {
     private static final int POLLED = (int) (LineMemory.POLLED / Long.BYTES);
     private static final long[] WORDS = new long[(int) (LineMemory.BYTES / Long.BYTES)];
 
-    private ArrayAccess() {
-    }
+    private ArrayAccess() {}
 
     private static int word(long i) {
         return (int) i & 7;

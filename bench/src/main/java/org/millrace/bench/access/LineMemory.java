@@ -3,12 +3,15 @@ package org.millrace.bench.access;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The memory that this JVM's accesses go to. One JVM measures one kind, and the segment is a constant for its compiler: so nothing of a segment is left in the
- * loops but what the language demands.
+ * The memory that this JVM's accesses go to. One JVM measures one kind, and the segment is a constant for its compiler:
+ * so nothing of a segment is left in the loops but what the language demands.
  */
 public final class LineMemory {
 
-    /** Flags are the eight words at the beginning, data those at {@link #DATA}; what contends looks at up to three lines behind the flags. */
+    /**
+     * Flags are the eight words at the beginning, data those at {@link #DATA}; what contends looks at up to three lines
+     * behind the flags.
+     */
     public static final long BYTES = 512;
     /** Where the data lies. */
     static final long DATA = 256;
@@ -17,8 +20,7 @@ public final class LineMemory {
 
     private static MemorySegment chosen;
 
-    private LineMemory() {
-    }
+    private LineMemory() {}
 
     /**
      * Says which memory; before the first access.

@@ -5,7 +5,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Accesses to native memory. {@code access.c} has the same loops. The eight words of a line take turns, so that a plain access cannot be moved out of its loop.
+ * Accesses to native memory. {@code access.c} has the same loops. The eight words of a line take turns, so that a plain
+ * access cannot be moved out of its loop.
  */
 final class SegmentAccess {
 
@@ -14,8 +15,7 @@ final class SegmentAccess {
     private static final long DATA = LineMemory.DATA;
     private static final long POLLED = LineMemory.POLLED;
 
-    private SegmentAccess() {
-    }
+    private SegmentAccess() {}
 
     private static long word(long i) {
         return (i & 7) << 3;

@@ -14,8 +14,8 @@ import org.millrace.bench.measure.Loop;
 public final class CLibrary {
 
     /** {@code long loop(char *memory, long *arguments, long count)}. */
-    private static final FunctionDescriptor LOOP =
-            FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG);
+    private static final FunctionDescriptor LOOP = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS,
+            ValueLayout.ADDRESS, ValueLayout.JAVA_LONG);
 
     private final SymbolLookup symbols;
 

@@ -15,13 +15,12 @@ public final class CompiledLibrary {
     public static final List<String> FLAGS = List.of("-O2", "-falign-loops=64", "-fPIC", "-shared", "-pthread");
 
     private static final List<String> HEADERS = List.of("bench.h", "frames.h");
-    private static final List<String> SOURCES =
-            List.of("access.c", "crossing.c", "ring.c", "idle.c", "frames.c", "frame_stream.c", "proxy.c", "work.c", "gpu.c");
+    private static final List<String> SOURCES = List.of("access.c", "crossing.c", "ring.c", "idle.c", "frames.c",
+            "frame_stream.c", "proxy.c", "work.c", "gpu.c");
     private static final List<String> COMPILERS = List.of("cc", "gcc", "clang");
     private static final int DEADLINE_SECONDS = 60;
 
-    private CompiledLibrary() {
-    }
+    private CompiledLibrary() {}
 
     /**
      * Compiles.
@@ -60,7 +59,8 @@ public final class CompiledLibrary {
      */
     public static String version() {
         String compiler = compiler();
-        return compiler == null ? null : compiler + ": " + output(List.of(compiler, "--version")).lines().findFirst().orElse("?");
+        return compiler == null ? null
+                : compiler + ": " + output(List.of(compiler, "--version")).lines().findFirst().orElse("?");
     }
 
     private static String compiler() {

@@ -12,8 +12,7 @@ import org.millrace.bench.measure.Loop;
 /** The ways in which Java reaches memory, each with the same three accesses. */
 public final class Accesses {
 
-    private Accesses() {
-    }
+    private Accesses() {}
 
     /**
      * The ways.
@@ -24,8 +23,10 @@ public final class Accesses {
      */
     public static Map<String, Loop> of(String way, MemorySegment line) {
         return switch (way) {
-            case "static" -> loops(Access.GET_ACQUIRE.onSegment(), Access.SET_RELEASE.onSegment(), Access.GET_AND_ADD.onSegment());
-            case "array" -> loops(Access.GET_ACQUIRE.onArray(), Access.SET_RELEASE.onArray(), Access.GET_AND_ADD.onArray());
+            case "static" ->
+                loops(Access.GET_ACQUIRE.onSegment(), Access.SET_RELEASE.onSegment(), Access.GET_AND_ADD.onSegment());
+            case "array" ->
+                loops(Access.GET_ACQUIRE.onArray(), Access.SET_RELEASE.onArray(), Access.GET_AND_ADD.onArray());
             case "instance" -> {
                 InstanceSegment segment = new InstanceSegment(line);
                 yield loops(segment::getAcquire, segment::setRelease, segment::getAndAdd);
@@ -81,7 +82,8 @@ public final class Accesses {
      */
     public static Map<String, Loop> descriptors() {
         MemorySegment control = Arena.global().allocate(SendMem.BYTES + RecvMem.BYTES, 4096);
-        Descriptors descriptors = new Descriptors(SendMem.of(control.asSlice(0, SendMem.BYTES)), RecvMem.of(control.asSlice(SendMem.BYTES, RecvMem.BYTES)));
+        Descriptors descriptors = new Descriptors(SendMem.of(control.asSlice(0, SendMem.BYTES)),
+                RecvMem.of(control.asSlice(SendMem.BYTES, RecvMem.BYTES)));
         Map<String, Loop> loops = new LinkedHashMap<>();
         loops.put("head_release", descriptors::headRelease);
         loops.put("tail_acquire", descriptors::tailAcquire);

@@ -7,7 +7,6 @@ final class AtomicArray {
 
     private final AtomicLongArray words = new AtomicLongArray(8);
 
-
     long getAcquire(long count) {
         long sum = 0;
         for (long i = 0; i < count; i++) {

@@ -13,15 +13,14 @@ import java.lang.invoke.VarHandle;
 import org.millrace.bench.comparator.CLibrary;
 
 /**
- * Calls of {@code crossing_callee}, which adds 1. The handles are static final, as they must be to be compiled;
- * so the library is named before this class is used.
+ * Calls of {@code crossing_callee}, which adds 1. The handles are static final, as they must be to be compiled; so the
+ * library is named before this class is used.
  */
 public final class Calls {
 
     private static CLibrary library;
 
-    private Calls() {
-    }
+    private Calls() {}
 
     /**
      * Says where the callee is.
@@ -34,11 +33,15 @@ public final class Calls {
 
     /** Initialized at its first use, after {@link #choose}. */
     private static final class Handles {
-        private static final FunctionDescriptor LONG_TO_LONG = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+        private static final FunctionDescriptor LONG_TO_LONG =
+                FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
         private static final MethodHandle PLAIN = library.handle("crossing_callee", LONG_TO_LONG);
-        private static final MethodHandle CRITICAL = library.handle("crossing_callee", LONG_TO_LONG, Linker.Option.critical(false));
-        private static final MethodHandle WITH_ERRNO = library.handle("crossing_failing", LONG_TO_LONG, Linker.Option.captureCallState("errno"));
-        private static final VarHandle ERRNO = Linker.Option.captureStateLayout().varHandle(MemoryLayout.PathElement.groupElement("errno"));
+        private static final MethodHandle CRITICAL =
+                library.handle("crossing_callee", LONG_TO_LONG, Linker.Option.critical(false));
+        private static final MethodHandle WITH_ERRNO =
+                library.handle("crossing_failing", LONG_TO_LONG, Linker.Option.captureCallState("errno"));
+        private static final VarHandle ERRNO =
+                Linker.Option.captureStateLayout().varHandle(MemoryLayout.PathElement.groupElement("errno"));
         private static final MemorySegment STATE = Arena.global().allocate(Linker.Option.captureStateLayout());
     }
 
@@ -61,7 +64,8 @@ public final class Calls {
     }
 
     /**
-     * Calls without leaving the state in which the garbage collector waits for the thread: only for functions that return at once.
+     * Calls without leaving the state in which the garbage collector waits for the thread: only for functions that
+     * return at once.
      *
      * @param count how often
      * @return a sum
@@ -88,7 +92,8 @@ public final class Calls {
         try {
             long sum = 0;
             for (long i = 0; i < count; i++) {
-                sum += (long) Handles.WITH_ERRNO.invokeExact(Handles.STATE, i) + (int) Handles.ERRNO.get(Handles.STATE, 0L);
+                sum += (long) Handles.WITH_ERRNO.invokeExact(Handles.STATE, i)
+                        + (int) Handles.ERRNO.get(Handles.STATE, 0L);
             }
             return sum;
         } catch (Throwable e) {
@@ -104,7 +109,8 @@ public final class Calls {
     @SuppressWarnings("restricted")
     public static MemorySegment upcall() {
         try {
-            MethodHandle callee = MethodHandles.lookup().findStatic(Calls.class, "callee", MethodType.methodType(long.class, long.class));
+            MethodHandle callee = MethodHandles.lookup()
+                    .findStatic(Calls.class, "callee", MethodType.methodType(long.class, long.class));
             return Linker.nativeLinker().upcallStub(callee, Handles.LONG_TO_LONG, Arena.global());
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException(e);

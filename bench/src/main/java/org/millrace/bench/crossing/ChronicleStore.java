@@ -8,7 +8,6 @@ final class ChronicleStore {
 
     private final PointerBytesStore store = new PointerBytesStore();
 
-
     ChronicleStore(MemorySegment line) {
         store.set(line.address(), line.byteSize());
     }

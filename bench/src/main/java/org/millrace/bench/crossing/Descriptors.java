@@ -10,7 +10,6 @@ final class Descriptors {
     private final SendMem sendMem;
     private final RecvMem recvMem;
 
-
     Descriptors(SendMem sendMem, RecvMem recvMem) {
         this.sendMem = sendMem;
         this.recvMem = recvMem;

@@ -12,7 +12,6 @@ final class DirectBuffer {
 
     private final ByteBuffer line;
 
-
     DirectBuffer(ByteBuffer line) {
         this.line = line;
     }

@@ -11,7 +11,6 @@ final class InstanceSegment {
 
     private final MemorySegment line;
 
-
     InstanceSegment(MemorySegment line) {
         this.line = line;
     }

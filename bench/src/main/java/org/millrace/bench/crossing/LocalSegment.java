@@ -11,7 +11,6 @@ final class LocalSegment {
 
     private final MemorySegment line;
 
-
     LocalSegment(MemorySegment line) {
         this.line = line;
     }

@@ -35,7 +35,8 @@ public record FramePipe(FrameSender sender, FrameReceiver receiver) implements A
                 sender = sender == null ? connecting.poll() : sender;
                 receiver = receiver == null ? expected.poll() : receiver;
                 if (System.nanoTime() - begin > DEADLINE.toNanos()) {
-                    throw new IllegalStateException("no connection over " + network.name() + " within " + DEADLINE.toSeconds() + " s");
+                    throw new IllegalStateException(
+                            "no connection over " + network.name() + " within " + DEADLINE.toSeconds() + " s");
                 }
             }
             return new FramePipe(sender, receiver);

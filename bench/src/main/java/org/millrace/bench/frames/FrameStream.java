@@ -15,8 +15,7 @@ public final class FrameStream {
     /** Calls between two of which nothing moves, after which the other side is believed dead. */
     private static final int PATIENCE = 2_000_000_000;
 
-    private FrameStream() {
-    }
+    private FrameStream() {}
 
     /**
      * Memory for a side's payload, which is that of all its frames.

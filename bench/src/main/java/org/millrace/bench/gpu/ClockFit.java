@@ -1,8 +1,9 @@
 package org.millrace.bench.gpu;
 
 /**
- * The GPU's clock in the host's time. Between posting and credit of a step on the GPU lies the moment at which the host saw it; in the quickest step it lies in
- * the middle, give or take what the two ways differ by. One such step near the beginning and one near the end give offset and rate.
+ * The GPU's clock in the host's time. Between posting and credit of a step on the GPU lies the moment at which the host
+ * saw it; in the quickest step it lies in the middle, give or take what the two ways differ by. One such step near the
+ * beginning and one near the end give offset and rate.
  */
 final class ClockFit {
 

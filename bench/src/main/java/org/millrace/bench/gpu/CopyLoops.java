@@ -60,7 +60,10 @@ public final class CopyLoops {
             DeviceMemory memory = device.allocate(BYTES);
             this.device[i] = memory.address();
         }
-        host = PinnedMemory.allocate(device, BYTES, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE).device().address();
+        host = PinnedMemory
+                .allocate(device, BYTES, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE)
+                .device()
+                .address();
     }
 
     /**

@@ -4,7 +4,10 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.bench.measure.Loop;
 
-/** The proxy's answer to a GPU that posts steps: waits for {@code tail}, answers on {@code head}. {@code gpu.c} has the same loop. */
+/**
+ * The proxy's answer to a GPU that posts steps: waits for {@code tail}, answers on {@code head}. {@code gpu.c} has the
+ * same loop.
+ */
 final class FlagAnswer implements Loop {
 
     private static final int PATIENCE = 2_000_000_000;

@@ -52,8 +52,10 @@ public final class FlagMemory {
      * @throws IOException if the kernels are missing
      */
     public FlagMemory(CudaDevice device) throws IOException {
-        control = PinnedMemory.allocate(device, SendMem.BYTES + RecvMem.BYTES, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE);
-        result = PinnedMemory.allocate(device, (STAMPS + 2L * SAMPLES) * Long.BYTES, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE);
+        control = PinnedMemory.allocate(device, SendMem.BYTES + RecvMem.BYTES, Arena.global(), PinnedMemory.Flag.MAPPED,
+                PinnedMemory.Flag.PORTABLE);
+        result = PinnedMemory.allocate(device, (STAMPS + 2L * SAMPLES) * Long.BYTES, Arena.global(),
+                PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE);
         sendMem = SendMem.of(control.host().asSlice(0, SendMem.BYTES));
         recvMem = RecvMem.of(control.host().asSlice(SendMem.BYTES, RecvMem.BYTES));
         stream = device.newStream();
@@ -61,8 +63,10 @@ public final class FlagMemory {
         post = module.kernel("post_steps");
         poll = module.kernel("poll_word");
         postArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS,
-                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.ADDRESS);
-        pollArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT,
+                ValueLayout.ADDRESS);
+        pollArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS,
+                ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
     }
 
     private static byte[] image() throws IOException {
@@ -95,7 +99,8 @@ public final class FlagMemory {
      */
     public Loop answeredByC(boolean fence, MemorySegment samples, CLibrary c) {
         long times = samples == null ? 0 : samples.address();
-        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, SendMem.HEAD_OFFSET, SendMem.BYTES + RecvMem.TAIL_OFFSET, times);
+        MemorySegment arguments = Arena.global()
+                .allocateFrom(ValueLayout.JAVA_LONG, SendMem.HEAD_OFFSET, SendMem.BYTES + RecvMem.TAIL_OFFSET, times);
         Loop answer = c.loop("gpu_answer", control.host(), arguments);
         return answer == null ? null : posted(fence, samples != null, answer);
     }
@@ -105,10 +110,13 @@ public final class FlagMemory {
         return count -> {
             long first = sendMem.headAcquire();
             LONG.setRelease(result.host(), 0L, -1L);
-            postArguments
-                    .pointer(0, control.device().asSlice(SendMem.BYTES + RecvMem.TAIL_OFFSET))
+            postArguments.pointer(0, control.device().asSlice(SendMem.BYTES + RecvMem.TAIL_OFFSET))
                     .pointer(1, control.device().asSlice(SendMem.HEAD_OFFSET))
-                    .set(2, first).set(3, count).set(4, PATIENCE).set(5, how).pointer(6, result.device());
+                    .set(2, first)
+                    .set(3, count)
+                    .set(4, PATIENCE)
+                    .set(5, how)
+                    .pointer(6, result.device());
             post.launch(ONE_THREAD, postArguments, stream);
             return answer.run(count) == Loop.LOST || awaitDone() != count ? Loop.LOST : count;
         };

@@ -9,8 +9,7 @@ public final class FlagTimes {
     private final Histogram oneWay = new Histogram(3);
 
     /** None yet. */
-    public FlagTimes() {
-    }
+    public FlagTimes() {}
 
     /**
      * Adds the steps of a launch.

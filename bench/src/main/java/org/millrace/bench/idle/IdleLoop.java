@@ -25,7 +25,8 @@ public final class IdleLoop implements Loop {
 
     @Override
     public long run(long count) {
-        BackoffIdleStrategy strategy = new BackoffIdleStrategy(waiting.spins(), waiting.yields(), waiting.minParkNanos(), waiting.maxParkNanos());
+        BackoffIdleStrategy strategy = new BackoffIdleStrategy(waiting.spins(), waiting.yields(),
+                waiting.minParkNanos(), waiting.maxParkNanos());
         long step = 0;
         while (step < count) {
             long tail = steps.tailAcquire();

@@ -6,8 +6,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Steps that come at set times: a tail, and for each step the time at which it should have come. A step that is late, because its maker or its taker was,
- * counts from when it should have come: so no delay hides those behind it.
+ * Steps that come at set times: a tail, and for each step the time at which it should have come. A step that is late,
+ * because its maker or its taker was, counts from when it should have come: so no delay hides those behind it.
  *
  * <pre>
  *   0        4096
@@ -26,8 +26,7 @@ public final class StepTimes {
     private final MemorySegment memory = Arena.global().allocate(TIMES + LENGTH * Long.BYTES, 4096);
 
     /** No steps yet. */
-    public StepTimes() {
-    }
+    public StepTimes() {}
 
     /** {@return the memory, for the comparator} */
     public MemorySegment memory() {

@@ -10,4 +10,5 @@ package org.millrace.bench.idle;
  * @param minParkNanos first sleep
  * @param maxParkNanos longest sleep
  */
-public record Waiting(String id, String title, int spins, int yields, long minParkNanos, long maxParkNanos) {}
+public record Waiting(String id, String title, int spins, int yields, long minParkNanos, long maxParkNanos) {
+}

@@ -13,7 +13,8 @@ import java.util.List;
  * @param seconds     after which nothing is repeated any more
  * @param full        whether the rare combinations are measured too
  */
-public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, int maxForks, int seconds, boolean full) {
+public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, int maxForks, int seconds,
+        boolean full) {
 
     /** Minutes for everything. */
     public static final Effort QUICK = new Effort(60_000_000L, 1_000_000L, 21, 2, 4, 200, false);
@@ -33,7 +34,8 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     }
 
     /**
-     * The same for some lines alone. What the lines before them would have warmed up they must warm up themselves, so it takes as long as in a full run.
+     * The same for some lines alone. What the lines before them would have warmed up they must warm up themselves, so
+     * it takes as long as in a full run.
      *
      * @return a copy
      */
@@ -56,7 +58,8 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
      * @return what {@link #parse} reads
      */
     public String text() {
-        return String.join(",", List.of("" + warmUpNanos, "" + batchNanos, "" + rounds, "" + forks, "" + maxForks, "" + seconds, "" + full));
+        return String.join(",", List.of("" + warmUpNanos, "" + batchNanos, "" + rounds, "" + forks, "" + maxForks,
+                "" + seconds, "" + full));
     }
 
     /**
@@ -67,7 +70,8 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
      */
     public static Effort parse(String text) {
         String[] parts = text.split(",");
-        return new Effort(Long.parseLong(parts[0]), Long.parseLong(parts[1]),
-                Integer.parseInt(parts[2]), Integer.parseInt(parts[3]), Integer.parseInt(parts[4]), Integer.parseInt(parts[5]), Boolean.parseBoolean(parts[6]));
+        return new Effort(Long.parseLong(parts[0]), Long.parseLong(parts[1]), Integer.parseInt(parts[2]),
+                Integer.parseInt(parts[3]), Integer.parseInt(parts[4]), Integer.parseInt(parts[5]),
+                Boolean.parseBoolean(parts[6]));
     }
 }

@@ -1,14 +1,18 @@
 package org.millrace.bench.measure;
 
 /**
- * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, a batch of C, the next round the other way round. What
- * changes on the machine meanwhile (its clock, its neighbours, where its cores lie) meets both.
+ * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, a batch of C, the
+ * next round the other way round. What changes on the machine meanwhile (its clock, its neighbours, where its cores
+ * lie) meets both.
  */
 public final class Interleaver {
 
     private static final long MAX_COUNT = 1L << 40;
     private static final int MIN_WARM_UP_BATCHES = 12;
-    /** Calls after which a method is compiled as a whole, and not only its loop, which would be entered through the interpreter in every batch. */
+    /**
+     * Calls after which a method is compiled as a whole, and not only its loop, which would be entered through the
+     * interpreter in every batch.
+     */
     private static final int COMPILING_CALLS = 2000;
     private static final int COMPILING_COUNT = 64;
     /** So many times the warm-up's length it may take where an operation is long. */
@@ -59,7 +63,8 @@ public final class Interleaver {
     /** Has the loop compiled; returns how many operations fill a batch. */
     private long warmUp(Pair pair, Loop loop) {
         long begin = System.nanoTime();
-        for (int call = 0; call < COMPILING_CALLS && System.nanoTime() - begin < PATIENCE * effort.warmUpNanos(); call++) {
+        for (int call = 0; call < COMPILING_CALLS
+                && System.nanoTime() - begin < PATIENCE * effort.warmUpNanos(); call++) {
             sample(pair, loop, 1 + call % COMPILING_COUNT);
         }
         begin = System.nanoTime();

@@ -11,7 +11,8 @@ public interface Loop {
      * Does it.
      *
      * @param count how often, 1 or more
-     * @return anything that depends on the work, so that a compiler cannot leave it out; {@link #LOST} if the other side did not answer
+     * @return anything that depends on the work, so that a compiler cannot leave it out; {@link #LOST} if the other
+     *         side did not answer
      */
     long run(long count);
 }

@@ -3,7 +3,8 @@ package org.millrace.bench.measure;
 import java.util.Arrays;
 
 /**
- * Whether samples fall into two groups, as those of threads do that sometimes get two cores of one die and sometimes of two.
+ * Whether samples fall into two groups, as those of threads do that sometimes get two cores of one die and sometimes of
+ * two.
  *
  * @param low   median of the faster group
  * @param high  median of the slower one
@@ -43,7 +44,8 @@ public record Modes(double low, double high, double share) {
             }
             double meanBelow = sumBelow / below;
             double meanAbove = (mean * count - sumBelow) / (count - below);
-            double between = (double) below * (count - below) / count * (meanAbove - meanBelow) * (meanAbove - meanBelow);
+            double between =
+                    (double) below * (count - below) / count * (meanAbove - meanBelow) * (meanAbove - meanBelow);
             if (between > best) {
                 best = between;
                 split = below;

@@ -32,7 +32,9 @@ public record Ratio(double value, double low, double high) {
             }
             resampled[i] = Statistics.median(ratios);
         }
-        double value = Statistics.median(forks.stream().mapToDouble(samples -> Statistics.median(samples.java()) / Statistics.median(samples.c())).toArray());
+        double value = Statistics.median(forks.stream()
+                .mapToDouble(samples -> Statistics.median(samples.java()) / Statistics.median(samples.c()))
+                .toArray());
         return new Ratio(value, Statistics.quantile(resampled, 0.025), Statistics.quantile(resampled, 0.975));
     }
 

@@ -5,8 +5,7 @@ import java.util.Arrays;
 /** Orders of samples. All are robust: a sample that another program disturbed moves none of them far. */
 public final class Statistics {
 
-    private Statistics() {
-    }
+    private Statistics() {}
 
     /**
      * The value below which a part of the samples lies, between two samples where it falls between them.

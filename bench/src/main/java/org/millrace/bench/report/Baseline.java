@@ -12,7 +12,10 @@ import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
 import org.millrace.cli.Json;
 
-/** What a kind of machine gave before: for each line the ratio to C with its interval, or Java's time with its quartiles where there is no C. */
+/**
+ * What a kind of machine gave before: for each line the ratio to C with its interval, or Java's time with its quartiles
+ * where there is no C.
+ */
 public final class Baseline {
 
     /** Changes below this are none, however narrow the intervals. */
@@ -22,7 +25,8 @@ public final class Baseline {
     private final Map<String, Figure> figures;
 
     /** A figure and the ends of the interval that it may lie in. */
-    private record Figure(String what, double value, double low, double high) {}
+    private record Figure(String what, double value, double low, double high) {
+    }
 
     private Baseline(Map<String, Figure> figures) {
         this.figures = figures;
@@ -47,7 +51,8 @@ public final class Baseline {
         }
         Modes modes = line.modes();
         double[] java = line.java();
-        return new Figure("nanoseconds", Statistics.median(java), modes == null ? Statistics.quantile(java, 0.25) : modes.low(),
+        return new Figure("nanoseconds", Statistics.median(java),
+                modes == null ? Statistics.quantile(java, 0.25) : modes.low(),
                 modes == null ? Statistics.quantile(java, 0.75) : modes.high());
     }
 
@@ -62,13 +67,14 @@ public final class Baseline {
         try {
             Map<?, ?> all = (Map<?, ?>) JsonReader.read(Files.readString(file));
             if (!FORMAT.equals(all.get("format"))) {
-                throw new IOException(file + " is no baseline: its format is '" + all.get("format") + "', not '" + FORMAT + "'");
+                throw new IOException(
+                        file + " is no baseline: its format is '" + all.get("format") + "', not '" + FORMAT + "'");
             }
             Map<String, Figure> figures = new LinkedHashMap<>();
             ((Map<?, ?>) all.get("lines")).forEach((key, value) -> {
                 Map<?, ?> figure = (Map<?, ?>) value;
-                figures.put((String) key, new Figure(
-                        (String) figure.get("what"), (Double) figure.get("value"), (Double) figure.get("low"), (Double) figure.get("high")));
+                figures.put((String) key, new Figure((String) figure.get("what"), (Double) figure.get("value"),
+                        (Double) figure.get("low"), (Double) figure.get("high")));
             });
             return new Baseline(figures);
         } catch (IllegalArgumentException | ClassCastException | NullPointerException e) {
@@ -108,8 +114,8 @@ public final class Baseline {
     }
 
     /**
-     * What moved beyond the noise: the intervals of before and now do not meet, and the figure changed by more than five percent.
-     * Lines that only one of the two has are left out.
+     * What moved beyond the noise: the intervals of before and now do not meet, and the figure changed by more than
+     * five percent. Lines that only one of the two has are left out.
      *
      * @param now what was measured now
      * @return the lines that moved, in this run's order

@@ -7,13 +7,13 @@ import java.util.regex.Pattern;
 /** Why lines are where they are, found in the code that HotSpot's C2 and gcc made for x86-64. */
 public final class Explanations {
 
-    private record Explanation(Pattern keys, String text) {}
+    private record Explanation(Pattern keys, String text) {
+    }
 
-    private static final List<Explanation> ALL = List.of(
-            explain("crossings:accesses/descriptors\\..*",
-                    "The descriptor and its address are in fields, which are read again after every access that orders; the address is compared with the end "
-                            + "of memory and tested for its alignment: two loads, a compare and a test around the mov that C has alone. A slot's number is "
-                            + "checked and multiplied besides. (Through a segment in the field it was a dozen loads and compares, and three times as long.)"),
+    private static final List<Explanation> ALL = List.of(explain("crossings:accesses/descriptors\\..*",
+            "The descriptor and its address are in fields, which are read again after every access that orders; the address is compared with the end "
+                    + "of memory and tested for its alignment: two loads, a compare and a test around the mov that C has alone. A slot's number is "
+                    + "checked and multiplied besides. (Through a segment in the field it was a dozen loads and compares, and three times as long.)"),
             explain("crossings:accesses/(local|instance)\\..*",
                     "A segment that is no constant is checked at every access: C2's code compares its class, for a store its read-only flag, its length with "
                             + "the offset, the address's alignment, the session's owner and the session's state, about a dozen loads and compares around one "
@@ -22,7 +22,8 @@ public final class Explanations {
                             + "final field keeps none of it."),
             explain("crossings:accesses/buffer\\..*",
                     "A direct buffer keeps its address, its limit and its session in fields that are read again after every access that orders."),
-            explain("crossings:accesses/atomics\\..*", "The array is found through a field and its length is compared at every access."),
+            explain("crossings:accesses/atomics\\..*",
+                    "The array is found through a field and its length is compared at every access."),
             explain("crossings:accesses/chronicle\\..*",
                     "The store's address is a field that is read again after every access that orders, and Chronicle checks that the store is not released."),
             explain("rings:.*constant",
@@ -56,8 +57,7 @@ public final class Explanations {
             explain("(fences|gpu):.*(set_plain|data_.*|_fence)",
                     "The same stores; C2 unrolls the loop and computes the addresses of several turns first, gcc does not unroll."));
 
-    private Explanations() {
-    }
+    private Explanations() {}
 
     /**
      * Reasons for lines.
@@ -76,7 +76,11 @@ public final class Explanations {
      * @return the reason, or null if none is known
      */
     public static String of(Line line) {
-        return ALL.stream().filter(each -> each.keys.matcher(line.key()).matches()).map(Explanation::text).findFirst().orElse(null);
+        return ALL.stream()
+                .filter(each -> each.keys.matcher(line.key()).matches())
+                .map(Explanation::text)
+                .findFirst()
+                .orElse(null);
     }
 
     private static Explanation explain(String keys, String text) {

@@ -5,12 +5,15 @@ import java.util.Locale;
 /** Pieces of HTML. */
 final class Html {
 
-    private Html() {
-    }
+    private Html() {}
 
     /** Text in which nothing is markup. */
     static String text(Object value) {
-        return String.valueOf(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\"", "&quot;");
+        return String.valueOf(value)
+                .replace("&", "&amp;")
+                .replace("<", "&lt;")
+                .replace(">", "&gt;")
+                .replace("\"", "&quot;");
     }
 
     /** A format whose numbers are written the same everywhere. */

@@ -52,20 +52,37 @@ public final class HtmlReport {
     private void page() {
         html.append("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
                 + "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
-                + "<title>What fences, polls, rings and crossings cost</title>\n<style>\n").append(style()).append("</style></head>\n<body>\n");
-        html.append("<h1>What fences, polls, rings and crossings cost</h1>\n<p class=\"soft\">").append(Html.text(environment("processor"))).append(" · ")
-                .append(Html.text(environment("JDK"))).append(" · ").append(Html.text(environment("date"))).append("</p>\n");
+                + "<title>What fences, polls, rings and crossings cost</title>\n<style>\n")
+                .append(style())
+                .append("</style></head>\n<body>\n");
+        html.append("<h1>What fences, polls, rings and crossings cost</h1>\n<p class=\"soft\">")
+                .append(Html.text(environment("processor")))
+                .append(" · ")
+                .append(Html.text(environment("JDK")))
+                .append(" · ")
+                .append(Html.text(environment("date")))
+                .append("</p>\n");
         summary();
-        Map<String, List<Line>> bySuite = results.lines().stream().collect(Collectors.groupingBy(Line::suite, LinkedHashMap::new, Collectors.toList()));
-        Map<String, List<Latency>> latencies = results.latencies().stream()
+        Map<String, List<Line>> bySuite = results.lines()
+                .stream()
+                .collect(Collectors.groupingBy(Line::suite, LinkedHashMap::new, Collectors.toList()));
+        Map<String, List<Latency>> latencies = results.latencies()
+                .stream()
                 .collect(Collectors.groupingBy(Latency::suite, LinkedHashMap::new, Collectors.toList()));
-        List<Suite> suites = Suites.ALL.stream().filter(suite -> bySuite.containsKey(suite.name()) || latencies.containsKey(suite.name())).toList();
+        List<Suite> suites = Suites.ALL.stream()
+                .filter(suite -> bySuite.containsKey(suite.name()) || latencies.containsKey(suite.name()))
+                .toList();
         html.append("<nav>");
-        suites.forEach(suite -> html.append("<a href=\"#").append(suite.name()).append("\">").append(Html.text(suite.title())).append("</a> "));
+        suites.forEach(suite -> html.append("<a href=\"#")
+                .append(suite.name())
+                .append("\">")
+                .append(Html.text(suite.title()))
+                .append("</a> "));
         html.append("<a href=\"#machine\">Machine and method</a></nav>\n");
         howToRead();
         changes();
-        suites.forEach(suite -> suite(suite, bySuite.getOrDefault(suite.name(), List.of()), latencies.getOrDefault(suite.name(), List.of())));
+        suites.forEach(suite -> suite(suite, bySuite.getOrDefault(suite.name(), List.of()),
+                latencies.getOrDefault(suite.name(), List.of())));
         machine();
         html.append("</body></html>\n");
     }
@@ -79,7 +96,8 @@ public final class HtmlReport {
         tile(met + " of " + compared.size(), Html.format("pairs with a ratio of %.2f or less", Line.GOAL));
         tile(String.valueOf(compared.size() - met - missed), "above it, but not beyond the noise");
         tile(String.valueOf(missed), "above it, explained below");
-        tile(String.valueOf(results.lines().stream().filter(line -> line.modes() != null).count()), "lines with two placements");
+        tile(String.valueOf(results.lines().stream().filter(line -> line.modes() != null).count()),
+                "lines with two placements");
         html.append("</div>\n");
     }
 
@@ -88,12 +106,14 @@ public final class HtmlReport {
     }
 
     private void howToRead() {
-        html.append("<p>Times are nanoseconds for one operation, medians. In each plot <span class=\"java\">Java</span> is above, <span class=\"c\">C</span> "
-                + "below; the dot is the median, the bar reaches from the first to the third quartile, the axis is logarithmic. <b>Java / C</b> is the ratio "
-                + "of the medians within one JVM, the median over JVMs, and behind it the interval that holds 95 % of what resampling gives: "
-                + "<span class=\"good\">green</span> meets the goal, black is above it but perhaps by chance, "
-                + "<span class=\"bad\">red</span> is above it beyond the noise, <span class=\"soft\">grey</span> has no goal, since C does less.</p>\n");
-        results.notes().forEach(note -> html.append("<p class=\"soft\">Note: ").append(Html.text(note)).append("</p>\n"));
+        html.append(
+                "<p>Times are nanoseconds for one operation, medians. In each plot <span class=\"java\">Java</span> is above, <span class=\"c\">C</span> "
+                        + "below; the dot is the median, the bar reaches from the first to the third quartile, the axis is logarithmic. <b>Java / C</b> is the ratio "
+                        + "of the medians within one JVM, the median over JVMs, and behind it the interval that holds 95 % of what resampling gives: "
+                        + "<span class=\"good\">green</span> meets the goal, black is above it but perhaps by chance, "
+                        + "<span class=\"bad\">red</span> is above it beyond the noise, <span class=\"soft\">grey</span> has no goal, since C does less.</p>\n");
+        results.notes()
+                .forEach(note -> html.append("<p class=\"soft\">Note: ").append(Html.text(note)).append("</p>\n"));
     }
 
     private void changes() {
@@ -101,39 +121,66 @@ public final class HtmlReport {
             html.append("<p class=\"soft\">No baseline is checked in for this kind of machine.</p>\n");
             return;
         }
-        html.append("<details").append(movements.isEmpty() ? "" : " open=\"open\"").append("><summary>Against the baseline of this kind of machine: ")
-                .append(movements.isEmpty() ? "nothing moved beyond the noise" : movements.size() + " lines moved beyond the noise").append("</summary><ul>\n");
+        html.append("<details")
+                .append(movements.isEmpty() ? "" : " open=\"open\"")
+                .append("><summary>Against the baseline of this kind of machine: ")
+                .append(movements.isEmpty() ? "nothing moved beyond the noise"
+                        : movements.size() + " lines moved beyond the noise")
+                .append("</summary><ul>\n");
         movements.forEach(movement -> html.append("<li>").append(Html.text(movement)).append("</li>\n"));
         html.append("</ul></details>\n");
     }
 
     private void suite(Suite suite, List<Line> lines, List<Latency> latencies) {
-        html.append("<h2 id=\"").append(suite.name()).append("\">").append(Html.text(suite.title())).append("</h2>\n<p>")
-                .append(Html.text(suite.description())).append("</p>\n");
+        html.append("<h2 id=\"")
+                .append(suite.name())
+                .append("\">")
+                .append(Html.text(suite.title()))
+                .append("</h2>\n<p>")
+                .append(Html.text(suite.description()))
+                .append("</p>\n");
         List<Line> missing = lines.stream().filter(Line::misses).toList();
         if (!missing.isEmpty()) {
-            html.append("<details><summary>Why ").append(missing.size()).append(" of these pairs are above the goal</summary><ul>\n");
+            html.append("<details><summary>Why ")
+                    .append(missing.size())
+                    .append(" of these pairs are above the goal</summary><ul>\n");
             Explanations.of(missing).forEach(reason -> html.append("<li>").append(Html.text(reason)).append("</li>\n"));
-            missing.stream().filter(line -> Explanations.of(line) == null)
-                    .forEach(line -> html.append("<li>").append(Html.text(line.variant() + ": " + line.title())).append(": not explained yet.</li>\n"));
+            missing.stream()
+                    .filter(line -> Explanations.of(line) == null)
+                    .forEach(line -> html.append("<li>")
+                            .append(Html.text(line.variant() + ": " + line.title()))
+                            .append(": not explained yet.</li>\n"));
             html.append("</ul></details>\n");
         }
-        lines.stream().collect(Collectors.groupingBy(Line::variant, LinkedHashMap::new, Collectors.toList()))
-                .forEach((variant, ofVariant) -> html.append("<h3>").append(Html.text(variant)).append("</h3>\n").append(LineRows.of(ofVariant)));
-        latencies.stream().collect(Collectors.groupingBy(latency -> latency.variant() + "/" + latency.id(), LinkedHashMap::new, Collectors.toList()))
-                .forEach((key, sides) -> html.append("<h3>").append(Html.text(sides.getFirst().variant() + ": " + sides.getFirst().title())).append("</h3>\n")
+        lines.stream()
+                .collect(Collectors.groupingBy(Line::variant, LinkedHashMap::new, Collectors.toList()))
+                .forEach((variant, ofVariant) -> html.append("<h3>")
+                        .append(Html.text(variant))
+                        .append("</h3>\n")
+                        .append(LineRows.of(ofVariant)));
+        latencies.stream()
+                .collect(Collectors.groupingBy(latency -> latency.variant() + "/" + latency.id(), LinkedHashMap::new,
+                        Collectors.toList()))
+                .forEach((key, sides) -> html.append("<h3>")
+                        .append(Html.text(sides.getFirst().variant() + ": " + sides.getFirst().title()))
+                        .append("</h3>\n")
                         .append(LatencyFigure.of(sides)));
     }
 
     private void machine() {
         html.append("<h2 id=\"machine\">Machine and method</h2>\n<table class=\"facts\">\n");
-        results.environment().forEach((name, value) ->
-                html.append("<tr><th>").append(Html.text(name)).append("</th><td>").append(Html.text(value)).append("</td></tr>\n"));
-        html.append("</table>\n<p>Each variant runs in JVMs of its own, where Java's loop and C's run in turns on the same thread and the same memory; so what "
-                + "changes meanwhile meets both. C is compiled by the run and called in batches of a millisecond or more, beside which the call is nothing. A "
-                + "variant whose samples fall into two groups, or whose ratio scatters, is run again in further JVMs. Distributions are HdrHistogram's. Steps "
-                + "with set times count from when they should have come; round trips behind each other are also shown corrected for coordinated omission: what "
-                + "a long wait kept from being asked is counted as if it had been.</p>\n");
+        results.environment()
+                .forEach((name, value) -> html.append("<tr><th>")
+                        .append(Html.text(name))
+                        .append("</th><td>")
+                        .append(Html.text(value))
+                        .append("</td></tr>\n"));
+        html.append(
+                "</table>\n<p>Each variant runs in JVMs of its own, where Java's loop and C's run in turns on the same thread and the same memory; so what "
+                        + "changes meanwhile meets both. C is compiled by the run and called in batches of a millisecond or more, beside which the call is nothing. A "
+                        + "variant whose samples fall into two groups, or whose ratio scatters, is run again in further JVMs. Distributions are HdrHistogram's. Steps "
+                        + "with set times count from when they should have come; round trips behind each other are also shown corrected for coordinated omission: what "
+                        + "a long wait kept from being asked is counted as if it had been.</p>\n");
     }
 
     private String environment(String name) {

@@ -152,6 +152,7 @@ public final class JsonReader {
     }
 
     private IllegalArgumentException unexpected(String wanted) {
-        return new IllegalArgumentException("no JSON: " + wanted + " expected at character " + at + " of " + text.length());
+        return new IllegalArgumentException(
+                "no JSON: " + wanted + " expected at character " + at + " of " + text.length());
     }
 }

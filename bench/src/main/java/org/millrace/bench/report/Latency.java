@@ -13,7 +13,8 @@ import org.HdrHistogram.Histogram;
  * @param histogram nanoseconds
  * @param cpuShare  of a core that the waiting side burnt, 0 to 1; NaN if nobody asked
  */
-public record Latency(String suite, String variant, String id, String title, String side, Histogram histogram, double cpuShare) {
+public record Latency(String suite, String variant, String id, String title, String side, Histogram histogram,
+        double cpuShare) {
 
     /**
      * Its name among all distributions.

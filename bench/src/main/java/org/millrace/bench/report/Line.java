@@ -19,7 +19,8 @@ import org.millrace.bench.measure.Statistics;
  * @param bytes   payload of an operation; 0 if there is none
  * @param forks   what each JVM measured
  */
-public record Line(String suite, String variant, String id, String group, String title, boolean sameWay, long bytes, List<Samples> forks) {
+public record Line(String suite, String variant, String id, String group, String title, boolean sameWay, long bytes,
+        List<Samples> forks) {
 
     /** Java's goal where both sides touch memory in the same way: C's time and this much of it at the most. */
     public static final double GOAL = 1.05;
@@ -79,7 +80,8 @@ public record Line(String suite, String variant, String id, String group, String
      */
     public boolean misses() {
         Ratio ratio = ratio();
-        return sameWay && ratio != null && ratio.low() > GOAL && Statistics.median(java()) - Statistics.median(c()) > RESOLUTION;
+        return sameWay && ratio != null && ratio.low() > GOAL
+                && Statistics.median(java()) - Statistics.median(c()) > RESOLUTION;
     }
 
     /**
@@ -92,7 +94,8 @@ public record Line(String suite, String variant, String id, String group, String
     }
 
     /**
-     * Whether more JVMs should measure it: its samples fall into two groups, or its ratio may be on either side of the goal by a wide margin.
+     * Whether more JVMs should measure it: its samples fall into two groups, or its ratio may be on either side of the
+     * goal by a wide margin.
      *
      * @return true if what there is does not settle it
      */

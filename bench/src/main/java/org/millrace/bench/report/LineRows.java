@@ -6,7 +6,10 @@ import org.millrace.bench.measure.Modes;
 import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
 
-/** The lines of a variant as rows of title, plot, times and ratio; on a narrow page the parts of a row stand below each other. */
+/**
+ * The lines of a variant as rows of title, plot, times and ratio; on a narrow page the parts of a row stand below each
+ * other.
+ */
 final class LineRows {
 
     private static final String JAVA = "java";
@@ -17,14 +20,17 @@ final class LineRows {
 
     private LineRows(List<Line> lines) {
         double[] all = lines.stream()
-                .flatMapToDouble(line -> Arrays.stream(Statistics.join(quartiles(line.java()), line.hasC() ? quartiles(line.c()) : new double[0])))
+                .flatMapToDouble(line -> Arrays.stream(
+                        Statistics.join(quartiles(line.java()), line.hasC() ? quartiles(line.c()) : new double[0])))
                 .toArray();
         scale = new LogScale(Statistics.quantile(all, 0), Statistics.quantile(all, 1));
     }
 
     static String of(List<Line> lines) {
         LineRows rows = new LineRows(lines);
-        rows.html.append("<div class=\"grid\">\n<div class=\"row head\"><span>one operation</span><span class=\"plot axis\">").append(rows.axis())
+        rows.html.append(
+                "<div class=\"grid\">\n<div class=\"row head\"><span>one operation</span><span class=\"plot axis\">")
+                .append(rows.axis())
                 .append("</span><span class=\"number java\">Java, ns</span><span class=\"number c\">C, ns</span>"
                         + "<span class=\"number\">Java / C</span></div>\n");
         String group = "";
@@ -39,10 +45,17 @@ final class LineRows {
     }
 
     private void row(Line line) {
-        html.append("<div class=\"row\"><span class=\"title\">").append(Html.text(line.title())).append(asides(line)).append("</span>");
+        html.append("<div class=\"row\"><span class=\"title\">")
+                .append(Html.text(line.title()))
+                .append(asides(line))
+                .append("</span>");
         html.append("<span class=\"plot\">").append(plot(line)).append("</span>");
-        html.append("<span class=\"number\"><span class=\"label java\">Java </span>").append(time(line, line.java())).append("</span>");
-        html.append("<span class=\"number\"><span class=\"label c\">C </span>").append(line.hasC() ? time(line, line.c()) : "–").append("</span>");
+        html.append("<span class=\"number\"><span class=\"label java\">Java </span>")
+                .append(time(line, line.java()))
+                .append("</span>");
+        html.append("<span class=\"number\"><span class=\"label c\">C </span>")
+                .append(line.hasC() ? time(line, line.c()) : "–")
+                .append("</span>");
         html.append("<span class=\"number\">").append(ratio(line)).append("</span></div>\n");
     }
 
@@ -55,7 +68,8 @@ final class LineRows {
 
     private static String time(Line line, double[] samples) {
         double median = Statistics.median(samples);
-        String rate = line.bytes() < 1024 ? "" : Html.format(" <span class=\"unit\">%.1f&#160;GB/s</span>", line.bytes() / median);
+        String rate = line.bytes() < 1024 ? ""
+                : Html.format(" <span class=\"unit\">%.1f&#160;GB/s</span>", line.bytes() / median);
         return TextTable.nanos(median) + rate;
     }
 
@@ -65,7 +79,8 @@ final class LineRows {
             return "–";
         }
         String look = !line.sameWay() ? "soft" : line.misses() ? "bad" : ratio.value() <= Line.GOAL ? "good" : "unsure";
-        return Html.format("<span class=\"label\">ratio </span><span class=\"%s\">%.2f</span> <span class=\"interval\">%.2f–%.2f</span>",
+        return Html.format(
+                "<span class=\"label\">ratio </span><span class=\"%s\">%.2f</span> <span class=\"interval\">%.2f–%.2f</span>",
                 look, ratio.value(), ratio.low(), ratio.high());
     }
 
@@ -75,7 +90,8 @@ final class LineRows {
         for (double tick : scale.ticks()) {
             double place = scale.place(tick);
             if (place - last > 13) {
-                svg.append(Html.format("<text x=\"%.1f%%\" y=\"11\" text-anchor=\"middle\">%s</text>", place, Html.text(LogScale.name(tick))));
+                svg.append(Html.format("<text x=\"%.1f%%\" y=\"11\" text-anchor=\"middle\">%s</text>", place,
+                        Html.text(LogScale.name(tick))));
                 last = place;
             }
         }
@@ -83,10 +99,12 @@ final class LineRows {
     }
 
     private String plot(Line line) {
-        StringBuilder svg = new StringBuilder(Html.format("<svg role=\"img\" aria-label=\"Java %s ns%s\">", TextTable.nanos(Statistics.median(line.java())),
+        StringBuilder svg = new StringBuilder(Html.format("<svg role=\"img\" aria-label=\"Java %s ns%s\">",
+                TextTable.nanos(Statistics.median(line.java())),
                 line.hasC() ? ", C " + TextTable.nanos(Statistics.median(line.c())) + " ns" : ""));
         for (double tick : scale.ticks()) {
-            svg.append(Html.format("<line x1=\"%.1f%%\" x2=\"%.1f%%\" y1=\"0\" y2=\"100%%\" stroke=\"var(--line)\"/>", scale.place(tick), scale.place(tick)));
+            svg.append(Html.format("<line x1=\"%.1f%%\" x2=\"%.1f%%\" y1=\"0\" y2=\"100%%\" stroke=\"var(--line)\"/>",
+                    scale.place(tick), scale.place(tick)));
         }
         mark(svg, line.java(), JAVA, "32%");
         if (line.hasC()) {
@@ -98,12 +116,15 @@ final class LineRows {
     /** From the first to the third quartile, a dot at the median. */
     private void mark(StringBuilder svg, double[] samples, String side, String height) {
         double[] quartiles = quartiles(samples);
-        svg.append(Html.format("<line x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%s\" y2=\"%s\" stroke=\"var(--%s)\" stroke-width=\"3\" opacity=\".45\"/>",
+        svg.append(Html.format(
+                "<line x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%s\" y2=\"%s\" stroke=\"var(--%s)\" stroke-width=\"3\" opacity=\".45\"/>",
                 scale.place(quartiles[0]), scale.place(quartiles[2]), height, height, side));
-        svg.append(Html.format("<circle cx=\"%.2f%%\" cy=\"%s\" r=\"4\" fill=\"var(--%s)\"/>", scale.place(quartiles[1]), height, side));
+        svg.append(Html.format("<circle cx=\"%.2f%%\" cy=\"%s\" r=\"4\" fill=\"var(--%s)\"/>",
+                scale.place(quartiles[1]), height, side));
     }
 
     private static double[] quartiles(double[] samples) {
-        return new double[] {Statistics.quantile(samples, 0.25), Statistics.median(samples), Statistics.quantile(samples, 0.75)};
+        return new double[] {Statistics.quantile(samples, 0.25), Statistics.median(samples),
+                Statistics.quantile(samples, 0.75)};
     }
 }

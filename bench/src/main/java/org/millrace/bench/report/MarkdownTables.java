@@ -8,15 +8,16 @@ import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
 
 /**
- * Results as tables of Markdown, and pages whose tables are renewed: what stands between {@code <!-- table SUITE:VARIANT -->} and {@code <!-- end -->} is
- * replaced by that variant's table, and between {@code <!-- machine SUITE -->} and its end the machine that the suite was measured on.
+ * Results as tables of Markdown, and pages whose tables are renewed: what stands between
+ * {@code <!-- table SUITE:VARIANT -->} and {@code <!-- end -->} is replaced by that variant's table, and between
+ * {@code <!-- machine SUITE -->} and its end the machine that the suite was measured on.
  */
 public final class MarkdownTables {
 
-    private static final Pattern PLACE = Pattern.compile("<!-- (?:table|machine) (\\S+) -->\\n.*?<!-- end -->", Pattern.DOTALL);
+    private static final Pattern PLACE =
+            Pattern.compile("<!-- (?:table|machine) (\\S+) -->\\n.*?<!-- end -->", Pattern.DOTALL);
 
-    private MarkdownTables() {
-    }
+    private MarkdownTables() {}
 
     /**
      * All tables.
@@ -26,7 +27,8 @@ public final class MarkdownTables {
      */
     public static String all(Results results) {
         StringBuilder text = new StringBuilder(machine(results));
-        variants(results).forEach(variant -> text.append("\n### ").append(variant).append("\n\n").append(table(results, variant)));
+        variants(results).forEach(
+                variant -> text.append("\n### ").append(variant).append("\n\n").append(table(results, variant)));
         return text.toString();
     }
 
@@ -42,7 +44,8 @@ public final class MarkdownTables {
         return PLACE.matcher(page).replaceAll(place -> {
             String name = place.group(1);
             boolean table = place.group().startsWith("<!-- table");
-            if (table ? !variants.contains(name) : variants.stream().noneMatch(variant -> variant.startsWith(name + ":"))) {
+            if (table ? !variants.contains(name)
+                    : variants.stream().noneMatch(variant -> variant.startsWith(name + ":"))) {
                 return Matcher.quoteReplacement(place.group());
             }
             String begin = (table ? "<!-- table " : "<!-- machine ") + name + " -->\n";
@@ -51,8 +54,8 @@ public final class MarkdownTables {
     }
 
     private static String machine(Results results) {
-        return "Measured %s on %s; %s; %s; load before %s.\n".formatted(
-                value(results, "date"), value(results, "processor"), value(results, "JDK"), value(results, "C"), value(results, "load before"));
+        return "Measured %s on %s; %s; %s; load before %s.\n".formatted(value(results, "date"),
+                value(results, "processor"), value(results, "JDK"), value(results, "C"), value(results, "load before"));
     }
 
     private static String value(Results results, String name) {
@@ -78,19 +81,30 @@ public final class MarkdownTables {
         }
         String group = "";
         for (Line line : lines) {
-            table.append("| ").append(line.group().equals(group) ? "" : line.group()).append(" | ").append(line.title())
-                    .append(" | ").append(TextTable.nanos(Statistics.median(line.java())))
-                    .append(" | ").append(line.hasC() ? TextTable.nanos(Statistics.median(line.c())) : "")
-                    .append(" | ").append(ratio(line)).append(" |\n");
+            table.append("| ")
+                    .append(line.group().equals(group) ? "" : line.group())
+                    .append(" | ")
+                    .append(line.title())
+                    .append(" | ")
+                    .append(TextTable.nanos(Statistics.median(line.java())))
+                    .append(" | ")
+                    .append(line.hasC() ? TextTable.nanos(Statistics.median(line.c())) : "")
+                    .append(" | ")
+                    .append(ratio(line))
+                    .append(" |\n");
             group = line.group();
         }
-        List<Latency> latencies = results.latencies().stream().filter(latency -> (latency.suite() + ":" + latency.variant()).equals(variant)).toList();
+        List<Latency> latencies = results.latencies()
+                .stream()
+                .filter(latency -> (latency.suite() + ":" + latency.variant()).equals(variant))
+                .toList();
         if (!latencies.isEmpty()) {
-            table.append("\n| latency, ns | | 50 % | 99 % | 99.9 % | CPU burnt |\n| --- | --- | --- | --- | --- | --- |\n");
+            table.append(
+                    "\n| latency, ns | | 50 % | 99 % | 99.9 % | CPU burnt |\n| --- | --- | --- | --- | --- | --- |\n");
         }
         for (Latency latency : latencies) {
-            table.append(Html.format("| %s | %s | %,d | %,d | %,d | %s |%n",
-                    latency.title(), latency.side().equals("c") ? "C" : "Java", latency.at(50), latency.at(99), latency.at(99.9),
+            table.append(Html.format("| %s | %s | %,d | %,d | %,d | %s |%n", latency.title(),
+                    latency.side().equals("c") ? "C" : "Java", latency.at(50), latency.at(99), latency.at(99.9),
                     Double.isNaN(latency.cpuShare()) ? "" : Html.format("%.0f %%", latency.cpuShare() * 100)));
         }
         return table.append('\n').toString();
@@ -98,6 +112,8 @@ public final class MarkdownTables {
 
     private static String ratio(Line line) {
         Ratio ratio = line.ratio();
-        return ratio == null ? "" : Html.format(line.sameWay() ? "%.2f (%.2f to %.2f)" : "%.2f (C does less)", ratio.value(), ratio.low(), ratio.high());
+        return ratio == null ? ""
+                : Html.format(line.sameWay() ? "%.2f (%.2f to %.2f)" : "%.2f (C does less)", ratio.value(), ratio.low(),
+                        ratio.high());
     }
 }

@@ -25,8 +25,7 @@ public final class ResultFile {
 
     private static final String FORMAT = "millrace-bench-1";
 
-    private ResultFile() {
-    }
+    private ResultFile() {}
 
     /**
      * Writes results.
@@ -56,10 +55,12 @@ public final class ResultFile {
         try {
             Map<?, ?> all = (Map<?, ?>) JsonReader.read(Files.readString(file));
             if (!FORMAT.equals(all.get("format"))) {
-                throw new IOException(file + " is no result of this program: its format is '" + all.get("format") + "', not '" + FORMAT + "'");
+                throw new IOException(file + " is no result of this program: its format is '" + all.get("format")
+                        + "', not '" + FORMAT + "'");
             }
             Results results = new Results();
-            ((Map<?, ?>) all.get("environment")).forEach((name, value) -> results.environment().put((String) name, (String) value));
+            ((Map<?, ?>) all.get("environment"))
+                    .forEach((name, value) -> results.environment().put((String) name, (String) value));
             ((List<?>) all.get("notes")).forEach(note -> results.notes().add((String) note));
             for (Object each : (List<?>) all.get("lines")) {
                 results.add(line((Map<?, ?>) each));
@@ -92,7 +93,8 @@ public final class ResultFile {
         if (modes != null) {
             map.put("modes", ordered("low", modes.low(), "high", modes.high(), "shareOfHigh", modes.share()));
         }
-        map.put("forks", line.forks().stream().map(fork -> ordered("java", list(fork.java()), "c", list(fork.c()))).toList());
+        map.put("forks",
+                line.forks().stream().map(fork -> ordered("java", list(fork.java()), "c", list(fork.c()))).toList());
         return map;
     }
 
@@ -114,10 +116,12 @@ public final class ResultFile {
     }
 
     private static Line line(Map<?, ?> map) {
-        List<Samples> forks = ((List<?>) map.get("forks")).stream().map(each -> (Map<?, ?>) each)
-                .map(fork -> new Samples(array(fork.get("java")), array(fork.get("c")))).toList();
-        return new Line(text(map, "suite"), text(map, "variant"), text(map, "id"), text(map, "group"), text(map, "title"), (Boolean) map.get("sameWay"),
-                ((Double) map.get("bytes")).longValue(), forks);
+        List<Samples> forks = ((List<?>) map.get("forks")).stream()
+                .map(each -> (Map<?, ?>) each)
+                .map(fork -> new Samples(array(fork.get("java")), array(fork.get("c"))))
+                .toList();
+        return new Line(text(map, "suite"), text(map, "variant"), text(map, "id"), text(map, "group"),
+                text(map, "title"), (Boolean) map.get("sameWay"), ((Double) map.get("bytes")).longValue(), forks);
     }
 
     private static Map<String, Object> latency(Latency latency) {
@@ -139,8 +143,8 @@ public final class ResultFile {
 
     private static Latency latency(Map<?, ?> map) throws DataFormatException {
         Object share = map.get("cpuShare");
-        return new Latency(text(map, "suite"), text(map, "variant"), text(map, "id"), text(map, "title"), text(map, "side"), decode(text(map, "histogram")),
-                share == null ? Double.NaN : (Double) share);
+        return new Latency(text(map, "suite"), text(map, "variant"), text(map, "id"), text(map, "title"),
+                text(map, "side"), decode(text(map, "histogram")), share == null ? Double.NaN : (Double) share);
     }
 
     private static String encode(Histogram histogram) {

@@ -16,8 +16,7 @@ public final class Results {
     private final Map<String, Latency> latencies = new LinkedHashMap<>();
 
     /** Nothing yet. */
-    public Results() {
-    }
+    public Results() {}
 
     /**
      * The machine, the programs, the settings.

@@ -9,8 +9,7 @@ import org.millrace.bench.measure.Statistics;
 /** Lines for a terminal. */
 public final class TextTable {
 
-    private TextTable() {
-    }
+    private TextTable() {}
 
     /**
      * Prints lines, a heading where a group begins.
@@ -25,8 +24,8 @@ public final class TextTable {
                 group = line.group();
                 out.printf("  %-52s %10s %10s   %s%n", group, "Java ns", "C ns", "ratio");
             }
-            out.printf("    %-50s %10s %10s   %s%n",
-                    line.title(), nanos(Statistics.median(line.java())), line.hasC() ? nanos(Statistics.median(line.c())) : "-", ratio(line));
+            out.printf("    %-50s %10s %10s   %s%n", line.title(), nanos(Statistics.median(line.java())),
+                    line.hasC() ? nanos(Statistics.median(line.c())) : "-", ratio(line));
         }
     }
 
@@ -41,8 +40,9 @@ public final class TextTable {
             out.printf("  %-66s %4s %10s %10s %10s%n", "Latency, ns", "", "50 %", "99 %", "99.9 %");
         }
         for (Latency latency : latencies) {
-            out.printf(Locale.ROOT, "    %-64s %4s %,10d %,10d %,10d%s%n", latency.title(), latency.side(), latency.at(50), latency.at(99), latency.at(99.9),
-                    Double.isNaN(latency.cpuShare()) ? "" : String.format(Locale.ROOT, "   CPU %3.0f %%", latency.cpuShare() * 100));
+            out.printf(Locale.ROOT, "    %-64s %4s %,10d %,10d %,10d%s%n", latency.title(), latency.side(),
+                    latency.at(50), latency.at(99), latency.at(99.9), Double.isNaN(latency.cpuShare()) ? ""
+                            : String.format(Locale.ROOT, "   CPU %3.0f %%", latency.cpuShare() * 100));
         }
     }
 
@@ -63,6 +63,7 @@ public final class TextTable {
         }
         String goal = !line.sameWay() ? "  (C: the bare work)" : line.misses() ? "  above the goal" : "";
         String placements = line.modes() == null ? "" : "  two placements";
-        return String.format(Locale.ROOT, "%.2f  [%.2f, %.2f]%s%s", ratio.value(), ratio.low(), ratio.high(), goal, placements);
+        return String.format(Locale.ROOT, "%.2f  [%.2f, %.2f]%s%s", ratio.value(), ratio.low(), ratio.high(), goal,
+                placements);
     }
 }

@@ -8,8 +8,8 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.measure.Loop;
 
 /**
- * Protocol Simple without data over a ring that is a constant for the compiler. No proxy can have that, as it serves many connections; it shows what is left
- * between Java and C once the checks of the segments are gone.
+ * Protocol Simple without data over a ring that is a constant for the compiler. No proxy can have that, as it serves
+ * many connections; it shows what is left between Java and C once the checks of the segments are gone.
  */
 final class ConstantLoops {
 
@@ -21,8 +21,7 @@ final class ConstantLoops {
 
     private static RingMemory chosen;
 
-    private ConstantLoops() {
-    }
+    private ConstantLoops() {}
 
     /** Says which ring; before the first loop runs. */
     static void choose(RingMemory ring) {

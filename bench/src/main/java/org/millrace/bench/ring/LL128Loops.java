@@ -7,8 +7,7 @@ import org.millrace.abi.Protocol;
 /** Protocol LL128: fifteen words of data, and a flag that is stored behind them. */
 final class LL128Loops {
 
-    private LL128Loops() {
-    }
+    private LL128Loops() {}
 
     private static int lines(int bytes) {
         return bytes / (int) LL128Line.DATA_BYTES;
@@ -22,7 +21,8 @@ final class LL128Loops {
 
         @Override
         void post(long step) {
-            LL128Line.storeRelease(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL128, step), payload, lines(bytes), LL128Line.flag(step));
+            LL128Line.storeRelease(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL128, step), payload, lines(bytes),
+                    LL128Line.flag(step));
         }
     }
 

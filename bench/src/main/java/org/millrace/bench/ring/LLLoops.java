@@ -10,8 +10,7 @@ final class LLLoops {
 
     private static final long HALF_BYTES = LLLine.BYTES / 2;
 
-    private LLLoops() {
-    }
+    private LLLoops() {}
 
     private static int lines(int bytes) {
         return bytes / (int) LLLine.DATA_BYTES;
@@ -27,7 +26,8 @@ final class LLLoops {
 
         @Override
         void post(long step) {
-            LLLine.storeOpaque(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL, step), words, lines(bytes), LLLine.flag(step));
+            LLLine.storeOpaque(memory, RingMemory.LAYOUT.slotOffset(Protocol.LL, step), words, lines(bytes),
+                    LLLine.flag(step));
         }
     }
 

@@ -44,7 +44,10 @@ public final class OtherProcess implements OtherSide {
             MemorySegment memory = map(file, true);
             List<String> command = new ArrayList<>(java);
             command.addAll(List.of("ring-side", file.toString()));
-            OtherProcess other = new OtherProcess(memory, new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(new File("/dev/null")).start());
+            OtherProcess other = new OtherProcess(memory,
+                    new ProcessBuilder(command).redirectErrorStream(true)
+                            .redirectOutput(new File("/dev/null"))
+                            .start());
             other.commands.command(++other.number, 0, 0);
             other.await();
             return other;
@@ -78,8 +81,9 @@ public final class OtherProcess implements OtherSide {
         while (commands.doneAcquire() != number) {
             Thread.onSpinWait();
             if (System.nanoTime() - deadline > 0 || !process.isAlive() && commands.doneAcquire() != number) {
-                throw new IllegalStateException(process.isAlive() ? "the other process has not come back for " + DEADLINE.toSeconds() + " s"
-                        : "the other process ended with status " + process.exitValue());
+                throw new IllegalStateException(
+                        process.isAlive() ? "the other process has not come back for " + DEADLINE.toSeconds() + " s"
+                                : "the other process ended with status " + process.exitValue());
             }
         }
         return commands.result();

@@ -3,7 +3,6 @@ package org.millrace.bench.ring;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import org.millrace.abi.ConnectionLayout;
 
 /**
  * A page behind a ring's memory through which one process tells the other what to do.
@@ -16,8 +15,9 @@ import org.millrace.abi.ConnectionLayout;
  *   by the process that measures     by the other
  * </pre>
  *
- * <p>{@code commanded} counts commands and is released after role and count, which its acquire on the other side makes visible; {@code done} counts them off
- * and is released after the result.
+ * <p>
+ * {@code commanded} counts commands and is released after role and count, which its acquire on the other side makes
+ * visible; {@code done} counts them off and is released after the result.
  */
 final class RingCommands {
 

@@ -8,8 +8,9 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.measure.Loop;
 
 /**
- * One side of a ring, over and over: the device that posts steps, or the proxy that takes them. {@code ring.c} has the same loops. Device and proxy are given
- * the same number of steps, and both begin where {@code head} is, which is where both left off.
+ * One side of a ring, over and over: the device that posts steps, or the proxy that takes them. {@code ring.c} has the
+ * same loops. Device and proxy are given the same number of steps, and both begin where {@code head} is, which is where
+ * both left off.
  */
 abstract class RingLoop implements Loop {
 

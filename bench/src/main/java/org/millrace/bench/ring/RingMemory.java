@@ -1,5 +1,8 @@
 package org.millrace.bench.ring;
 
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -11,9 +14,6 @@ import org.millrace.abi.SendMem;
 import org.millrace.ffi.device.ncclConnFifo;
 import org.millrace.ffi.device.ncclRecvMem;
 
-import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
-import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
-
 /** A connection's memory with small slots, as Java's descriptors see it and as the comparators are told of it. */
 public final class RingMemory {
 
@@ -22,7 +22,8 @@ public final class RingMemory {
     /** How it lies. */
     public static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 1024, 8 * 512, 8 * 512);
 
-    static final long SIZE_0 = LAYOUT.recvMemOffset() + ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement("size"));
+    static final long SIZE_0 = LAYOUT.recvMemOffset()
+            + ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement("size"));
     static final long ENTRY_BYTES = ncclConnFifo.sizeof();
 
     /** Places in the comparators' arguments, as {@code ring.c} numbers them. */
@@ -71,11 +72,10 @@ public final class RingMemory {
      * @return memory of the global arena, with room for a payload of its own
      */
     public static MemorySegment arguments(int payloadBytes, int window, MemorySegment samples) {
-        long[] values = {
-            LAYOUT.sendMemOffset() + SendMem.HEAD_OFFSET, LAYOUT.recvMemOffset() + RecvMem.TAIL_OFFSET,
-            SIZE_0, ENTRY_BYTES,
-            LAYOUT.bufferOffset(Protocol.SIMPLE), LAYOUT.bufferOffset(Protocol.LL), LAYOUT.bufferOffset(Protocol.LL128),
-            LAYOUT.slotBytes(Protocol.SIMPLE), LAYOUT.slotBytes(Protocol.LL), LAYOUT.slotBytes(Protocol.LL128), payloadBytes, 0, 0, 0};
+        long[] values = {LAYOUT.sendMemOffset() + SendMem.HEAD_OFFSET, LAYOUT.recvMemOffset() + RecvMem.TAIL_OFFSET,
+                SIZE_0, ENTRY_BYTES, LAYOUT.bufferOffset(Protocol.SIMPLE), LAYOUT.bufferOffset(Protocol.LL),
+                LAYOUT.bufferOffset(Protocol.LL128), LAYOUT.slotBytes(Protocol.SIMPLE), LAYOUT.slotBytes(Protocol.LL),
+                LAYOUT.slotBytes(Protocol.LL128), payloadBytes, 0, 0, 0};
         values[WINDOW] = window;
         values[PAYLOAD] = Arena.global().allocate(PAYLOAD_BYTES, 64).address();
         values[SAMPLES] = samples == null ? 0 : samples.address();

@@ -63,7 +63,8 @@ public enum RingProtocol {
      * @return the loop
      */
     public Loop device(RingMemory ring, int bytes, int window, CLibrary c) {
-        return c == null ? javaDevice(ring, bytes, window) : c.loop("ring_post_" + suffix(), ring.segment(), RingMemory.arguments(bytes, window, null));
+        return c == null ? javaDevice(ring, bytes, window)
+                : c.loop("ring_post_" + suffix(), ring.segment(), RingMemory.arguments(bytes, window, null));
     }
 
     /**
@@ -75,7 +76,8 @@ public enum RingProtocol {
      * @return the loop
      */
     public Loop proxy(RingMemory ring, int bytes, CLibrary c) {
-        return c == null ? javaProxy(ring, bytes) : c.loop("ring_take_" + suffix(), ring.segment(), RingMemory.arguments(bytes, 1, null));
+        return c == null ? javaProxy(ring, bytes)
+                : c.loop("ring_take_" + suffix(), ring.segment(), RingMemory.arguments(bytes, 1, null));
     }
 
     /**

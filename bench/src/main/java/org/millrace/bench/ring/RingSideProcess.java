@@ -8,14 +8,15 @@ import java.util.List;
 import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Loop;
 
-/** The other process of a ring: does what it is told, and ends when it is told nothing for long, or its parent is gone. */
+/**
+ * The other process of a ring: does what it is told, and ends when it is told nothing for long, or its parent is gone.
+ */
 public final class RingSideProcess {
 
     private static final Duration IDLE_DEADLINE = Duration.ofSeconds(60);
     private static final int LOOK_INTERVAL = 1 << 20;
 
-    private RingSideProcess() {
-    }
+    private RingSideProcess() {}
 
     /**
      * Serves.
@@ -37,7 +38,8 @@ public final class RingSideProcess {
             long commanded = commands.commandedAcquire();
             if (commanded == number) {
                 Thread.onSpinWait();
-                if (look % LOOK_INTERVAL == 0 && (!parent.isAlive() || System.nanoTime() - begin > IDLE_DEADLINE.toNanos())) {
+                if (look % LOOK_INTERVAL == 0
+                        && (!parent.isAlive() || System.nanoTime() - begin > IDLE_DEADLINE.toNanos())) {
                     return;
                 }
                 continue;

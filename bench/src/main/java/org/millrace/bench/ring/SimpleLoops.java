@@ -6,8 +6,7 @@ import org.millrace.abi.Protocol;
 /** Protocol Simple: data, size, then {@code tail}. */
 final class SimpleLoops {
 
-    private SimpleLoops() {
-    }
+    private SimpleLoops() {}
 
     static final class Device extends RingLoop.Device {
 

@@ -11,8 +11,8 @@ import org.millrace.bench.measure.Loop;
 import org.millrace.device.work.WorkFifo;
 
 /**
- * Work items through a FIFO, one at a time: the host puts one in, the device copies it out and says so. {@code work.c} has the same loops. NCCL's device says
- * so by completing a kernel; a word stands for that here.
+ * Work items through a FIFO, one at a time: the host puts one in, the device copies it out and says so. {@code work.c}
+ * has the same loops. NCCL's device says so by completing a kernel; a word stands for that here.
  *
  * <pre>
  *   0            4096                     4480
@@ -35,8 +35,7 @@ public final class WorkLoops {
     private final MemorySegment memory = Arena.global().allocate(2L * RING_BYTES, RING_BYTES);
 
     /** A FIFO of its own, empty. */
-    public WorkLoops() {
-    }
+    public WorkLoops() {}
 
     private WorkFifoCounters counters() {
         return WorkFifoCounters.of(memory.asSlice(RING_BYTES, WorkFifoCounters.BYTES));
@@ -61,7 +60,8 @@ public final class WorkLoops {
      */
     public Loop ofC(String symbol, CLibrary c) {
         MemorySegment item = Arena.global().allocate(ITEM_BYTES, 16);
-        return c.loop(symbol, memory, Arena.global().allocateFrom(ValueLayout.JAVA_LONG, RING_BYTES, ITEM_BYTES, RING_BYTES, ACKNOWLEDGED, item.address()));
+        return c.loop(symbol, memory, Arena.global()
+                .allocateFrom(ValueLayout.JAVA_LONG, RING_BYTES, ITEM_BYTES, RING_BYTES, ACKNOWLEDGED, item.address()));
     }
 
     private record Host(MemorySegment memory, WorkFifo fifo, MemorySegment item) implements Loop {

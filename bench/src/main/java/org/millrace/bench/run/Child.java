@@ -18,8 +18,7 @@ final class Child {
     /** Stands for "no library" and "all ids". */
     static final String NONE = "-";
 
-    private Child() {
-    }
+    private Child() {}
 
     /** Arguments: suite, variant, effort, result, ids or -. */
     static int run(List<String> arguments) throws Exception {
@@ -29,7 +28,8 @@ final class Child {
         boolean pinned = cores.pinToFirst();
         List<String> ids = arguments.get(4).equals(NONE) ? null : List.of(arguments.get(4).split(","));
         Bench bench = new Bench(Effort.parse(arguments.get(2)), CLibrary.load(ChildProcess.library()), cores,
-                ChildProcess.java(System.getProperty(ChildProcess.LIBRARY, NONE)), id -> ids == null || ids.contains(id));
+                ChildProcess.java(System.getProperty(ChildProcess.LIBRARY, NONE)),
+                id -> ids == null || ids.contains(id));
         if (!pinned) {
             bench.note("threads cannot be bound to cores here: the kernel places them, and samples scatter more");
         }
@@ -37,10 +37,13 @@ final class Child {
         Results results = new Results();
         results.environment().putAll(bench.facts());
         results.notes().addAll(bench.notes());
-        bench.lines().forEach(measured -> results.add(new Line(suite, variant, measured.pair().id(), measured.pair().group(), measured.pair().title(),
-                measured.pair().sameWay(), measured.pair().bytes(), List.of(measured.samples()))));
-        bench.distributions().forEach(each -> results.add(
-                new Latency(suite, variant, each.id(), each.title(), each.side(), each.histogram(), each.cpuShare())));
+        bench.lines()
+                .forEach(measured -> results.add(
+                        new Line(suite, variant, measured.pair().id(), measured.pair().group(), measured.pair().title(),
+                                measured.pair().sameWay(), measured.pair().bytes(), List.of(measured.samples()))));
+        bench.distributions()
+                .forEach(each -> results.add(new Latency(suite, variant, each.id(), each.title(), each.side(),
+                        each.histogram(), each.cpuShare())));
         ResultFile.write(results, Path.of(arguments.get(3)));
         return 0;
     }

@@ -14,11 +14,12 @@ import org.millrace.bench.report.Results;
 final class ChildProcess {
 
     /**
-     * What every measuring JVM is told; part of the report. Compilations are waited for (-Xbatch), and C1 is left out (-XX:-TieredCompilation): no sample is of
-     * code that C2 has not seen yet.
+     * What every measuring JVM is told; part of the report. Compilations are waited for (-Xbatch), and C1 is left out
+     * (-XX:-TieredCompilation): no sample is of code that C2 has not seen yet.
      */
-    static final List<String> FLAGS = List.of("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-Xbatch", "-XX:-TieredCompilation",
-            "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow", "-XX:+IgnoreUnrecognizedVMOptions");
+    static final List<String> FLAGS = List.of("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-Xbatch",
+            "-XX:-TieredCompilation", "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow",
+            "-XX:+IgnoreUnrecognizedVMOptions");
     /** Property that tells every JVM of a run where the comparators are. */
     static final String LIBRARY = "millrace.bench.library";
     private static final int FIRST_WITH_UNSAFE_OPTION = 23;
@@ -52,8 +53,11 @@ final class ChildProcess {
             }
             String said = Files.readString(output);
             Results failed = new Results();
-            String how = ended ? " ended with status " + process.exitValue() : " was not ready after " + deadlineSeconds + " s";
-            failed.notes().add(suite + ":" + variant + how + ": " + said.substring(Math.max(0, said.length() - OUTPUT_CHARACTERS)).strip());
+            String how = ended ? " ended with status " + process.exitValue()
+                    : " was not ready after " + deadlineSeconds + " s";
+            failed.notes()
+                    .add(suite + ":" + variant + how + ": "
+                            + said.substring(Math.max(0, said.length() - OUTPUT_CHARACTERS)).strip());
             return failed;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -73,8 +77,12 @@ final class ChildProcess {
 
     /** The command line up to this program's own arguments. */
     static List<String> java(String library) {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
-        FLAGS.stream().filter(flag -> Runtime.version().feature() >= FIRST_WITH_UNSAFE_OPTION || !flag.startsWith("--sun-misc")).forEach(command::add);
+        List<String> command =
+                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        FLAGS.stream()
+                .filter(flag -> Runtime.version().feature() >= FIRST_WITH_UNSAFE_OPTION
+                        || !flag.startsWith("--sun-misc"))
+                .forEach(command::add);
         command.add("-D" + LIBRARY + "=" + library);
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
         return command;

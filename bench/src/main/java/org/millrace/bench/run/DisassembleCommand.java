@@ -14,16 +14,19 @@ import java.util.stream.Stream;
 import org.millrace.bench.comparator.CompiledLibrary;
 import org.millrace.bench.measure.Effort;
 
-/** Shows the machine code of a line's loop: what HotSpot's C2 made of a method, and what the C compiler made of a function. Needs objdump, and no hsdis. */
+/**
+ * Shows the machine code of a line's loop: what HotSpot's C2 made of a method, and what the C compiler made of a
+ * function. Needs objdump, and no hsdis.
+ */
 final class DisassembleCommand {
 
-    private static final Pattern BYTES = Pattern.compile("^ {2}0x[0-9a-f]{16}: ((?:[0-9a-f]{2,} ?\\|? ?)+)$", Pattern.MULTILINE);
+    private static final Pattern BYTES =
+            Pattern.compile("^ {2}0x[0-9a-f]{16}: ((?:[0-9a-f]{2,} ?\\|? ?)+)$", Pattern.MULTILINE);
     private static final int DEADLINE_SECONDS = 120;
     /** Enough for the compiler, not for figures. */
     private static final Effort EFFORT = new Effort(20_000_000L, 500_000L, 3, 1, 1, 0, false);
 
-    private DisassembleCommand() {
-    }
+    private DisassembleCommand() {}
 
     /** Arguments: suite, variant, id, Class::method, and a function of C's or nothing. */
     static int run(List<String> arguments) throws IOException {
@@ -37,17 +40,19 @@ final class DisassembleCommand {
             String printed = javaCode(arguments, library, scratch);
             int begin = printed.lastIndexOf("[MachCode]");
             if (begin < 0) {
-                System.err.println("C2 did not compile " + arguments.get(3)
-                        + " while " + arguments.get(0) + ":" + arguments.get(1) + "/" + arguments.get(2) + " ran");
+                System.err.println("C2 did not compile " + arguments.get(3) + " while " + arguments.get(0) + ":"
+                        + arguments.get(1) + "/" + arguments.get(2) + " ran");
                 return 1;
             }
             Path code = scratch.resolve("code.bin");
             Files.write(code, bytes(printed.substring(begin, Math.max(begin, printed.indexOf("[/MachCode]", begin)))));
             System.out.println("C2: " + arguments.get(3));
-            System.out.println(output(List.of("objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn", code.toString())));
+            System.out.println(output(List.of("objdump", "-D", "-b", "binary", "-m", "i386:x86-64",
+                    "--no-show-raw-insn", code.toString())));
             if (arguments.size() > 4 && library != null) {
                 System.out.println(CompiledLibrary.version() + ": " + arguments.get(4));
-                System.out.println(output(List.of("objdump", "-d", "--no-show-raw-insn", "--disassemble=" + arguments.get(4), library.toString())));
+                System.out.println(output(List.of("objdump", "-d", "--no-show-raw-insn",
+                        "--disassemble=" + arguments.get(4), library.toString())));
             }
             return 0;
         } finally {
@@ -63,13 +68,19 @@ final class DisassembleCommand {
         List<String> command = new ArrayList<>(ChildProcess.java(library == null ? Child.NONE : library.toString()));
         command.addAll(1, List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:-TieredCompilation",
                 "-XX:CompileCommand=quiet", "-XX:CompileCommand=print," + arguments.get(3)));
-        command.addAll(List.of("child", arguments.get(0), arguments.get(1), EFFORT.text(), scratch.resolve("result.json").toString(), arguments.get(2)));
+        command.addAll(List.of("child", arguments.get(0), arguments.get(1), EFFORT.text(),
+                scratch.resolve("result.json").toString(), arguments.get(2)));
         return output(command);
     }
 
-    /** The bytes of a listing that was made without hsdis: groups of hexadecimal digits behind addresses, up to the exception handlers. */
+    /**
+     * The bytes of a listing that was made without hsdis: groups of hexadecimal digits behind addresses, up to the
+     * exception handlers.
+     */
     static byte[] bytes(String listing) {
-        String main = listing.contains("[Exception Handler]") ? listing.substring(0, listing.indexOf("[Exception Handler]")) : listing;
+        String main =
+                listing.contains("[Exception Handler]") ? listing.substring(0, listing.indexOf("[Exception Handler]"))
+                        : listing;
         StringBuilder digits = new StringBuilder();
         Matcher lines = BYTES.matcher(main.replaceAll(" +\n", "\n"));
         while (lines.find()) {
@@ -81,7 +92,8 @@ final class DisassembleCommand {
     private static String output(List<String> command) throws IOException {
         Path output = Files.createTempFile("millrace-bench", ".txt");
         try {
-            Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
             if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
                 throw new IOException(command.getFirst() + " was not ready after " + DEADLINE_SECONDS + " s");

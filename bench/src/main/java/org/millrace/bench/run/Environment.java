@@ -18,23 +18,29 @@ final class Environment {
     /** Name of the entry that says for which machines figures can be compared. */
     static final String KIND = "machine kind";
 
-    private Environment() {
-    }
+    private Environment() {}
 
     static Map<String, String> describe() {
         Map<String, String> facts = new LinkedHashMap<>();
-        facts.put("date", ZonedDateTime.now().truncatedTo(ChronoUnit.MINUTES).format(DateTimeFormatter.ISO_OFFSET_DATE_TIME));
+        facts.put("date",
+                ZonedDateTime.now().truncatedTo(ChronoUnit.MINUTES).format(DateTimeFormatter.ISO_OFFSET_DATE_TIME));
         facts.put("processor", processor() + ", " + Runtime.getRuntime().availableProcessors() + " usable");
         facts.put("cores", Cores.ofThisProcess().toString());
-        facts.put("hypervisor", firstLine("/proc/cpuinfo", "flags").contains(" hypervisor") ? "yes: other guests may share cores and caches" : "none seen");
+        facts.put("hypervisor",
+                firstLine("/proc/cpuinfo", "flags").contains(" hypervisor")
+                        ? "yes: other guests may share cores and caches"
+                        : "none seen");
         facts.put("frequency governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "not visible"));
-        facts.put("kernel", System.getProperty("os.name") + " " + System.getProperty("os.version") + " " + System.getProperty("os.arch"));
+        facts.put("kernel", System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
+                + System.getProperty("os.arch"));
         facts.put("load before", load());
-        facts.put("JDK", System.getProperty("java.vm.vendor") + " " + System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"));
+        facts.put("JDK", System.getProperty("java.vm.vendor") + " " + System.getProperty("java.vm.name") + " "
+                + System.getProperty("java.vm.version"));
         facts.put("JIT", "C2 alone, compilations waited for (the flags below)");
         facts.put("JVM flags", String.join(" ", ChildProcess.FLAGS));
         String compiler = CompiledLibrary.version();
-        facts.put("C", compiler == null ? "no compiler: Java alone is measured" : compiler + " " + String.join(" ", CompiledLibrary.FLAGS));
+        facts.put("C", compiler == null ? "no compiler: Java alone is measured"
+                : compiler + " " + String.join(" ", CompiledLibrary.FLAGS));
         facts.put(KIND, kind());
         return facts;
     }
@@ -55,15 +61,16 @@ final class Environment {
 
     /** Good for a file's name: processor, number of cores, generation of the JDK. */
     static String kind() {
-        return (processor() + "-" + Runtime.getRuntime().availableProcessors() + "cpu-jdk" + Runtime.version().feature())
-                .toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
+        return (processor() + "-" + Runtime.getRuntime().availableProcessors() + "cpu-jdk"
+                + Runtime.version().feature()).toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
     }
 
     private static String processor() {
         String model = firstLine("/proc/cpuinfo", "model name");
         String family = value(firstLine("/proc/cpuinfo", "cpu family"));
         String number = value(firstLine("/proc/cpuinfo", "model\t"));
-        return model.isEmpty() ? System.getProperty("os.arch") : value(model) + " (family " + family + " model " + number + ")";
+        return model.isEmpty() ? System.getProperty("os.arch")
+                : value(model) + " (family " + family + " model " + number + ")";
     }
 
     private static String value(String line) {

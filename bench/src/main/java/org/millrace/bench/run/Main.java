@@ -9,8 +9,7 @@ import org.millrace.bench.suite.Cores;
 /** The command line. */
 public final class Main {
 
-    private Main() {
-    }
+    private Main() {}
 
     /**
      * Runs a command.
@@ -19,7 +18,9 @@ public final class Main {
      * @throws Exception if something fails that no message was written for
      */
     public static void main(String[] arguments) throws Exception {
-        System.setProperty("log4j.provider", "org.apache.logging.log4j.simple.internal.SimpleProvider"); // warnings go to the terminal
+        System.setProperty("log4j.provider", "org.apache.logging.log4j.simple.internal.SimpleProvider"); // warnings go
+                                                                                                         // to the
+                                                                                                         // terminal
         List<String> rest = Arrays.asList(arguments);
         String command = rest.isEmpty() ? "run" : rest.getFirst();
         switch (command) {

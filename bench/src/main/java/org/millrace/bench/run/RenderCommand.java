@@ -12,8 +12,7 @@ import org.millrace.bench.report.Results;
 /** Writes pages from a result that was measured before. */
 final class RenderCommand {
 
-    private RenderCommand() {
-    }
+    private RenderCommand() {}
 
     /** Arguments: a result, a directory for the report, and pages whose tables are renewed. */
     static void run(List<String> arguments) throws IOException {

@@ -55,8 +55,9 @@ final class RunCommand {
             RunCommand run = new RunCommand(options, new ChildProcess(library, scratch, deadlineSeconds));
             run.results.environment().putAll(Environment.describe());
             if (Environment.isBusy()) {
-                run.results.notes().add("other programs were running when this began (load " + Environment.load() + "): "
-                        + "do not believe what two threads measured, nor wide intervals");
+                run.results.notes()
+                        .add("other programs were running when this began (load " + Environment.load() + "): "
+                                + "do not believe what two threads measured, nor wide intervals");
             }
             if (library == null) {
                 run.results.notes().add("there is no C compiler here: no line has a ratio");
@@ -83,25 +84,36 @@ final class RunCommand {
             } catch (IOException e) {
                 results.notes().add(suite.name() + ":" + variant + " failed: " + e.getMessage());
             }
-            TextTable.printLatencies(
-                    results.latencies().stream().filter(latency -> latency.suite().equals(suite.name()) && latency.variant().equals(variant)).toList(),
-                    System.out);
-            TextTable.print(results.lines().stream().filter(line -> line.suite().equals(suite.name()) && line.variant().equals(variant)).toList(), System.out);
+            TextTable.printLatencies(results.latencies()
+                    .stream()
+                    .filter(latency -> latency.suite().equals(suite.name()) && latency.variant().equals(variant))
+                    .toList(), System.out);
+            TextTable.print(results.lines()
+                    .stream()
+                    .filter(line -> line.suite().equals(suite.name()) && line.variant().equals(variant))
+                    .toList(), System.out);
         }
     }
 
-    /** Shared machines place two threads now near to each other and now far apart: more JVMs show both, and which is the rule. */
+    /**
+     * Shared machines place two threads now near to each other and now far apart: more JVMs show both, and which is the
+     * rule.
+     */
     private void repeatWhatScatters(Suite suite, String variant) throws IOException {
         for (int fork = options.effort().forks(); fork < options.effort().maxForks(); fork++) {
-            List<String> unsettled = results.lines().stream()
-                    .filter(line -> line.suite().equals(suite.name()) && line.variant().equals(variant) && line.unsettled())
-                    .map(Line::id).toList();
+            List<String> unsettled = results.lines()
+                    .stream()
+                    .filter(line -> line.suite().equals(suite.name()) && line.variant().equals(variant)
+                            && line.unsettled())
+                    .map(Line::id)
+                    .toList();
             if (unsettled.isEmpty()) {
                 return;
             }
             if (System.nanoTime() - begin > TimeUnit.SECONDS.toNanos(options.effort().seconds())) {
-                results.notes().add("after " + options.effort().seconds() + " s nothing is repeated any more: "
-                        + "lines with wide intervals, or two placements, may need --full");
+                results.notes()
+                        .add("after " + options.effort().seconds() + " s nothing is repeated any more: "
+                                + "lines with wide intervals, or two placements, may need --full");
                 return;
             }
             System.out.printf("%s: %s, once more for %d lines%n", suite.name(), variant, unsettled.size());
@@ -120,7 +132,7 @@ final class RunCommand {
         results.notes().forEach(note -> System.out.println("note: " + note));
         System.out.println(movements == null ? "no baseline " + baseline
                 : movements.isEmpty() ? "nothing moved beyond the noise since " + baseline
-                : "moved since " + baseline + ":");
+                        : "moved since " + baseline + ":");
         if (movements != null) {
             movements.forEach(movement -> System.out.println("  " + movement));
         }

@@ -27,7 +27,8 @@ public final class Bench {
     private final Map<String, String> facts = new LinkedHashMap<>();
 
     /** A pair and what this JVM measured of it. */
-    public record Measured(Pair pair, Samples samples) {}
+    public record Measured(Pair pair, Samples samples) {
+    }
 
     /**
      * Latencies in nanoseconds.
@@ -38,7 +39,8 @@ public final class Bench {
      * @param histogram what was recorded; the title says whether it was corrected for coordinated omission
      * @param cpuShare  of a core that the waiting side burnt, 0 to 1; NaN where nobody asked
      */
-    public record Distribution(String id, String title, String side, Histogram histogram, double cpuShare) {}
+    public record Distribution(String id, String title, String side, Histogram histogram, double cpuShare) {
+    }
 
     /**
      * A place for results.

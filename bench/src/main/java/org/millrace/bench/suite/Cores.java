@@ -26,7 +26,9 @@ public final class Cores {
     private Cores(List<Integer> allowed) {
         this.allowed = allowed;
         this.first = allowed.isEmpty() ? -1 : allowed.getFirst();
-        this.second = allowed.stream().filter(core -> core != first && !siblings(first).contains(core)).findFirst()
+        this.second = allowed.stream()
+                .filter(core -> core != first && !siblings(first).contains(core))
+                .findFirst()
                 .orElse(allowed.size() > 1 ? allowed.get(1) : -1);
     }
 
@@ -83,7 +85,8 @@ public final class Cores {
     }
 
     /**
-     * Binds the calling thread to another core than the first, not of the same pair of hardware threads where there is a choice.
+     * Binds the calling thread to another core than the first, not of the same pair of hardware threads where there is
+     * a choice.
      *
      * @return whether it is bound
      */
@@ -93,7 +96,8 @@ public final class Cores {
 
     @Override
     public String toString() {
-        return "measuring on core " + first + ", the other side on core " + second + ", of " + allowed.size() + " allowed";
+        return "measuring on core " + first + ", the other side on core " + second + ", of " + allowed.size()
+                + " allowed";
     }
 
     private static boolean pin(List<Integer> cores) {
@@ -101,7 +105,8 @@ public final class Cores {
             MemorySegment mask = arena.allocate(MASK_BYTES, Long.BYTES);
             for (int core : cores) {
                 long at = core / Byte.SIZE;
-                mask.set(ValueLayout.JAVA_BYTE, at, (byte) (mask.get(ValueLayout.JAVA_BYTE, at) | 1 << core % Byte.SIZE));
+                mask.set(ValueLayout.JAVA_BYTE, at,
+                        (byte) (mask.get(ValueLayout.JAVA_BYTE, at) | 1 << core % Byte.SIZE));
             }
             return call(SET, mask) == 0;
         }
@@ -110,9 +115,13 @@ public final class Cores {
     private static List<Integer> siblings(int core) {
         try {
             List<Integer> siblings = new ArrayList<>();
-            for (String range : Files.readString(Path.of("/sys/devices/system/cpu/cpu" + core + "/topology/thread_siblings_list")).strip().split(",")) {
+            for (String range : Files
+                    .readString(Path.of("/sys/devices/system/cpu/cpu" + core + "/topology/thread_siblings_list"))
+                    .strip()
+                    .split(",")) {
                 String[] ends = range.split("-");
-                for (int sibling = Integer.parseInt(ends[0]); sibling <= Integer.parseInt(ends[ends.length - 1]); sibling++) {
+                for (int sibling = Integer.parseInt(ends[0]); sibling <= Integer
+                        .parseInt(ends[ends.length - 1]); sibling++) {
                     siblings.add(sibling);
                 }
             }
@@ -133,7 +142,8 @@ public final class Cores {
 
     @SuppressWarnings("restricted")
     private static MethodHandle handle(String name) {
-        return Linker.nativeLinker().downcallHandle(Linker.nativeLinker().defaultLookup().find(name).orElseThrow(),
-                FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));
+        return Linker.nativeLinker()
+                .downcallHandle(Linker.nativeLinker().defaultLookup().find(name).orElseThrow(), FunctionDescriptor
+                        .of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));
     }
 }

@@ -17,10 +17,10 @@ public final class CrossingSuite implements Suite {
 
     private static final String CALLS = "calls";
     private static final String ACCESSES = "accesses";
-    private static final Map<String, String> TITLES = Map.of(
-            "get_acquire", "get acquire", "set_release", "set release", "get_and_add", "getAndAdd", "set_volatile", "set volatile",
-            "head_release", "SendMem.headRelease", "tail_acquire", "RecvMem.tailAcquire",
-            "size_acquire", "RecvMem.sizeAcquire", "size_plain", "RecvMem.sizePlain (store)");
+    private static final Map<String, String> TITLES = Map.of("get_acquire", "get acquire", "set_release", "set release",
+            "get_and_add", "getAndAdd", "set_volatile", "set volatile", "head_release", "SendMem.headRelease",
+            "tail_acquire", "RecvMem.tailAcquire", "size_acquire", "RecvMem.sizeAcquire", "size_plain",
+            "RecvMem.sizePlain (store)");
 
     @Override
     public String name() {
@@ -63,7 +63,8 @@ public final class CrossingSuite implements Suite {
         bench.measure(Pair.bare("downcall", "Calls", "downcall", Calls::plain, call));
         bench.measure(Pair.bare("downcall.critical", "Calls", "downcall, critical", Calls::critical, call));
         bench.measure(Pair.bare("downcall.errno", "Calls", "downcall, errno captured", Calls::withErrno, callErrno));
-        bench.measure(Pair.bare("upcall", "Calls", "upcall from a loop of C", c.loop("crossing_call", MemorySegment.NULL, pointerTo(Calls.upcall())), call));
+        bench.measure(Pair.bare("upcall", "Calls", "upcall from a loop of C",
+                c.loop("crossing_call", MemorySegment.NULL, pointerTo(Calls.upcall())), call));
     }
 
     private static MemorySegment pointerTo(MemorySegment function) {
@@ -77,7 +78,8 @@ public final class CrossingSuite implements Suite {
         LineMemory.choose(line);
         Accesses.WAYS.forEach((way, title) -> add(way, title, Accesses.of(way, line), line, bench));
         try {
-            add("chronicle", "Chronicle Bytes, PointerBytesStore, instance field", Accesses.chronicle(line), line, bench);
+            add("chronicle", "Chronicle Bytes, PointerBytesStore, instance field", Accesses.chronicle(line), line,
+                    bench);
         } catch (LinkageError e) {
             bench.note("Chronicle Bytes was left out: " + e);
         }

@@ -15,14 +15,17 @@ import org.millrace.bench.access.LineMemory;
 import org.millrace.bench.measure.Loop;
 import org.millrace.bench.measure.Pair;
 
-/** Access modes, fences, and the pairs that protocols use; alone, and while another thread looks at, or writes to, memory nearby. */
+/**
+ * Access modes, fences, and the pairs that protocols use; alone, and while another thread looks at, or writes to,
+ * memory nearby.
+ */
 public final class FenceSuite implements Suite {
 
     private static final String HEAP = "heap";
     private static final String NATIVE = "native";
     private static final String MAPPED = "mapped";
-    static final List<Access> CONTENDED = List.of(Access.GET_ACQUIRE, Access.SET_RELEASE, Access.GET_AND_ADD, Access.DATA_RELEASE_POLL,
-            Access.DATA_VOLATILE_POLL, Access.DATA_FULL_FENCE_POLL, Access.STORE_FENCE_LOAD);
+    static final List<Access> CONTENDED = List.of(Access.GET_ACQUIRE, Access.SET_RELEASE, Access.GET_AND_ADD,
+            Access.DATA_RELEASE_POLL, Access.DATA_VOLATILE_POLL, Access.DATA_FULL_FENCE_POLL, Access.STORE_FENCE_LOAD);
 
     /** Where the other thread looks. */
     private enum Distance {
@@ -56,13 +59,15 @@ public final class FenceSuite implements Suite {
 
     @Override
     public List<String> variants(boolean full) {
-        return full ? List.of(HEAP, NATIVE, MAPPED, NATIVE + "-contended", MAPPED + "-contended") : List.of(HEAP, NATIVE, MAPPED, NATIVE + "-contended");
+        return full ? List.of(HEAP, NATIVE, MAPPED, NATIVE + "-contended", MAPPED + "-contended")
+                : List.of(HEAP, NATIVE, MAPPED, NATIVE + "-contended");
     }
 
     @Override
     public void run(String variant, Bench bench) throws IOException {
         String kind = variant.split("-")[0];
-        MemorySegment line = kind.equals(MAPPED) ? mapped() : Arena.global().allocate(LineMemory.BYTES, LineMemory.BYTES);
+        MemorySegment line =
+                kind.equals(MAPPED) ? mapped() : Arena.global().allocate(LineMemory.BYTES, LineMemory.BYTES);
         LineMemory.choose(line);
         if (kind.equals(variant)) {
             alone(kind, line, bench);
@@ -73,7 +78,8 @@ public final class FenceSuite implements Suite {
 
     private static void alone(String kind, MemorySegment line, Bench bench) {
         for (Access access : Access.values()) {
-            bench.measure(Pair.same(access.id(), access.group(), access.title(), kind.equals(HEAP) ? access.onArray() : access.onSegment(),
+            bench.measure(Pair.same(access.id(), access.group(), access.title(),
+                    kind.equals(HEAP) ? access.onArray() : access.onSegment(),
                     bench.c().loop(access.symbol(), line, MemorySegment.NULL)));
         }
     }
@@ -93,9 +99,10 @@ public final class FenceSuite implements Suite {
                     stop.set(ValueLayout.JAVA_LONG, 0, 0);
                     partner.start(contender, 1);
                     for (Access access : CONTENDED) {
-                        String group = distance.title.substring(0, 1).toUpperCase() + distance.title.substring(1) + " " + doing;
-                        bench.measure(Pair.same(doing + "." + distance.bytes + "." + access.id(), group,
-                                access.title(), access.onSegment(), bench.c().loop(access.symbol(), line, MemorySegment.NULL)));
+                        String group = distance.title.substring(0, 1).toUpperCase() + distance.title.substring(1) + " "
+                                + doing;
+                        bench.measure(Pair.same(doing + "." + distance.bytes + "." + access.id(), group, access.title(),
+                                access.onSegment(), bench.c().loop(access.symbol(), line, MemorySegment.NULL)));
                     }
                     ValueLayout.JAVA_LONG.varHandle().setRelease(stop, 0L, 1L);
                     partner.await();
@@ -107,7 +114,9 @@ public final class FenceSuite implements Suite {
     /** A file of shared memory, as two processes map it. */
     static MemorySegment mapped() throws IOException {
         Path directory = Path.of("/dev/shm");
-        Path file = Files.createTempFile(Files.isWritable(directory) ? directory : Path.of(System.getProperty("java.io.tmpdir")), "millrace-bench", null);
+        Path file = Files.createTempFile(
+                Files.isWritable(directory) ? directory : Path.of(System.getProperty("java.io.tmpdir")),
+                "millrace-bench", null);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             return channel.map(MapMode.READ_WRITE, 0, 4096, Arena.global());
         } finally {

@@ -21,7 +21,8 @@ public final class FrameSuite implements Suite {
     private static final String SHM = "shm";
     private static final String CHRONICLE = "shm-chronicle";
     private static final List<Integer> SIZES = List.of(0, 4 << 10, 64 << 10, 1 << 20);
-    private static final List<Integer> ALL_SIZES = List.of(0, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20);
+    private static final List<Integer> ALL_SIZES =
+            List.of(0, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20);
     /** What a frame costs by itself, and what its bytes cost. */
     private static final List<Integer> STREAM_SIZES = List.of(0, 1 << 20);
 
@@ -55,20 +56,26 @@ public final class FrameSuite implements Suite {
             bench.note("frames need two cores: with one, each would cost time slices of the scheduler");
             return;
         }
-        try (Network network = network(variant); FramePipe there = FramePipe.open(network); FramePipe back = FramePipe.open(network);
+        try (Network network = network(variant);
+                FramePipe there = FramePipe.open(network);
+                FramePipe back = FramePipe.open(network);
                 Partner partner = new Partner(bench.cores())) {
             FramesInC c = new FramesInC(bench.c(), variant.equals(SOCKET));
             boolean full = bench.effort().full();
             for (int bytes : full ? ALL_SIZES : SIZES) {
                 Loop java = partner.with(new FrameLoop(network, there.sender(), back.receiver(), bytes, true),
                         new FrameLoop(network, back.sender(), there.receiver(), bytes, false));
-                Loop inC = partner.with(c.loop("ping", FrameStream.payload(bytes), bytes), c.loop("echo", FrameStream.payload(bytes), bytes));
-                bench.measure(Pair.bare("roundtrip." + bytes, "Round trip", title(bytes), java, inC).withBytes(2L * bytes));
+                Loop inC = partner.with(c.loop("ping", FrameStream.payload(bytes), bytes),
+                        c.loop("echo", FrameStream.payload(bytes), bytes));
+                bench.measure(
+                        Pair.bare("roundtrip." + bytes, "Round trip", title(bytes), java, inC).withBytes(2L * bytes));
             }
             for (int bytes : full ? ALL_SIZES : STREAM_SIZES) {
-                Loop java = partner.with(FrameStream.sending(network, there.sender(), FrameStream.payload(bytes), bytes),
-                        FrameStream.receiving(network, there.receiver(), FrameStream.payload(bytes)));
-                Loop inC = partner.with(c.loop("post", FrameStream.payload(bytes), bytes), c.loop("take", FrameStream.payload(bytes), bytes));
+                Loop java =
+                        partner.with(FrameStream.sending(network, there.sender(), FrameStream.payload(bytes), bytes),
+                                FrameStream.receiving(network, there.receiver(), FrameStream.payload(bytes)));
+                Loop inC = partner.with(c.loop("post", FrameStream.payload(bytes), bytes),
+                        c.loop("take", FrameStream.payload(bytes), bytes));
                 bench.measure(Pair.bare("stream." + bytes, "Stream", title(bytes), java, inC).withBytes(bytes));
             }
         } catch (LinkageError | ShmUnavailableException e) {

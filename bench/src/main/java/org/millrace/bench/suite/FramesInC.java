@@ -27,10 +27,15 @@ final class FramesInC {
         }
     }
 
-    /** One side: {@code ping} and {@code echo}, or {@code post} and {@code take}, with a payload of so many bytes; null without a C library. */
+    /**
+     * One side: {@code ping} and {@code echo}, or {@code post} and {@code take}, with a payload of so many bytes; null
+     * without a C library.
+     */
     Loop loop(String role, MemorySegment payload, long bytes) {
-        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, bytes, payload.address(),
-                sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS), sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS + 1));
+        MemorySegment arguments = Arena.global()
+                .allocateFrom(ValueLayout.JAVA_LONG, bytes, payload.address(),
+                        sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS),
+                        sockets.getAtIndex(ValueLayout.JAVA_LONG, SOCKETS + 1));
         return c.loop("frames_" + (tcp ? "tcp_" : "shm_") + role, rings, arguments);
     }
 }

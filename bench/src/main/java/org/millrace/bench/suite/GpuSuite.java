@@ -29,15 +29,18 @@ public final class GpuSuite implements Suite {
     private static final String COPIES = "copies";
     private static final int[] COPIED = {8, 1024, 8192};
     private static final long[] DISTANCES = {0, 64, 128};
-    private static final List<String> PLACES = List.of("Same line polled by the GPU", "Next line polled by the GPU", "A line two away polled by the GPU");
+    private static final List<String> PLACES =
+            List.of("Same line polled by the GPU", "Next line polled by the GPU", "A line two away polled by the GPU");
     private static final int LAUNCHES = 20;
     /**
-     * A locked access to memory that is not cached locks the bus for all cores, for which a kernel may hold the thread up: such accesses are left out on
-     * write-combined memory. gcc's volatile stores are among them (xchg on the word itself); HotSpot's are a plain store,
-     * and a locked instruction on the stack.
+     * A locked access to memory that is not cached locks the bus for all cores, for which a kernel may hold the thread
+     * up: such accesses are left out on write-combined memory. gcc's volatile stores are among them (xchg on the word
+     * itself); HotSpot's are a plain store, and a locked instruction on the stack.
      */
-    private static final List<Access> LOCKED = List.of(Access.GET_AND_ADD, Access.COMPARE_AND_SET, Access.FAILED_COMPARE_AND_SET);
-    private static final List<Access> LOCKED_IN_C = List.of(Access.SET_VOLATILE, Access.DATA_VOLATILE, Access.VOLATILE_STORE_LOAD, Access.DATA_VOLATILE_POLL);
+    private static final List<Access> LOCKED =
+            List.of(Access.GET_AND_ADD, Access.COMPARE_AND_SET, Access.FAILED_COMPARE_AND_SET);
+    private static final List<Access> LOCKED_IN_C =
+            List.of(Access.SET_VOLATILE, Access.DATA_VOLATILE, Access.VOLATILE_STORE_LOAD, Access.DATA_VOLATILE_POLL);
 
     @Override
     public String name() {
@@ -61,7 +64,8 @@ public final class GpuSuite implements Suite {
     @Override
     public List<String> variants(boolean full) {
         try {
-            return CudaRuntime.load().deviceCount() > 0 ? List.of(PINNED, WRITE_COMBINED, POLLED, FLAGS, COPIES) : List.of();
+            return CudaRuntime.load().deviceCount() > 0 ? List.of(PINNED, WRITE_COMBINED, POLLED, FLAGS, COPIES)
+                    : List.of();
         } catch (RuntimeException | LinkageError noGpu) {
             return List.of();
         }
@@ -70,13 +74,16 @@ public final class GpuSuite implements Suite {
     @Override
     public void run(String variant, Bench bench) throws IOException {
         CudaDevice device = CudaRuntime.load().device(0);
-        bench.fact("GPU", device.name() + ", compute capability " + device.computeCapability() + ", PCI " + device.pciBusId() + ", driver for CUDA "
-                + CudaRuntime.versionText(device.runtime().driverVersion()) + ", runtime " + CudaRuntime.versionText(device.runtime().version()));
+        bench.fact("GPU",
+                device.name() + ", compute capability " + device.computeCapability() + ", PCI " + device.pciBusId()
+                        + ", driver for CUDA " + CudaRuntime.versionText(device.runtime().driverVersion())
+                        + ", runtime " + CudaRuntime.versionText(device.runtime().version()));
         try (CurrentDevice _ = device.makeCurrent()) {
             switch (variant) {
-                case PINNED -> accesses(bench, PinnedMemory.allocate(device, 4096, Arena.global(), Flag.MAPPED, Flag.PORTABLE));
-                case WRITE_COMBINED -> writeCombined(bench,
-                        PinnedMemory.allocate(device, 4096, Arena.global(), Flag.MAPPED, Flag.PORTABLE, Flag.WRITE_COMBINED));
+                case PINNED ->
+                    accesses(bench, PinnedMemory.allocate(device, 4096, Arena.global(), Flag.MAPPED, Flag.PORTABLE));
+                case WRITE_COMBINED -> writeCombined(bench, PinnedMemory.allocate(device, 4096, Arena.global(),
+                        Flag.MAPPED, Flag.PORTABLE, Flag.WRITE_COMBINED));
                 case POLLED -> polled(bench, device);
                 case FLAGS -> flags(bench, new FlagMemory(device));
                 case COPIES -> copies(bench, new CopyLoops(device));
@@ -99,7 +106,8 @@ public final class GpuSuite implements Suite {
                 measure(bench, access.id(), access.group(), access, memory, !LOCKED_IN_C.contains(access));
             }
         }
-        bench.note("write-combined memory: read-modify-writes, and C's volatile stores, are left out, since they would lock the bus");
+        bench.note(
+                "write-combined memory: read-modify-writes, and C's volatile stores, are left out, since they would lock the bus");
     }
 
     private static void polled(Bench bench, CudaDevice device) throws IOException {
@@ -110,13 +118,15 @@ public final class GpuSuite implements Suite {
         for (int place = 0; place < DISTANCES.length; place++) {
             for (Access access : FenceSuite.CONTENDED) {
                 kernels.startPolling(memory.device().asSlice(DISTANCES[place]), stop);
-                measure(bench, "polled." + DISTANCES[place] + "." + access.id(), PLACES.get(place), access, memory, true);
+                measure(bench, "polled." + DISTANCES[place] + "." + access.id(), PLACES.get(place), access, memory,
+                        true);
                 kernels.stopPolling(stop);
             }
         }
     }
 
-    private static void measure(Bench bench, String id, String group, Access access, PinnedMemory memory, boolean withC) {
+    private static void measure(Bench bench, String id, String group, Access access, PinnedMemory memory,
+            boolean withC) {
         bench.measure(Pair.same(id, group, access.title(), access.onSegment(),
                 withC ? bench.c().loop(access.symbol(), memory.host(), MemorySegment.NULL) : null));
     }
@@ -125,9 +135,11 @@ public final class GpuSuite implements Suite {
         for (CopyLoops.Way way : CopyLoops.Way.values()) {
             for (int bytes : COPIED) {
                 for (boolean kernel : new boolean[] {false, true}) {
-                    String id = "copy." + way.name().toLowerCase(Locale.ROOT) + "." + bytes + (kernel ? ".kernel" : ".engine");
+                    String id = "copy." + way.name().toLowerCase(Locale.ROOT) + "." + bytes
+                            + (kernel ? ".kernel" : ".engine");
                     bench.measure(Pair.same(id, "Copy, " + way.title(),
-                            bytes + " B by " + (kernel ? "a kernel that stays" : "a copy engine"), loops.of(way, bytes, kernel), null).withBytes(bytes));
+                            bytes + " B by " + (kernel ? "a kernel that stays" : "a copy engine"),
+                            loops.of(way, bytes, kernel), null).withBytes(bytes));
                 }
             }
         }
@@ -136,8 +148,9 @@ public final class GpuSuite implements Suite {
     private static void flags(Bench bench, FlagMemory memory) {
         for (boolean fence : new boolean[] {false, true}) {
             String with = fence ? "with __threadfence_system" : "without a fence";
-            bench.measure(Pair.same(fence ? "roundtrip.fence" : "roundtrip", "Round trip", "GPU to host and back, " + with, memory.answeredByJava(fence, null),
-                    memory.answeredByC(fence, null, bench.c())));
+            bench.measure(
+                    Pair.same(fence ? "roundtrip.fence" : "roundtrip", "Round trip", "GPU to host and back, " + with,
+                            memory.answeredByJava(fence, null), memory.answeredByC(fence, null, bench.c())));
             long[] seen = new long[FlagMemory.SAMPLES];
             latencies(bench, fence, "java", memory, memory.answeredByJava(fence, seen), seen);
             if (bench.c().isPresent()) {
@@ -166,7 +179,8 @@ public final class GpuSuite implements Suite {
         }
         String id = fence ? ".fence" : "";
         String with = fence ? ", with __threadfence_system" : ", without a fence";
-        bench.add(new Bench.Distribution("latency.roundtrip" + id, "Round trip of a flag, seen by the GPU" + with, side, times.roundTrips(), Double.NaN));
+        bench.add(new Bench.Distribution("latency.roundtrip" + id, "Round trip of a flag, seen by the GPU" + with, side,
+                times.roundTrips(), Double.NaN));
         bench.add(new Bench.Distribution("latency.oneway" + id,
                 "From the GPU's store of tail until the host sees it" + with, side, times.oneWay(), Double.NaN));
     }

@@ -16,8 +16,7 @@ import org.millrace.bench.measure.Loop;
 public final class IdleSuite implements Suite {
 
     private static final int ALWAYS = 1 << 30;
-    private static final List<Waiting> WAYS = List.of(
-            new Waiting("spin", "spin", ALWAYS, 0, 1, 1),
+    private static final List<Waiting> WAYS = List.of(new Waiting("spin", "spin", ALWAYS, 0, 1, 1),
             new Waiting("yield", "100 spins, then yield", 100, ALWAYS, 1, 1),
             new Waiting("backoff", "100 spins, 100 yields, then park 1 µs to 1 ms", 100, 100, 1_000, 1_000_000),
             new Waiting("park", "park 50 µs", 0, 0, 50_000, 50_000));
@@ -27,7 +26,8 @@ public final class IdleSuite implements Suite {
 
     /** How often steps come. */
     private enum Pace {
-        BUSY("every-20us", "a step every 20 µs", 20_000, 5_000), CALM("every-1ms", "a step every millisecond", 1_000_000, 100);
+        BUSY("every-20us", "a step every 20 µs", 20_000, 5_000),
+        CALM("every-1ms", "a step every millisecond", 1_000_000, 100);
 
         private final String variant;
         private final String title;
@@ -84,8 +84,9 @@ public final class IdleSuite implements Suite {
         StepTimes steps = new StepTimes();
         long[] javaTimes = new long[Math.max(pace.steps, WARM_UP_STEPS)];
         MemorySegment cTimes = Arena.global().allocate(ValueLayout.JAVA_LONG, pace.steps);
-        MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG,
-                way.spins(), way.yields(), way.minParkNanos(), way.maxParkNanos(), cTimes.address());
+        MemorySegment arguments = Arena.global()
+                .allocateFrom(ValueLayout.JAVA_LONG, way.spins(), way.yields(), way.minParkNanos(), way.maxParkNanos(),
+                        cTimes.address());
         Side java = new Side(new IdleLoop(steps, way, javaTimes));
         Side c = bench.c().isPresent() ? new Side(bench.c().loop("idle_wait", steps.memory(), arguments)) : null;
         java.run(steps, WARM_UP_STEPS, WARM_UP_INTERVAL, partner); // for the compiler
@@ -139,7 +140,8 @@ public final class IdleSuite implements Suite {
         }
 
         void add(Waiting way, Pace pace, String side, Bench bench) {
-            bench.add(new Bench.Distribution(way.id(), way.title() + ", " + pace.title, side, histogram, (double) cpuNanos / wallNanos));
+            bench.add(new Bench.Distribution(way.id(), way.title() + ", " + pace.title, side, histogram,
+                    (double) cpuNanos / wallNanos));
         }
     }
 }

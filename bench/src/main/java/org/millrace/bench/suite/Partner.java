@@ -65,7 +65,8 @@ public final class Partner implements AutoCloseable {
         while (next != null) {
             Thread.onSpinWait();
             if (System.nanoTime() - deadline > 0) {
-                throw new IllegalStateException("the other thread has not come back for " + DEADLINE.toSeconds() + " s");
+                throw new IllegalStateException(
+                        "the other thread has not come back for " + DEADLINE.toSeconds() + " s");
             }
         }
         if (failure != null) {

@@ -44,17 +44,23 @@ public final class ProxySuite implements Suite {
         if (variant.equals(PASS)) {
             for (int connections : CONNECTIONS) {
                 MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, connections, PAGE);
-                bench.measure(Pair.bare("pass." + connections, "A pass that finds nothing", connections + " connections", ProxyBench.idlePass(connections),
-                        bench.c().loop("proxy_pass", Arena.global().allocate((long) connections * PAGE, PAGE), arguments)));
+                bench.measure(Pair.bare("pass." + connections, "A pass that finds nothing",
+                        connections + " connections", ProxyBench.idlePass(connections),
+                        bench.c()
+                                .loop("proxy_pass", Arena.global().allocate((long) connections * PAGE, PAGE),
+                                        arguments)));
             }
             return;
         }
         for (int bytes : PAYLOADS) {
-            MemorySegment arguments = Arena.global().allocateFrom(ValueLayout.JAVA_LONG, bytes, Arena.global().allocate(Math.max(bytes, 64), PAGE).address(),
-                    Arena.global().allocate(Math.max(bytes, 64), PAGE).address());
+            MemorySegment arguments = Arena.global()
+                    .allocateFrom(ValueLayout.JAVA_LONG, bytes,
+                            Arena.global().allocate(Math.max(bytes, 64), PAGE).address(),
+                            Arena.global().allocate(Math.max(bytes, 64), PAGE).address());
             Loop c = bench.c().loop("proxy_step", Arena.global().allocate(4L * PAGE, PAGE), arguments);
             String title = bytes == 0 ? "no payload" : bytes / 1024 + " KiB";
-            bench.measure(Pair.bare("step." + bytes, "A slice end to end", title, ProxyBench.step(bytes), c).withBytes(bytes));
+            bench.measure(Pair.bare("step." + bytes, "A slice end to end", title, ProxyBench.step(bytes), c)
+                    .withBytes(bytes));
         }
     }
 }

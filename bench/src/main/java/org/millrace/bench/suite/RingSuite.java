@@ -76,8 +76,10 @@ public final class RingSuite implements Suite {
                     partner.with(inC.device(ring, 1, bench.c()), inC.loop(ring, bench.c()))));
             WorkLoops java = new WorkLoops();
             WorkLoops c = new WorkLoops();
-            bench.measure(Pair.same("work", "Work FIFO", "one item of " + WorkLoops.ITEM_BYTES + " bytes, put in, read and given back",
-                    partner.with(java.host(), java.device()), partner.with(c.ofC("work_put", bench.c()), c.ofC("work_take", bench.c()))));
+            bench.measure(Pair.same("work", "Work FIFO",
+                    "one item of " + WorkLoops.ITEM_BYTES + " bytes, put in, read and given back",
+                    partner.with(java.host(), java.device()),
+                    partner.with(c.ofC("work_put", bench.c()), c.ofC("work_take", bench.c()))));
         }
     }
 
@@ -86,9 +88,11 @@ public final class RingSuite implements Suite {
         for (int window : new int[] {1, ConnectionLayout.SLOTS}) {
             for (RingRole role : roles) {
                 RingRole inC = new RingRole(role.protocol(), role.bytes(), true);
-                String id = (window == 1 ? "roundtrip." : "stream.") + role.protocol().name().toLowerCase() + "." + role.bytes();
+                String id = (window == 1 ? "roundtrip." : "stream.") + role.protocol().name().toLowerCase() + "."
+                        + role.bytes();
                 String title = role.protocol() + (role.bytes() == 0 ? ", no data" : ", " + role.bytes() + " bytes");
-                bench.measure(Pair.same(id, window == 1 ? "Round trip" : "Stream", title, other.with(role.device(ring, window, bench.c()), role),
+                bench.measure(Pair.same(id, window == 1 ? "Round trip" : "Stream", title,
+                        other.with(role.device(ring, window, bench.c()), role),
                         other.with(inC.device(ring, window, bench.c()), inC)).withBytes(role.bytes()));
             }
         }
@@ -102,7 +106,8 @@ public final class RingSuite implements Suite {
         long[] javaTimes = new long[TIMED_STEPS];
         MemorySegment cTimes = Arena.global().allocate(ValueLayout.JAVA_LONG, TIMED_STEPS);
         Loop java = other.with(RingProtocol.timedDevice(ring, javaTimes), new RingRole(RingProtocol.SIMPLE, 0, false));
-        Loop c = other.with(RingProtocol.timedDevice(ring, cTimes, bench.c()), new RingRole(RingProtocol.SIMPLE, 0, true));
+        Loop c = other.with(RingProtocol.timedDevice(ring, cTimes, bench.c()),
+                new RingRole(RingProtocol.SIMPLE, 0, true));
         Histogram ofJava = new Histogram(3);
         Histogram ofC = new Histogram(3);
         for (int warmUp = 0; warmUp < 2000; warmUp++) {
@@ -120,10 +125,16 @@ public final class RingSuite implements Suite {
         add("c", ofC, bench);
     }
 
-    /** A step that took long kept the next ones from being posted: in the second distribution they are added as they would have been seen. */
+    /**
+     * A step that took long kept the next ones from being posted: in the second distribution they are added as they
+     * would have been seen.
+     */
     private static void add(String side, Histogram histogram, Bench bench) {
-        bench.add(new Bench.Distribution("latency.measured", "Round trip, SIMPLE without data, as measured", side, histogram, Double.NaN));
-        bench.add(new Bench.Distribution("latency", "Round trip, SIMPLE without data, corrected for coordinated omission", side,
-                histogram.copyCorrectedForCoordinatedOmission(Math.max(1, histogram.getValueAtPercentile(50))), Double.NaN));
+        bench.add(new Bench.Distribution("latency.measured", "Round trip, SIMPLE without data, as measured", side,
+                histogram, Double.NaN));
+        bench.add(new Bench.Distribution("latency",
+                "Round trip, SIMPLE without data, corrected for coordinated omission", side,
+                histogram.copyCorrectedForCoordinatedOmission(Math.max(1, histogram.getValueAtPercentile(50))),
+                Double.NaN));
     }
 }

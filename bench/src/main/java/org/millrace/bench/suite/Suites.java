@@ -6,11 +6,10 @@ import java.util.List;
 public final class Suites {
 
     /** In the order of the report. */
-    public static final List<Suite> ALL = List.of(new FenceSuite(), new CrossingSuite(), new RingSuite(), new IdleSuite(), new ProxySuite(),
-            new FrameSuite(), new GpuSuite());
+    public static final List<Suite> ALL = List.of(new FenceSuite(), new CrossingSuite(), new RingSuite(),
+            new IdleSuite(), new ProxySuite(), new FrameSuite(), new GpuSuite());
 
-    private Suites() {
-    }
+    private Suites() {}
 
     /**
      * A suite.
@@ -20,7 +19,10 @@ public final class Suites {
      * @throws IllegalArgumentException if there is none of that name
      */
     public static Suite named(String name) {
-        return ALL.stream().filter(suite -> suite.name().equals(name)).findFirst().orElseThrow(
-                () -> new IllegalArgumentException("there is no suite '" + name + "'; there are " + ALL.stream().map(Suite::name).toList()));
+        return ALL.stream()
+                .filter(suite -> suite.name().equals(name))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException(
+                        "there is no suite '" + name + "'; there are " + ALL.stream().map(Suite::name).toList()));
     }
 }

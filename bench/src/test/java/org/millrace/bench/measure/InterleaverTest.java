@@ -24,12 +24,14 @@ class InterleaverTest {
         }));
         assertEquals(6, samples.java().length);
         assertEquals(6, samples.c().length);
-        assertEquals(List.of("java", "c", "c", "java", "java", "c", "c", "java", "java", "c", "c", "java"), calls.subList(calls.size() - 12, calls.size()));
+        assertEquals(List.of("java", "c", "c", "java", "java", "c", "c", "java", "java", "c", "c", "java"),
+                calls.subList(calls.size() - 12, calls.size()));
     }
 
     @Test
     void withoutCThereAreNoSamplesOfIt() {
-        assertEquals(0, new Interleaver(EFFORT).measure(Pair.same("id", "group", "title", count -> count, null)).c().length);
+        assertEquals(0,
+                new Interleaver(EFFORT).measure(Pair.same("id", "group", "title", count -> count, null)).c().length);
     }
 
     @Test

@@ -30,10 +30,13 @@ class BaselineTest {
         assertEquals(List.of("fences:native/alone"), clock.stream().map(Movement::key).toList(),
                 "only the line without C has nothing to be compared with but the clock");
         List<Movement> java = baseline.movements(Sample.results(2, 1));
-        assertTrue(java.stream().anyMatch(movement -> movement.key().equals("fences:native/get_acquire") && movement.after() / movement.before() > 1.9),
+        assertTrue(java.stream()
+                .anyMatch(movement -> movement.key().equals("fences:native/get_acquire")
+                        && movement.after() / movement.before() > 1.9),
                 java.toString());
         assertTrue(java.getFirst().toString().contains("slower"));
-        assertTrue(baseline.movements(Sample.results(0.5, 1)).getFirst().toString().contains("faster"), "a change for the better is told too");
+        assertTrue(baseline.movements(Sample.results(0.5, 1)).getFirst().toString().contains("faster"),
+                "a change for the better is told too");
     }
 
     @Test
@@ -54,7 +57,8 @@ class BaselineTest {
         Path file = directory.resolve("other.json");
         for (String text : List.of("{}", "[", "{\"format\": \"millrace-bench-baseline-1\"}")) {
             Files.writeString(file, text);
-            assertTrue(assertThrows(IOException.class, () -> Baseline.read(file)).getMessage().contains("other.json"), text);
+            assertTrue(assertThrows(IOException.class, () -> Baseline.read(file)).getMessage().contains("other.json"),
+                    text);
         }
     }
 

@@ -18,13 +18,15 @@ import org.xml.sax.InputSource;
 class ReportTest {
 
     /** All that makes a browser fetch something. */
-    private static final Pattern FETCH = Pattern.compile("https?:|//[a-z]|src=|@import|url\\(|<link|<script|<iframe|<object", Pattern.CASE_INSENSITIVE);
+    private static final Pattern FETCH = Pattern
+            .compile("https?:|//[a-z]|src=|@import|url\\(|<link|<script|<iframe|<object", Pattern.CASE_INSENSITIVE);
 
     @Test
     void thePageIsWellFormedAndHasEverything() throws Exception {
         Document page = parse(HtmlReport.render(Sample.results(0.5, 0.5), null));
         String text = page.getDocumentElement().getTextContent();
-        for (String wanted : List.of("get <acquire>", "without C", "4 KiB", "a note with <markup>", "one <of> \"them\" & another", "Round trip", "50 %")) {
+        for (String wanted : List.of("get <acquire>", "without C", "4 KiB", "a note with <markup>",
+                "one <of> \"them\" & another", "Round trip", "50 %")) {
             assertTrue(text.contains(wanted), wanted);
         }
         assertEquals(5, countClass(page, "circle"), "a dot for each side of each line");
@@ -70,19 +72,23 @@ class ReportTest {
 
     @Test
     void tablesOfAPageAreRenewedInPlace() {
-        String page = "before\n<!-- table fences:native -->\nold\n<!-- end -->\nbetween $1\n<!-- table other:one -->\nkept\n<!-- end -->\n"
-                + "<!-- machine fences -->\nold\n<!-- end -->\n<!-- machine gpu -->\nanother machine\n<!-- end -->\nafter\n";
+        String page =
+                "before\n<!-- table fences:native -->\nold\n<!-- end -->\nbetween $1\n<!-- table other:one -->\nkept\n<!-- end -->\n"
+                        + "<!-- machine fences -->\nold\n<!-- end -->\n<!-- machine gpu -->\nanother machine\n<!-- end -->\nafter\n";
         String renewed = MarkdownTables.renew(page, Sample.results(0.5, 0.25));
         assertFalse(renewed.contains("old"), renewed);
         assertTrue(renewed.contains("| 0.50 | 0.25 | 2.00 ("), renewed);
-        assertTrue(renewed.contains("another machine") && renewed.contains("between $1") && renewed.contains("kept") && renewed.endsWith("after\n"), renewed);
+        assertTrue(renewed.contains("another machine") && renewed.contains("between $1") && renewed.contains("kept")
+                && renewed.endsWith("after\n"), renewed);
         assertEquals(renewed, MarkdownTables.renew(renewed, Sample.results(0.5, 0.25)), "twice is once");
     }
 
     @Test
     void everyExplanationBelongsToALineThatExists() {
         assertNull(Explanations.of(Sample.line("unheard_of", 2, 1)));
-        assertTrue(Explanations.of(new Line("crossings", "accesses", "instance.get_acquire", "", "", true, 0, List.of())).contains("segment"));
+        assertTrue(
+                Explanations.of(new Line("crossings", "accesses", "instance.get_acquire", "", "", true, 0, List.of()))
+                        .contains("segment"));
     }
 
     private static int countClass(Document page, String tag) {
@@ -90,6 +96,8 @@ class ReportTest {
     }
 
     private static Document parse(String page) throws Exception {
-        return DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(new InputSource(new StringReader(page.replaceFirst("<!DOCTYPE html>", ""))));
+        return DocumentBuilderFactory.newInstance()
+                .newDocumentBuilder()
+                .parse(new InputSource(new StringReader(page.replaceFirst("<!DOCTYPE html>", ""))));
     }
 }

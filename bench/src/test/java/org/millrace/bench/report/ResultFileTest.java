@@ -55,14 +55,16 @@ class ResultFileTest {
 
     @Test
     void jsonComesBackAsItWent() {
-        Map<String, Object> value = Map.of("list", Arrays.asList(1.0, -2.5e-7, null, true, "a \"b\" \\ \n\t\u0001 é"), "empty", List.of(), "map", Map.of());
+        Map<String, Object> value = Map.of("list", Arrays.asList(1.0, -2.5e-7, null, true, "a \"b\" \\ \n\t\u0001 é"),
+                "empty", List.of(), "map", Map.of());
         assertEquals(value, JsonReader.read(Json.write(value)));
     }
 
     @Test
     void brokenJsonIsRefusedWithItsPlace() {
         for (String text : List.of("", "{", "[1,", "{\"a\" 1}", "[1] 2", "nul", "\"a", "[1 2]")) {
-            assertTrue(assertThrows(IllegalArgumentException.class, () -> JsonReader.read(text), text).getMessage().contains("character"), text);
+            assertTrue(assertThrows(IllegalArgumentException.class, () -> JsonReader.read(text), text).getMessage()
+                    .contains("character"), text);
         }
     }
 }

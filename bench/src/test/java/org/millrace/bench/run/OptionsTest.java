@@ -40,9 +40,13 @@ class OptionsTest {
 
     @Test
     void whatIsWrongIsNamed() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--fast"))).getMessage().contains("--fast"));
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--suite", "fence"))).getMessage().contains("fences"));
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--out"))).getMessage().contains("--out"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--fast"))).getMessage()
+                .contains("--fast"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--suite", "fence")))
+                .getMessage()
+                .contains("fences"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--out"))).getMessage()
+                .contains("--out"));
         assertNull(Options.parse(List.of("--help")));
     }
 
@@ -58,7 +62,8 @@ class OptionsTest {
                 [Exception Handler]
                   0x00007f2dac4d9e00: ffff\s
                 """);
-        assertArrayEquals(new byte[] {(byte) 0xe8, (byte) 0xeb, 0x63, (byte) 0xfa, 0x12, 0x66, 0x49, (byte) 0xba}, code);
+        assertArrayEquals(new byte[] {(byte) 0xe8, (byte) 0xeb, 0x63, (byte) 0xfa, 0x12, 0x66, 0x49, (byte) 0xba},
+                code);
     }
 
     @Test

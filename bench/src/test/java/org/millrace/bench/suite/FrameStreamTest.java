@@ -29,7 +29,10 @@ import org.millrace.net.socket.SocketOptions;
 /** A stream of frames carries their payloads, whole and in place, in Java and in C. */
 class FrameStreamTest {
 
-    /** Only a stream's last payload is looked at: with so many short streams it is now and then the one that goes round the ring's end. */
+    /**
+     * Only a stream's last payload is looked at: with so many short streams it is now and then the one that goes round
+     * the ring's end.
+     */
     private static final int STREAMS = 20;
     private static final int COUNT = 7;
     /** Nothing, less than a line, an odd length, more than a piece of a ring, and several of them with a rest. */
@@ -69,8 +72,8 @@ class FrameStreamTest {
             for (int bytes : SIZES) {
                 MemorySegment from = noise(bytes);
                 MemorySegment to = FrameStream.payload(bytes);
-                stream(partner.with(FrameStream.sending(network, pipe.sender(), from, bytes), FrameStream.receiving(network, pipe.receiver(), to)),
-                        from, to, bytes);
+                stream(partner.with(FrameStream.sending(network, pipe.sender(), from, bytes),
+                        FrameStream.receiving(network, pipe.receiver(), to)), from, to, bytes);
                 assertEquals(pipe.sender().framesCompleted(), pipe.receiver().framesCompleted());
             }
         }
@@ -86,7 +89,8 @@ class FrameStreamTest {
             MemorySegment there = noise(bytes);
             MemorySegment back = FrameStream.payload(bytes);
             stream(partner.with(c.loop("post", there, bytes), c.loop("take", back, bytes)), there, back, bytes);
-            assertEquals(COUNT, partner.with(c.loop("ping", there, bytes), c.loop("echo", noise(bytes), bytes)).run(COUNT));
+            assertEquals(COUNT,
+                    partner.with(c.loop("ping", there, bytes), c.loop("echo", noise(bytes), bytes)).run(COUNT));
             assertSame(back, there, bytes);
         }
     }
@@ -108,6 +112,7 @@ class FrameStreamTest {
     }
 
     private static void assertSame(MemorySegment expected, MemorySegment actual, int bytes) {
-        assertArrayEquals(expected.asSlice(0, bytes).toArray(ValueLayout.JAVA_BYTE), actual.asSlice(0, bytes).toArray(ValueLayout.JAVA_BYTE), bytes + " bytes");
+        assertArrayEquals(expected.asSlice(0, bytes).toArray(ValueLayout.JAVA_BYTE),
+                actual.asSlice(0, bytes).toArray(ValueLayout.JAVA_BYTE), bytes + " bytes");
     }
 }

@@ -72,7 +72,8 @@ class SidesAgreeTest {
                 }
             }
         }
-        assertEquals(steps, ring.segment().get(ValueLayout.JAVA_LONG, RingMemory.LAYOUT.sendMemOffset()), "head counts all steps");
+        assertEquals(steps, ring.segment().get(ValueLayout.JAVA_LONG, RingMemory.LAYOUT.sendMemOffset()),
+                "head counts all steps");
     }
 
     @Test
@@ -81,8 +82,10 @@ class SidesAgreeTest {
         List<Loop> java = RingProtocol.constant(ring);
         RingRole ofC = new RingRole(RingProtocol.SIMPLE, 0, true);
         try (Partner partner = new Partner(Cores.ofThisProcess())) {
-            assertEquals(COUNT, partner.with(java.getFirst(), ofC.loop(ring, c)).run(COUNT), "Java's device, C's proxy");
-            assertEquals(COUNT, partner.with(ofC.device(ring, 1, c), java.getLast()).run(COUNT), "C's device, Java's proxy");
+            assertEquals(COUNT, partner.with(java.getFirst(), ofC.loop(ring, c)).run(COUNT),
+                    "Java's device, C's proxy");
+            assertEquals(COUNT, partner.with(ofC.device(ring, 1, c), java.getLast()).run(COUNT),
+                    "C's device, Java's proxy");
         }
     }
 
@@ -90,9 +93,11 @@ class SidesAgreeTest {
     void workItemsPassBetweenJavaAndC() {
         try (Partner partner = new Partner(Cores.ofThisProcess())) {
             WorkLoops first = new WorkLoops();
-            assertEquals(COUNT, partner.with(first.host(), first.ofC("work_take", c)).run(COUNT), "Java's host, C's device");
+            assertEquals(COUNT, partner.with(first.host(), first.ofC("work_take", c)).run(COUNT),
+                    "Java's host, C's device");
             WorkLoops second = new WorkLoops();
-            assertEquals(COUNT, partner.with(second.ofC("work_put", c), second.device()).run(COUNT), "C's host, Java's device");
+            assertEquals(COUNT, partner.with(second.ofC("work_put", c), second.device()).run(COUNT),
+                    "C's host, Java's device");
         }
     }
 

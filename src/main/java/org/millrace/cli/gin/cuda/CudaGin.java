@@ -37,37 +37,44 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
      * Runs all ranks and prints a table.
      *
      * @param kernels where the kernels come from
-     * @param command the command of a rank, by where it meets the others and the compiled kernels, and then by its number; what it starts calls {@link #work}
+     * @param command the command of a rank, by where it meets the others and the compiled kernels, and then by its
+     *                number; what it starts calls {@link #work}
      * @param out     where the table goes
      * @param err     where failures go
      * @return whether everything arrived, and was right
      */
-    public boolean run(Kernels kernels, BiFunction<String, Path, IntFunction<List<String>>> command, PrintWriter out, PrintWriter err) {
+    public boolean run(Kernels kernels, BiFunction<String, Path, IntFunction<List<String>>> command, PrintWriter out,
+            PrintWriter err) {
         Path directory = null;
         try {
             Path image = kernels.cubin();
             Configuration configuration = Configuration.load(settings);
-            CudaRuntime cuda = CudaRuntime.load(configuration.get(Settings.CUDART_LIBRARY).map(Object::toString).orElse(null));
+            CudaRuntime cuda =
+                    CudaRuntime.load(configuration.get(Settings.CUDART_LIBRARY).map(Object::toString).orElse(null));
             if (cuda.deviceCount() < plan.ranks()) {
-                throw new MillraceException(plan.ranks() + " ranks need as many GPUs, and here are " + cuda.deviceCount()
-                        + ": NCCL has no two ranks on one GPU");
+                throw new MillraceException(plan.ranks() + " ranks need as many GPUs, and here are "
+                        + cuda.deviceCount() + ": NCCL has no two ranks on one GPU");
             }
             if (image == null) {
                 directory = Files.createTempDirectory("millrace-gin-");
-                NcclLibrary nccl = NcclLibrary.load(configuration.get(Settings.NCCL_LIBRARY).map(Object::toString).orElse(null));
+                NcclLibrary nccl =
+                        NcclLibrary.load(configuration.get(Settings.NCCL_LIBRARY).map(Object::toString).orElse(null));
                 KernelCompiler.requireGin(nccl.version(), nccl.versionText(), nccl.library().path());
-                image = KernelCompiler.compile(directory, cuda.device(0), kernels.nvcc(), kernels.include(), nccl.library().path());
+                image = KernelCompiler.compile(directory, cuda.device(0), kernels.nvcc(), kernels.include(),
+                        nccl.library().path());
             }
             Path compiled = image.toAbsolutePath();
             GinTable table = new GinTable(plan, out);
-            List<String> failures = RankTeam.run(plan.ranks(), rendezvous -> command.apply(rendezvous, compiled), plan.deadline(), err, table::add,
-                    table::note);
+            List<String> failures = RankTeam.run(plan.ranks(), rendezvous -> command.apply(rendezvous, compiled),
+                    plan.deadline(), err, table::add, table::note);
             failures.forEach(failure -> err.println("millrace: " + failure));
             err.flush();
             return failures.isEmpty() && table.isRight();
         } catch (IOException failure) {
-            throw new MillraceException("no directory for the kernels can be made in " + System.getProperty("java.io.tmpdir") + ": " + failure
-                    + "; make room there or choose another with -Djava.io.tmpdir=DIR", failure);
+            throw new MillraceException(
+                    "no directory for the kernels can be made in " + System.getProperty("java.io.tmpdir") + ": "
+                            + failure + "; make room there or choose another with -Djava.io.tmpdir=DIR",
+                    failure);
         } finally {
             delete(directory);
         }
@@ -81,7 +88,8 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
      * @param image      the compiled kernels
      */
     public void work(int rank, String rendezvous, Path image) {
-        RankTeam.work(rank, (results, notes) -> new CudaGinRank(plan, rank, results, notes).run(rendezvous, settings, image));
+        RankTeam.work(rank,
+                (results, notes) -> new CudaGinRank(plan, rank, results, notes).run(rendezvous, settings, image));
     }
 
     private static void delete(Path directory) {

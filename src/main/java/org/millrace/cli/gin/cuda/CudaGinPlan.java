@@ -6,11 +6,11 @@ import java.util.List;
 /**
  * What the ranks do on GPUs.
  *
- * @param pattern    what is measured
- * @param ranks      how many
- * @param contexts   GIN contexts to ask for
- * @param cases      the lines of the table, in order
- * @param deadline   how long everything together may take
+ * @param pattern  what is measured
+ * @param ranks    how many
+ * @param contexts GIN contexts to ask for
+ * @param cases    the lines of the table, in order
+ * @param deadline how long everything together may take
  */
 public record CudaGinPlan(Pattern pattern, int ranks, int contexts, List<Case> cases, Duration deadline) {
 

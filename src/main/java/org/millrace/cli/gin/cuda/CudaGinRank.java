@@ -27,7 +27,10 @@ final class CudaGinRank {
     /** For what is enqueued at a time, each kernel of which may be patient. */
     private static final Duration DEADLINE = PATIENCE.multipliedBy(2);
     private static final int WARMUP_SHARE = 5;
-    /** Rounds before the first line, if it is a quick one: until the JIT compiler is done with the agents it would be up to half as slow again. */
+    /**
+     * Rounds before the first line, if it is a quick one: until the JIT compiler is done with the agents it would be up
+     * to half as slow again.
+     */
     private static final int FIRST_WARMUP = 30_000;
     private static final long FIRST_WARMUP_BYTES = 64 << 10;
     /** Bytes behind what is put, which nobody may touch. */
@@ -69,11 +72,13 @@ final class CudaGinRank {
         long bytes = plan.largest() * (all ? plan.ranks() : 1) + MARGIN;
         GpuGinRank.GpuWindow source = member.window(bytes);
         GpuGinRank.GpuWindow target = member.window(bytes);
-        NcclDeviceCommunicator device = member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
+        NcclDeviceCommunicator device =
+                member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
-        new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes)).run();
-        notes.accept(GinNotes.of(member.served(), System.getenv("NCCL_SET_THREAD_NAME"), ThreadNames.count(GinNotes.NCCL_THREAD),
-                ThreadNames.count(GinNotes.OUR_THREAD)));
+        new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes))
+                .run();
+        notes.accept(GinNotes.of(member.served(), System.getenv("NCCL_SET_THREAD_NAME"),
+                ThreadNames.count(GinNotes.NCCL_THREAD), ThreadNames.count(GinNotes.OUR_THREAD)));
         kernels.close();
         stream.close();
     }
@@ -89,8 +94,8 @@ final class CudaGinRank {
         private final int contexts;
         private final MemorySegment host;
 
-        Lines(GpuGinRank member, GinKernels kernels, CudaStream stream, GpuGinRank.GpuWindow source, GpuGinRank.GpuWindow target,
-                int contexts, MemorySegment host) {
+        Lines(GpuGinRank member, GinKernels kernels, CudaStream stream, GpuGinRank.GpuWindow source,
+                GpuGinRank.GpuWindow target, int contexts, MemorySegment host) {
             this.member = member;
             this.kernels = kernels;
             this.stream = stream;
@@ -101,7 +106,8 @@ final class CudaGinRank {
         }
 
         void run() {
-            try (CudaEvent begin = CudaEvent.timing(member.device()); CudaEvent end = CudaEvent.timing(member.device())) {
+            try (CudaEvent begin = CudaEvent.timing(member.device());
+                    CudaEvent end = CudaEvent.timing(member.device())) {
                 for (int index = 0; index < plan.cases().size(); index++) {
                     CudaGinPlan.Case line = plan.cases().get(index);
                     prepare(line.bytes());
@@ -146,7 +152,8 @@ final class CudaGinRank {
 
         private void rounds(long bytes, int count) {
             if (all) {
-                kernels.allToAll(contexts, target.window().address(), source.window().address(), bytes, rounds, meetings, count);
+                kernels.allToAll(contexts, target.window().address(), source.window().address(), bytes, rounds,
+                        meetings, count);
                 meetings += count;
             } else if (takesPart()) {
                 kernels.pingPong(target.window().address(), source.window().address(), bytes, rounds, count);

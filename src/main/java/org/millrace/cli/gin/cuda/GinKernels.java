@@ -19,7 +19,10 @@ import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.nccl.NcclDeviceCommunicator;
 
-/** The kernels of {@code gin.cu}, loaded. Each of their launches says how long it may wait, and leaves in pinned memory what it waited for in vain. */
+/**
+ * The kernels of {@code gin.cu}, loaded. Each of their launches says how long it may wait, and leaves in pinned memory
+ * what it waited for in vain.
+ */
 final class GinKernels implements AutoCloseable {
 
     private static final Duration FACTS_DEADLINE = Duration.ofSeconds(30);
@@ -52,8 +55,9 @@ final class GinKernels implements AutoCloseable {
         compiledWith = (int) word(0);
         deviceCommunicatorBytes = word(1);
         if (compiledWith == 0) {
-            throw new MillraceException("ginFacts of " + image + " ran and left nothing: it is not compiled from gin.cu,"
-                    + " or for another GPU than this one of compute capability " + device.computeCapability());
+            throw new MillraceException(
+                    "ginFacts of " + image + " ran and left nothing: it is not compiled from gin.cu,"
+                            + " or for another GPU than this one of compute capability " + device.computeCapability());
         }
         outcome.host().fill((byte) 0);
     }
@@ -72,36 +76,52 @@ final class GinKernels implements AutoCloseable {
 
     /** Enqueues a meeting of all ranks. */
     void barrier(long met) {
-        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
         launch("ginBarrier", ONE_WARP, arguments.set(1, met), 2);
     }
 
     /** Enqueues rounds between ranks 0 and 1. */
     void pingPong(long to, long from, long bytes, long before, long rounds) {
-        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
-        launch("ginPingPong", ONE_THREAD, arguments.set(1, to).set(2, from).set(3, bytes).set(4, before).set(5, rounds), 6);
+        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+        launch("ginPingPong", ONE_THREAD, arguments.set(1, to).set(2, from).set(3, bytes).set(4, before).set(5, rounds),
+                6);
     }
 
     /** Enqueues rounds between all ranks, with a meeting in each. */
     void allToAll(int contexts, long to, long from, long bytes, long before, long met, long rounds) {
-        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
-        launch("ginAllToAll", ONE_WARP, arguments.set(1, contexts).set(2, to).set(3, from).set(4, bytes).set(5, before).set(6, met).set(7, rounds), 8);
+        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_INT,
+                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+        launch("ginAllToAll", ONE_WARP,
+                arguments.set(1, contexts)
+                        .set(2, to)
+                        .set(3, from)
+                        .set(4, bytes)
+                        .set(5, before)
+                        .set(6, met)
+                        .set(7, rounds),
+                8);
     }
 
     /** The device communicator comes first, the patience and the outcome last. */
     private void launch(String name, LaunchShape shape, KernelArguments arguments, int patienceAt) {
         CudaKernel kernel = module.kernel(name);
-        kernel.launch(shape, arguments.struct(0, communicator.bytes()).set(patienceAt, patienceNanos).pointer(patienceAt + 1, outcome.device()), stream);
+        kernel.launch(shape,
+                arguments.struct(0, communicator.bytes())
+                        .set(patienceAt, patienceNanos)
+                        .pointer(patienceAt + 1, outcome.device()),
+                stream);
     }
 
     /** Throws what a kernel that has ended waited for in vain. */
     void throwIfLate() {
         long what = word(0);
         if (what != 0) {
-            throw new MillraceException("a kernel of rank " + communicator.rank() + " waited " + patienceNanos / 1_000_000_000 + " s for "
-                    + (what == 1 ? "what others put" : "others to meet it")
+            throw new MillraceException("a kernel of rank " + communicator.rank() + " waited "
+                    + patienceNanos / 1_000_000_000 + " s for " + (what == 1 ? "what others put" : "others to meet it")
                     + ": signal " + (what - 1) + " of context " + word(3) + " is " + word(2) + " and not yet " + word(1)
                     + "; see whether another rank failed, and what NCCL_DEBUG=INFO says");
         }

@@ -11,8 +11,7 @@ final class GinNotes {
     /** The thread of this JVM that serves a device. */
     static final String OUR_THREAD = "millrace-gin-";
 
-    private GinNotes() {
-    }
+    private GinNotes() {}
 
     /** A line; the threads are those that are there while the contexts are. */
     static String of(GinServed served, String setThreadName, OptionalInt nccl, OptionalInt ours) {

@@ -24,7 +24,8 @@ final class GinTable {
         wrong = new long[heard.length];
         notes = new String[plan.ranks()];
         boolean all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
-        out.printf("%12s %12s %12s %12s %8s%n", all ? "bytes/part" : "bytes", "iterations", all ? "us" : "us one way", all ? "GB/s a rank" : "GB/s", "#wrong");
+        out.printf("%12s %12s %12s %12s %8s%n", all ? "bytes/part" : "bytes", "iterations", all ? "us" : "us one way",
+                all ? "GB/s a rank" : "GB/s", "#wrong");
         out.flush();
     }
 
@@ -35,7 +36,8 @@ final class GinTable {
         if (++heard[index] == plan.ranks()) {
             CudaGinPlan.Case line = plan.cases().get(index);
             long bytes = line.bytes() * (plan.pattern() == CudaGinPlan.Pattern.ALLTOALL ? plan.ranks() : 1);
-            out.printf("%12d %12d %12.2f %12.3f %8d%n", line.bytes(), line.iterations(), nanos[index] / 1e3, bytes / nanos[index], wrong[index]);
+            out.printf("%12d %12d %12.2f %12.3f %8d%n", line.bytes(), line.iterations(), nanos[index] / 1e3,
+                    bytes / nanos[index], wrong[index]);
             out.flush();
             right &= wrong[index] == 0;
         }

@@ -12,7 +12,10 @@ import java.util.stream.Collectors;
 import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 
-/** Makes the kernels with nvcc and the headers of the NCCL that is there: what kernels and NCCL share changes with the release. */
+/**
+ * Makes the kernels with nvcc and the headers of the NCCL that is there: what kernels and NCCL share changes with the
+ * release.
+ */
 final class KernelCompiler {
 
     private static final String SOURCE = "gin.cu";
@@ -21,8 +24,7 @@ final class KernelCompiler {
     /** The first NCCL whose device functions have GIN. */
     private static final int FIRST_WITH_GIN = 22807;
 
-    private KernelCompiler() {
-    }
+    private KernelCompiler() {}
 
     /**
      * Checks that kernels for a release can use GIN at all, before a compiler says so in many words.
@@ -33,7 +35,8 @@ final class KernelCompiler {
      */
     static void requireGin(int version, String text, Path library) {
         if (version < FIRST_WITH_GIN) {
-            throw new MillraceException("NCCL " + text + " (" + library + ") has no GIN: name the libnccl.so.2 of 2.28.7 or later in MILLRACE_NCCL_LIBRARY");
+            throw new MillraceException("NCCL " + text + " (" + library
+                    + ") has no GIN: name the libnccl.so.2 of 2.28.7 or later in MILLRACE_NCCL_LIBRARY");
         }
     }
 
@@ -51,13 +54,14 @@ final class KernelCompiler {
         Path compiler = nvcc != null ? nvcc : findCompiler();
         Path headers = include != null ? include : findHeaders(library);
         if (!Files.exists(headers.resolve("nccl_device.h"))) {
-            throw new MillraceException("there is no nccl_device.h in " + headers + ": NCCL has it since 2.28; name its directory with --nccl-include");
+            throw new MillraceException("there is no nccl_device.h in " + headers
+                    + ": NCCL has it since 2.28; name its directory with --nccl-include");
         }
         Path image = directory.resolve("gin.cubin");
         String architecture = "sm_" + device.computeCapability().replace(".", "");
         // DOCA's headers, which NCCL's own backend for NICs includes, are seldom there.
-        run(directory, List.of(compiler.toString(), "-cubin", "-O2", "-std=c++17", "-arch=" + architecture, "-DNCCL_GIN_GDAKI_ENABLE=0", "-I" + headers,
-                unpack(directory).toString(), "-o", image.toString()));
+        run(directory, List.of(compiler.toString(), "-cubin", "-O2", "-std=c++17", "-arch=" + architecture,
+                "-DNCCL_GIN_GDAKI_ENABLE=0", "-I" + headers, unpack(directory).toString(), "-o", image.toString()));
         return image;
     }
 
@@ -73,7 +77,10 @@ final class KernelCompiler {
             places.add(Path.of(directory));
         }
         places.add(Path.of("/usr/local/cuda/bin"));
-        return places.stream().map(place -> place.resolve("nvcc")).filter(Files::isExecutable).findFirst()
+        return places.stream()
+                .map(place -> place.resolve("nvcc"))
+                .filter(Files::isExecutable)
+                .findFirst()
                 .orElseThrow(() -> new MillraceException("the kernels have to be compiled, and there is no nvcc"
                         + " in CUDA_HOME, on the PATH or in /usr/local/cuda/bin. Install CUDA's compiler (package cuda-nvcc), name it with --nvcc,"
                         + " or give kernels that were compiled elsewhere with --cubin"));
@@ -90,17 +97,21 @@ final class KernelCompiler {
         }
         places.add(Path.of("/usr/include"));
         places.add(Path.of("/usr/local/include"));
-        return places.stream().filter(place -> Files.exists(place.resolve("nccl_device.h"))).findFirst()
-                .orElseThrow(() -> new MillraceException("the kernels have to be compiled, and none of " + places + " has NCCL's nccl_device.h."
-                        + " Name the directory where it lies with --nccl-include or its parent in NCCL_HOME,"
-                        + " or give kernels that were compiled elsewhere with --cubin"));
+        return places.stream()
+                .filter(place -> Files.exists(place.resolve("nccl_device.h")))
+                .findFirst()
+                .orElseThrow(() -> new MillraceException(
+                        "the kernels have to be compiled, and none of " + places + " has NCCL's nccl_device.h."
+                                + " Name the directory where it lies with --nccl-include or its parent in NCCL_HOME,"
+                                + " or give kernels that were compiled elsewhere with --cubin"));
     }
 
     private static Path unpack(Path directory) {
         Path source = directory.resolve(SOURCE);
         try (InputStream text = KernelCompiler.class.getResourceAsStream(SOURCE)) {
             if (text == null) {
-                throw new MillraceException("the jar of Millrace lacks " + SOURCE + ": build it anew, with src/main/cuda among its resources");
+                throw new MillraceException("the jar of Millrace lacks " + SOURCE
+                        + ": build it anew, with src/main/cuda among its resources");
             }
             Files.copy(text, source);
             return source;
@@ -115,14 +126,17 @@ final class KernelCompiler {
         try {
             process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
             if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
-                throw new MillraceException(String.join(" ", command) + " is still running after " + LIMIT_SECONDS + " s");
+                throw new MillraceException(
+                        String.join(" ", command) + " is still running after " + LIMIT_SECONDS + " s");
             }
             if (process.exitValue() != 0) {
                 String output = Files.readString(log).lines().limit(SHOWN_LINES).collect(Collectors.joining("\n"));
-                throw new MillraceException(String.join(" ", command) + " ended with exit status " + process.exitValue() + ":\n" + output);
+                throw new MillraceException(
+                        String.join(" ", command) + " ended with exit status " + process.exitValue() + ":\n" + output);
             }
         } catch (IOException failure) {
-            throw new MillraceException("cannot run " + command.getFirst() + ": " + failure.getMessage() + "; name another nvcc with --nvcc", failure);
+            throw new MillraceException("cannot run " + command.getFirst() + ": " + failure.getMessage()
+                    + "; name another nvcc with --nvcc", failure);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             throw new MillraceException("interrupted while the kernels were compiled", interrupted);

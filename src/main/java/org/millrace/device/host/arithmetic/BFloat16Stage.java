@@ -7,9 +7,11 @@ import org.millrace.element.BFloat16;
 /**
  * A thread's arrays in which a block of bfloat16 is computed as binary32.
  *
- * <p>HotSpot (to JDK 25 at least) has no vector form for widening 16-bit integers, nor for reinterpreting an integer as a float. So elements are loaded in
- * pairs, as 32-bit integers; the upper ones of all pairs become the first half of the array, the lower ones the second; and the integers are stored to the
- * memory of an array of floats. All of that is vectorized, and three times as fast as converting one element at a time.
+ * <p>
+ * HotSpot (to JDK 25 at least) has no vector form for widening 16-bit integers, nor for reinterpreting an integer as a
+ * float. So elements are loaded in pairs, as 32-bit integers; the upper ones of all pairs become the first half of the
+ * array, the lower ones the second; and the integers are stored to the memory of an array of floats. All of that is
+ * vectorized, and three times as fast as converting one element at a time.
  */
 final class BFloat16Stage {
 
@@ -25,8 +27,7 @@ final class BFloat16Stage {
     private final MemorySegment xBits = MemorySegment.ofArray(x);
     private final MemorySegment yBits = MemorySegment.ofArray(y);
 
-    private BFloat16Stage() {
-    }
+    private BFloat16Stage() {}
 
     static BFloat16Stage ofThisThread() {
         return STAGES.get();
@@ -71,8 +72,8 @@ final class BFloat16Stage {
     private static void storePairs(MemorySegment floats, MemorySegment destination, long at, int pairs) {
         long lower = 4L * pairs;
         for (int i = 0; i < pairs; i++) {
-            destination.set(INT, at + 4L * i,
-                BFloat16.round(floats.get(INT, 4L * i)) & UPPER | BFloat16.round(floats.get(INT, lower + 4L * i)) >>> Short.SIZE);
+            destination.set(INT, at + 4L * i, BFloat16.round(floats.get(INT, 4L * i)) & UPPER
+                    | BFloat16.round(floats.get(INT, lower + 4L * i)) >>> Short.SIZE);
         }
     }
 }

@@ -4,7 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * Runs an operation's loops over a slice, block by block, so that a second pass finds its data in the first level of the cache.
+ * Runs an operation's loops over a slice, block by block, so that a second pass finds its data in the first level of
+ * the cache.
  *
  * @param elementBytes size of an element
  * @param pre          what happens to this rank's elements when they are only copied; null if nothing
@@ -20,7 +21,8 @@ record BlockwiseKernel(int elementBytes, Loop pre, Loop op, Loop post, long scal
     }
 
     @Override
-    public void copy(MemorySegment input, long inputOffset, MemorySegment destination, long destinationOffset, long count) {
+    public void copy(MemorySegment input, long inputOffset, MemorySegment destination, long destinationOffset,
+            long count) {
         long bytes = bytes(count);
         Objects.checkFromIndexSize(inputOffset, bytes, input.byteSize());
         Objects.checkFromIndexSize(destinationOffset, bytes, destination.byteSize());
@@ -36,7 +38,7 @@ record BlockwiseKernel(int elementBytes, Loop pre, Loop op, Loop post, long scal
 
     @Override
     public void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,
-                       MemorySegment destination, long destinationOffset, long count, boolean last) {
+            MemorySegment destination, long destinationOffset, long count, boolean last) {
         long bytes = bytes(count);
         Objects.checkFromIndexSize(inputOffset, bytes, input.byteSize());
         Objects.checkFromIndexSize(receivedOffset, bytes, received.byteSize());

@@ -1,8 +1,9 @@
 package org.millrace.device.host.arithmetic;
 
 /**
- * What is computed for one element, on one of the types that Java computes with. {@code x} is this rank's element, {@code y} the one received
- * (or {@code x} again where the function has one operand only), {@code s} the operation's scalar.
+ * What is computed for one element, on one of the types that Java computes with. {@code x} is this rank's element,
+ * {@code y} the one received (or {@code x} again where the function has one operand only), {@code s} the operation's
+ * scalar.
  */
 sealed interface ElementFunction {
 

@@ -3,16 +3,19 @@ package org.millrace.device.host.arithmetic;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The arithmetic of one element type and one operation: what NCCL's kernels do to the elements of a slice while they move it.
- * Obtained from {@link ElementKernels}; immutable, without state, shared by threads. No call allocates.
+ * The arithmetic of one element type and one operation: what NCCL's kernels do to the elements of a slice while they
+ * move it. Obtained from {@link ElementKernels}; immutable, without state, shared by threads. No call allocates.
  *
- * <p>With <i>pre</i>, <i>op</i> and <i>post</i> as {@linkplain org.millrace.device.host.arithmetic the package} defines them, a reduction over ranks is
- * {@code copy} on the rank where it starts, {@code reduce} on every rank after it, with {@code last} on the one where it ends. A group of one
- * rank is {@code copy} alone.
+ * <p>
+ * With <i>pre</i>, <i>op</i> and <i>post</i> as {@linkplain org.millrace.device.host.arithmetic the package} defines
+ * them, a reduction over ranks is {@code copy} on the rank where it starts, {@code reduce} on every rank after it, with
+ * {@code last} on the one where it ends. A group of one rank is {@code copy} alone.
  *
- * <p>Offsets are bytes and counts are elements. Memory may be on the heap or native and offsets need not be multiples of the element size. A
- * destination may be the very memory that an operand is read from, but must not overlap it in any other way. Every method throws
- * {@link IndexOutOfBoundsException} when a range lies outside its segment or {@code count} is negative, before anything is written.
+ * <p>
+ * Offsets are bytes and counts are elements. Memory may be on the heap or native and offsets need not be multiples of
+ * the element size. A destination may be the very memory that an operand is read from, but must not overlap it in any
+ * other way. Every method throws {@link IndexOutOfBoundsException} when a range lies outside its segment or
+ * {@code count} is negative, before anything is written.
  */
 public interface ElementKernel {
 
@@ -44,8 +47,9 @@ public interface ElementKernel {
      * @param destination       where the result goes
      * @param destinationOffset bytes into {@code destination}
      * @param count             elements
-     * @param last              whether every rank has contributed now, so that the operation's end (the division of an integer average) is due
+     * @param last              whether every rank has contributed now, so that the operation's end (the division of an
+     *                          integer average) is due
      */
     void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,
-                MemorySegment destination, long destinationOffset, long count, boolean last);
+            MemorySegment destination, long destinationOffset, long count, boolean last);
 }

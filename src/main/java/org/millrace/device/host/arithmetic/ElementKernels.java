@@ -5,12 +5,12 @@ import org.millrace.ReduceOp;
 import org.millrace.element.Elements;
 
 /**
- * Finds the {@link ElementKernel} of a type and an operation. {@linkplain org.millrace.device.host.arithmetic The package} says what each rounds.
+ * Finds the {@link ElementKernel} of a type and an operation. {@linkplain org.millrace.device.host.arithmetic The
+ * package} says what each rounds.
  */
 public final class ElementKernels {
 
-    private ElementKernels() {
-    }
+    private ElementKernels() {}
 
     /**
      * Finds a kernel.
@@ -19,11 +19,13 @@ public final class ElementKernels {
      * @param op    operation
      * @param ranks how many ranks an average is over
      * @return the kernel; what it is made of is shared, so that asking again is cheap
-     * @throws IllegalArgumentException if {@code ranks} is not positive, or a {@link ReduceOp.PreMulSum} multiplies integers by what is not one of them
+     * @throws IllegalArgumentException if {@code ranks} is not positive, or a {@link ReduceOp.PreMulSum} multiplies
+     *                                  integers by what is not one of them
      */
     public static ElementKernel of(DataType type, ReduceOp op, int ranks) {
         if (ranks < 1) {
-            throw new IllegalArgumentException("a reduction over " + ranks + " ranks: give the number of ranks of the communicator, 1 or more");
+            throw new IllegalArgumentException(
+                    "a reduction over " + ranks + " ranks: give the number of ranks of the communicator, 1 or more");
         }
         return switch (op) {
             case ReduceOp.PreMulSum(double scalar) -> scaled(type, scalar);
@@ -33,7 +35,8 @@ public final class ElementKernels {
                 case MAX -> plain(type, Step.MAXIMUM);
                 case MIN -> plain(type, Step.MINIMUM);
                 case AVG -> type.isFloating() ? scaled(type, reciprocal(type, ranks))
-                    : new BlockwiseKernel(type.bytes(), null, Loops.of(type, Step.ADD), Loops.of(type, Step.DIVIDE), ranks);
+                        : new BlockwiseKernel(type.bytes(), null, Loops.of(type, Step.ADD), Loops.of(type, Step.DIVIDE),
+                                ranks);
             };
         };
     }
@@ -43,7 +46,8 @@ public final class ElementKernels {
     }
 
     private static ElementKernel scaled(DataType type, double scalar) {
-        return new BlockwiseKernel(type.bytes(), Loops.of(type, Step.SCALE), Loops.of(type, Step.SCALE_ADD), null, Elements.bits(type, scalar));
+        return new BlockwiseKernel(type.bytes(), Loops.of(type, Step.SCALE), Loops.of(type, Step.SCALE_ADD), null,
+                Elements.bits(type, scalar));
     }
 
     /** NCCL rounds to binary32 on the way to the narrower types. */

@@ -3,8 +3,8 @@ package org.millrace.device.host.arithmetic;
 import org.millrace.element.Float8;
 
 /**
- * Arithmetic of 8-bit floats, from tables of all 65,536 results. NCCL converts both operands to binary16, which is exact, computes and rounds
- * there, and rounds the result again to 8 bits.
+ * Arithmetic of 8-bit floats, from tables of all 65,536 results. NCCL converts both operands to binary16, which is
+ * exact, computes and rounds there, and rounds the result again to 8 bits.
  */
 final class Float8Functions {
 

@@ -1,18 +1,19 @@
 package org.millrace.device.host.arithmetic;
 
 /**
- * The smaller and the larger of two floats, found on their bits: a NaN loses against any number, and -0 is smaller than +0. (Java's {@code min}
- * lets NaN win.)
+ * The smaller and the larger of two floats, found on their bits: a NaN loses against any number, and -0 is smaller than
+ * +0. (Java's {@code min} lets NaN win.)
  *
- * <p>A float's bits, read as an integer, are in order but for negative ones, which run backwards: they are turned around. Then the integers run
- * from the negative NaNs over minus infinity to infinity and the positive NaNs; taking the number of negative NaNs away wraps them around to the
- * top, and every NaN is larger than every number. The larger of two is the smaller of both negated. All this is integer arithmetic
- * without branches, which HotSpot turns into vector instructions; a comparison of floats and a choice it does not.
+ * <p>
+ * A float's bits, read as an integer, are in order but for negative ones, which run backwards: they are turned around.
+ * Then the integers run from the negative NaNs over minus infinity to infinity and the positive NaNs; taking the number
+ * of negative NaNs away wraps them around to the top, and every NaN is larger than every number. The larger of two is
+ * the smaller of both negated. All this is integer arithmetic without branches, which HotSpot turns into vector
+ * instructions; a comparison of floats and a choice it does not.
  */
 final class FloatOrder {
 
-    private FloatOrder() {
-    }
+    private FloatOrder() {}
 
     /**
      * For binary32, and for 16-bit formats in the upper half of 32 bits.

@@ -3,14 +3,14 @@ package org.millrace.device.host.arithmetic;
 /** The integer types: sums and products wrap around, as in C's unsigned arithmetic. */
 final class IntegerFunctions {
 
-    private IntegerFunctions() {
-    }
+    private IntegerFunctions() {}
 
     /**
      * For 8 and 32 bits.
      *
      * @param step   what to compute
-     * @param signed whether the type is; unsigned 8-bit elements arrive with their sign too, see {@link Representation#BYTE}
+     * @param signed whether the type is; unsigned 8-bit elements arrive with their sign too, see
+     *               {@link Representation#BYTE}
      * @param mask   the bits of an element: 0xff or 0xffff_ffff
      */
     static ElementFunction.OfInt ofInt(Step step, boolean signed, int mask) {

@@ -7,8 +7,9 @@ import org.millrace.DataType;
 import org.millrace.element.Float8;
 
 /**
- * The loop for each type and step: made when it is first asked for, then kept, since making one defines a class. Which are {@linkplain StagedLoop staged}
- * was measured: those that HotSpot then vectorizes, and 8-byte sums and products not even so, which are limited by memory either way.
+ * The loop for each type and step: made when it is first asked for, then kept, since making one defines a class. Which
+ * are {@linkplain StagedLoop staged} was measured: those that HotSpot then vectorizes, and 8-byte sums and products not
+ * even so, which are limited by memory either way.
  */
 final class Loops {
 
@@ -20,8 +21,7 @@ final class Loops {
         }
     }
 
-    private Loops() {
-    }
+    private Loops() {}
 
     static Loop of(DataType type, Step step) {
         Map<Step, Loop> ofType = MADE.get(type);
@@ -39,13 +39,13 @@ final class Loops {
             case INT64 -> Loop.of(Representation.LONG, IntegerFunctions.ofLong(step, true));
             case UINT64 -> Loop.of(Representation.LONG, IntegerFunctions.ofLong(step, false));
             case FLOAT16 -> order ? staged(Representation.SHORT, FloatOrder.ofInt(step, 0x7c00_0000))
-                : staged(Representation.FLOAT16, FloatFunctions.ofFloat(step, type));
+                    : staged(Representation.FLOAT16, FloatFunctions.ofFloat(step, type));
             case BFLOAT16 -> order ? staged(Representation.SHORT, FloatOrder.ofInt(step, 0x7f80_0000))
-                : Loop.of(Representation.BFLOAT16, FloatFunctions.ofFloat(step, type));
+                    : Loop.of(Representation.BFLOAT16, FloatFunctions.ofFloat(step, type));
             case FLOAT32 -> order ? staged(Representation.INT, FloatOrder.ofInt(step, 0x7f80_0000))
-                : Loop.of(Representation.FLOAT32, FloatFunctions.ofFloat(step, type));
+                    : Loop.of(Representation.FLOAT32, FloatFunctions.ofFloat(step, type));
             case FLOAT64 -> order ? staged(Representation.LONG, FloatOrder.ofLong(step))
-                : Loop.of(Representation.FLOAT64, FloatFunctions.ofDouble(step));
+                    : Loop.of(Representation.FLOAT64, FloatFunctions.ofDouble(step));
             case FLOAT8_E4M3 -> Loop.of(Representation.BYTE, new Float8Functions(Float8.E4M3).ofInt(step));
             case FLOAT8_E5M2 -> Loop.of(Representation.BYTE, new Float8Functions(Float8.E5M2).ofInt(step));
         };

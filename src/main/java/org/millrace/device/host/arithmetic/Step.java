@@ -1,8 +1,8 @@
 package org.millrace.device.host.arithmetic;
 
 /**
- * What can happen to an element in one pass; an operation takes one or two of these passes. {@code x} is this rank's element, {@code y} the one
- * received, {@code s} the operation's scalar.
+ * What can happen to an element in one pass; an operation takes one or two of these passes. {@code x} is this rank's
+ * element, {@code y} the one received, {@code s} the operation's scalar.
  */
 enum Step {
     /** {@code x + y}. */

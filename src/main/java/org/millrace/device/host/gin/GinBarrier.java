@@ -1,8 +1,9 @@
 package org.millrace.device.host.gin;
 
 /**
- * A barrier of a team, by signals: {@code ncclGinBarrierSession}. Every member has come when it returns; what members put before may still be on its way, as
- * NCCL's relaxed fence level leaves it. Where that matters, puts carry signals. One block of each rank at a time uses a barrier's number in a context.
+ * A barrier of a team, by signals: {@code ncclGinBarrierSession}. Every member has come when it returns; what members
+ * put before may still be on its way, as NCCL's relaxed fence level leaves it. Where that matters, puts carry signals.
+ * One block of each rank at a time uses a barrier's number in a context.
  */
 public final class GinBarrier {
 
@@ -42,7 +43,8 @@ public final class GinBarrier {
      */
     public static GinBarrier rail(HostGin gin, int number) {
         GinRequirements requirements = gin.communicator().requirements();
-        return new GinBarrier(gin, gin.communicator().rail(), requirements.worldBarriers() + checked(number, requirements.railBarriers(), "rail"));
+        return new GinBarrier(gin, gin.communicator().rail(),
+                requirements.worldBarriers() + checked(number, requirements.railBarriers(), "rail"));
     }
 
     private static int checked(int number, int count, String kind) {

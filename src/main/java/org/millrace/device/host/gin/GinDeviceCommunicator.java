@@ -7,8 +7,8 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 
 /**
- * What the blocks of a rank know of a communicator: its contexts, its teams and its barriers, as {@code ncclDevComm}. Made by all ranks with the same
- * requirements. Safe from any thread.
+ * What the blocks of a rank know of a communicator: its contexts, its teams and its barriers, as {@code ncclDevComm}.
+ * Made by all ranks with the same requirements. Safe from any thread.
  */
 public final class GinDeviceCommunicator implements AutoCloseable {
 
@@ -28,11 +28,14 @@ public final class GinDeviceCommunicator implements AutoCloseable {
      */
     public GinDeviceCommunicator(GinCommunicator communicator, GinRequirements requirements) {
         if (requirements.lsaSize() < 1 || communicator.ranks() % requirements.lsaSize() != 0) {
-            throw new IllegalArgumentException(communicator.ranks() + " ranks cannot be divided into parts of " + requirements.lsaSize());
+            throw new IllegalArgumentException(
+                    communicator.ranks() + " ranks cannot be divided into parts of " + requirements.lsaSize());
         }
-        if (requirements.allSignals() > requirements.format().maxSignals() || requirements.counters() > requirements.format().maxCounters()) {
-            throw new IllegalArgumentException("a descriptor of " + requirements.format() + " can name " + requirements.format().maxSignals() + " signals and "
-                    + requirements.format().maxCounters() + " counters of a context, not " + requirements.allSignals() + " and " + requirements.counters());
+        if (requirements.allSignals() > requirements.format().maxSignals()
+                || requirements.counters() > requirements.format().maxCounters()) {
+            throw new IllegalArgumentException("a descriptor of " + requirements.format() + " can name "
+                    + requirements.format().maxSignals() + " signals and " + requirements.format().maxCounters()
+                    + " counters of a context, not " + requirements.allSignals() + " and " + requirements.counters());
         }
         this.communicator = communicator;
         this.requirements = requirements;
@@ -104,7 +107,8 @@ public final class GinDeviceCommunicator implements AutoCloseable {
      * @return the team
      */
     public GinTeam rail() {
-        return new GinTeam(rank() / requirements.lsaSize(), communicator.ranks() / requirements.lsaSize(), requirements.lsaSize());
+        return new GinTeam(rank() / requirements.lsaSize(), communicator.ranks() / requirements.lsaSize(),
+                requirements.lsaSize());
     }
 
     /**

@@ -6,8 +6,8 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
 
 /**
- * How a block puts descriptors into queues that other blocks use too: it claims the next place by an atomic add, waits until the place is free, and stores the
- * words.
+ * How a block puts descriptors into queues that other blocks use too: it claims the next place by an atomic add, waits
+ * until the place is free, and stores the words.
  *
  * <pre>
  *   this block                                       the agent
@@ -101,7 +101,8 @@ final class GinPoster {
     }
 
     private GinException stalled(String what, int peer, int index) {
-        return new GinException("rank " + rank + " -> rank " + peer + ", context " + number + ": a block waited too long " + what + ": it waits for descriptor "
-                + Integer.toUnsignedString(index) + ", and those before " + Integer.toUnsignedString(context.cis.acquire(peer)) + " are complete");
+        return new GinException("rank " + rank + " -> rank " + peer + ", context " + number
+                + ": a block waited too long " + what + ": it waits for descriptor " + Integer.toUnsignedString(index)
+                + ", and those before " + Integer.toUnsignedString(context.cis.acquire(peer)) + " are complete");
     }
 }

@@ -17,9 +17,8 @@ import org.millrace.abi.GinDescriptorFormat;
  * @param firstIndex    where the queues' indices begin
  * @param deadline      how long a block waits for anything before it gives up
  */
-public record GinRequirements(
-        GinDescriptorFormat format, int contexts, int queueSize, int signals, int counters, int worldBarriers, int railBarriers, int lsaSize, int firstIndex,
-                Duration deadline) {
+public record GinRequirements(GinDescriptorFormat format, int contexts, int queueSize, int signals, int counters,
+        int worldBarriers, int railBarriers, int lsaSize, int firstIndex, Duration deadline) {
 
     /**
      * Requirements of a program that has said only this.
@@ -27,10 +26,12 @@ public record GinRequirements(
      * @param contexts number of contexts
      * @param signals  signals of each
      * @param counters counters of each
-     * @return with queues of 64 descriptors of NCCL 2.30, one barrier of each kind, every rank on its own, and a minute of patience
+     * @return with queues of 64 descriptors of NCCL 2.30, one barrier of each kind, every rank on its own, and a minute
+     *         of patience
      */
     public static GinRequirements of(int contexts, int signals, int counters) {
-        return new GinRequirements(GinDescriptorFormat.V30, contexts, 64, signals, counters, 1, 1, 1, 0, Duration.ofMinutes(1));
+        return new GinRequirements(GinDescriptorFormat.V30, contexts, 64, signals, counters, 1, 1, 1, 0,
+                Duration.ofMinutes(1));
     }
 
     /**
@@ -40,7 +41,8 @@ public record GinRequirements(
      * @return a copy
      */
     public GinRequirements withFormat(GinDescriptorFormat other) {
-        return new GinRequirements(other, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize, firstIndex, deadline);
+        return new GinRequirements(other, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize,
+                firstIndex, deadline);
     }
 
     /**
@@ -51,7 +53,8 @@ public record GinRequirements(
      * @return a copy
      */
     public GinRequirements withQueues(int size, int first) {
-        return new GinRequirements(format, contexts, size, signals, counters, worldBarriers, railBarriers, lsaSize, first, deadline);
+        return new GinRequirements(format, contexts, size, signals, counters, worldBarriers, railBarriers, lsaSize,
+                first, deadline);
     }
 
     /**
@@ -61,7 +64,8 @@ public record GinRequirements(
      * @return a copy
      */
     public GinRequirements withLsaSize(int ranks) {
-        return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, ranks, firstIndex, deadline);
+        return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, ranks,
+                firstIndex, deadline);
     }
 
     /**
@@ -71,7 +75,8 @@ public record GinRequirements(
      * @return a copy
      */
     public GinRequirements withDeadline(Duration patience) {
-        return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize, firstIndex, patience);
+        return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize,
+                firstIndex, patience);
     }
 
     /** Signals of a context, those of the barriers included. */

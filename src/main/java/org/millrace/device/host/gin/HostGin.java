@@ -5,11 +5,13 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
 
 /**
- * One block's hold on a context: it posts descriptors and waits for signals and counters, as {@code ncclGin}. Any number of blocks may hold the same context,
- * each with an object of its own, which is used by one thread at a time.
+ * One block's hold on a context: it posts descriptors and waits for signals and counters, as {@code ncclGin}. Any
+ * number of blocks may hold the same context, each with an object of its own, which is used by one thread at a time.
  *
- * <p>What posts comes in two forms. {@code put} and its kin wait while the queue is full; {@code tryPut} and its kin return false then, for blocks that must
- * not wait. Every wait ends with an exception if the communicator fails, or after the requirements' deadline.
+ * <p>
+ * What posts comes in two forms. {@code put} and its kin wait while the queue is full; {@code tryPut} and its kin
+ * return false then, for blocks that must not wait. Every wait ends with an exception if the communicator fails, or
+ * after the requirements' deadline.
  */
 public final class HostGin {
 
@@ -68,7 +70,8 @@ public final class HostGin {
      * @param action       what follows at the peer
      * @param counter      grows by one when the source was read; negative for none
      */
-    public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset, long bytes, RemoteAction action, int counter) {
+    public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
+            long bytes, RemoteAction action, int counter) {
         postBoth(team, peer, writer.put(target, targetOffset, source, sourceOffset, bytes, action, counter));
     }
 
@@ -83,7 +86,8 @@ public final class HostGin {
      * @param sourceOffset in it
      * @param bytes        0 or more
      */
-    public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset, long bytes) {
+    public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
+            long bytes) {
         put(team, peer, target, targetOffset, source, sourceOffset, bytes, RemoteAction.NONE, NO_COUNTER);
     }
 
@@ -101,8 +105,8 @@ public final class HostGin {
      * @param counter      grows by one when the source was read; negative for none
      * @return false if the queue is full: nothing was posted
      */
-    public boolean tryPut(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset, long bytes, RemoteAction action,
-            int counter) {
+    public boolean tryPut(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
+            long bytes, RemoteAction action, int counter) {
         long[] second = writer.put(target, targetOffset, source, sourceOffset, bytes, action, counter);
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.words, second);
     }
@@ -126,7 +130,8 @@ public final class HostGin {
      * @param bytes        1 to 8
      * @param action       what follows at the peer
      */
-    public void putValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes, RemoteAction action) {
+    public void putValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes,
+            RemoteAction action) {
         postBoth(team, peer, writer.putValue(target, targetOffset, value, bytes, action));
     }
 
@@ -142,7 +147,8 @@ public final class HostGin {
      * @param action       what follows at the peer
      * @return false if the queue is full: nothing was posted
      */
-    public boolean tryPutValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes, RemoteAction action) {
+    public boolean tryPutValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes,
+            RemoteAction action) {
         long[] second = writer.putValue(target, targetOffset, value, bytes, action);
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.words, second);
     }
@@ -181,12 +187,16 @@ public final class HostGin {
      * @param targetOffset in it
      * @param bytes        0 or more
      */
-    public void get(GinTeam team, int peer, Window source, long sourceOffset, Window target, long targetOffset, long bytes) {
+    public void get(GinTeam team, int peer, Window source, long sourceOffset, Window target, long targetOffset,
+            long bytes) {
         writer.get(source, sourceOffset, target, targetOffset, bytes);
         poster.postGet(team.toWorld(communicator.rank(), peer), writer.words);
     }
 
-    /** Waits until the sources of all puts of this context were read, and its gets have arrived; not until the puts have. */
+    /**
+     * Waits until the sources of all puts of this context were read, and its gets have arrived; not until the puts
+     * have.
+     */
     public void flush() {
         for (int peer = 0; peer < communicator.world().ranks(); peer++) {
             poster.flush(peer, writer.words);
@@ -239,9 +249,8 @@ public final class HostGin {
         patience.begin();
         while (!reached(readSignal(signal), least, bits)) {
             if (!patience.lasts()) {
-                throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis() + " ms for signal " + signal + " to reach "
-                        + least + "; it is "
-                        + readSignal(signal));
+                throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
+                        + " ms for signal " + signal + " to reach " + least + "; it is " + readSignal(signal));
             }
         }
     }
@@ -319,9 +328,8 @@ public final class HostGin {
         patience.begin();
         while (!reached(counters.acquire(counter), least, Long.SIZE)) {
             if (!patience.lasts()) {
-                throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis() + " ms for counter " + counter + " to reach "
-                        + least + "; it is "
-                        + counters.acquire(counter));
+                throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
+                        + " ms for counter " + counter + " to reach " + least + "; it is " + counters.acquire(counter));
             }
         }
     }

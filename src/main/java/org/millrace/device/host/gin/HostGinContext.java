@@ -8,7 +8,10 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.GinContext;
 
-/** A context's memory, which a GPU and its host would share, and both views of it: the device's here, the agent's in {@link #agentSide}. */
+/**
+ * A context's memory, which a GPU and its host would share, and both views of it: the device's here, the agent's in
+ * {@link #agentSide}.
+ */
 final class HostGinContext {
 
     private static final long PAGE = 4096;
@@ -52,7 +55,8 @@ final class HostGinContext {
         }
         gpuContext = shared(arena, requirements.format().contextBytes());
         GinGpuContext struct = GinGpuContext.of(gpuContext);
-        struct.set(ranks, size, queueBytes.address(), pisBytes.address(), cisBytes.address(), counterBytes.address(), signalBytes.address());
+        struct.set(ranks, size, queueBytes.address(), pisBytes.address(), cisBytes.address(), counterBytes.address(),
+                signalBytes.address());
         if (struct.hasSignalOffsets()) {
             struct.setGets(offsetBytes.address(), issuedBytes.address(), visibleBytes.address());
         }

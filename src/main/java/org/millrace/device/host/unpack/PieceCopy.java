@@ -4,15 +4,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * One warp's copy of one piece: 16 bytes at a time, in loads as wide as the offsets of both sides allow, then what is left of 16 bytes one by one. Loads are
- * aligned, as a GPU demands it: {@link IllegalArgumentException} if buffer and slot are not aligned to 16 bytes.
+ * One warp's copy of one piece: 16 bytes at a time, in loads as wide as the offsets of both sides allow, then what is
+ * left of 16 bytes one by one. Loads are aligned, as a GPU demands it: {@link IllegalArgumentException} if buffer and
+ * slot are not aligned to 16 bytes.
  */
 final class PieceCopy {
 
     private static final int UNIT = 16;
 
-    private PieceCopy() {
-    }
+    private PieceCopy() {}
 
     /** The widest load for offsets: 1, 2, 4, 8 or 16 bytes. */
     static int width(int source, long target) {

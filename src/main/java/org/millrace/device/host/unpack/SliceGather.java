@@ -5,8 +5,8 @@ import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
 
 /**
- * Gathers the slices of one connection, as the warps of one block do. Warps take turns of a few pieces each; here they follow one another.
- * Used by the block alone.
+ * Gathers the slices of one connection, as the warps of one block do. Warps take turns of a few pieces each; here they
+ * follow one another. Used by the block alone.
  */
 public final class SliceGather {
 
@@ -54,14 +54,15 @@ public final class SliceGather {
             return;
         }
         int slice = (int) head & UnpackMeta.SLICES - 1;
-        long count = meta.countAcquire(slice); // pairs with the proxy's release, and is behind the acquire of tail in any case
+        long count = meta.countAcquire(slice); // pairs with the proxy's release, and is behind the acquire of tail in
+                                               // any case
         int turn = piecesPerTurn(bytes, warps);
         for (int warp = 0; warp < warps; warp++) {
             for (long first = (long) warp * turn; first < count; first += (long) warps * turn) {
                 long end = Math.min(first + turn, count);
                 for (int piece = (int) first; piece < end; piece++) {
-                    PieceCopy.copy(bounce, meta.sourceOffset(slice, piece), slots, slot, meta.targetOffset(slice, piece),
-                            Integer.toUnsignedLong(meta.length(slice, piece)));
+                    PieceCopy.copy(bounce, meta.sourceOffset(slice, piece), slots, slot,
+                            meta.targetOffset(slice, piece), Integer.toUnsignedLong(meta.length(slice, piece)));
                 }
             }
         }

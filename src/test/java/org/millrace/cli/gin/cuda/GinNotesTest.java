@@ -15,7 +15,8 @@ class GinNotesTest {
     @Test
     void threadsAreOnlySpokenOfWhereTheyCanBeTold() {
         String told = note("1", OptionalInt.of(0), OptionalInt.of(1));
-        assertTrue(told.startsWith("descriptors served by Java: 15 (") && told.endsWith("; GIN progress threads of NCCL: 0, of Millrace: 1"), told);
+        assertTrue(told.startsWith("descriptors served by Java: 15 (")
+                && told.endsWith("; GIN progress threads of NCCL: 0, of Millrace: 1"), told);
         String unnamed = note(null, OptionalInt.of(0), OptionalInt.of(1));
         assertTrue(unnamed.endsWith("; NCCL's threads have no names without NCCL_SET_THREAD_NAME=1"), unnamed);
         String unreadable = note("1", OptionalInt.empty(), OptionalInt.empty());

@@ -13,8 +13,11 @@ class KernelCompilerTest {
     @Test
     void anNcclWithoutGinIsRefusedWithWhatToDo() {
         Path library = Path.of("/usr/lib/libnccl.so.2");
-        String message = assertThrows(MillraceException.class, () -> KernelCompiler.requireGin(22803, "2.28.3", library)).getMessage();
-        assertTrue(message.contains("NCCL 2.28.3 (/usr/lib/libnccl.so.2) has no GIN") && message.contains("MILLRACE_NCCL_LIBRARY"), message);
+        String message =
+                assertThrows(MillraceException.class, () -> KernelCompiler.requireGin(22803, "2.28.3", library))
+                        .getMessage();
+        assertTrue(message.contains("NCCL 2.28.3 (/usr/lib/libnccl.so.2) has no GIN")
+                && message.contains("MILLRACE_NCCL_LIBRARY"), message);
         assertDoesNotThrow(() -> KernelCompiler.requireGin(22807, "2.28.7", library));
     }
 }

@@ -32,13 +32,14 @@ class ElementKernelTest {
 
     private static final long SEED = 7;
     private static final List<ReduceOp> OPS =
-        List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(3));
+            List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(3));
     private static final int RANKS = 3;
 
     @SuppressWarnings("restricted")
     private static Stream<MemorySegment> memories() {
-        return Stream.of(Arena.global().allocate(1 << 18), Arena.ofShared().allocate(1 << 18), MemorySegment.ofArray(new byte[1 << 18]),
-            MemorySegment.ofAddress(Arena.global().allocate(1 << 18).address()).reinterpret(1 << 18));
+        return Stream.of(Arena.global().allocate(1 << 18), Arena.ofShared().allocate(1 << 18),
+                MemorySegment.ofArray(new byte[1 << 18]),
+                MemorySegment.ofAddress(Arena.global().allocate(1 << 18).address()).reinterpret(1 << 18));
     }
 
     @ParameterizedTest
@@ -46,7 +47,8 @@ class ElementKernelTest {
     void anyCountAtAnyOffsetTouchesItsElementsOnly(MemorySegment memory) {
         for (DataType type : DataType.values()) {
             for (ReduceOp op : OPS) {
-                for (int count : new int[] {0, 1, 7, Loop.BLOCK_BYTES / type.bytes(), Loop.BLOCK_BYTES / type.bytes() + 3}) {
+                for (int count : new int[] {0, 1, 7, Loop.BLOCK_BYTES / type.bytes(),
+                        Loop.BLOCK_BYTES / type.bytes() + 3}) {
                     check(memory, type, op, count, 1 << 16, 2 << 16, 3 << 16);
                     check(memory, type, op, count, (1 << 16) + 1, (2 << 16) + 3, (3 << 16) + 5);
                 }
@@ -68,7 +70,8 @@ class ElementKernelTest {
     @Test
     void mappedMemoryIsMemoryLikeAnyOther(@TempDir Path folder) throws IOException {
         Path file = Files.write(folder.resolve("slots"), new byte[1 << 18]);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE); Arena arena = Arena.ofShared()) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
+                Arena arena = Arena.ofShared()) {
             MemorySegment memory = channel.map(FileChannel.MapMode.READ_WRITE, 0, 1 << 18, arena);
             check(memory, DataType.FLOAT16, ReduceOp.AVG, 9000, 1 << 16, 2 << 16, 3 << 16);
         }
@@ -85,7 +88,9 @@ class ElementKernelTest {
 
     @Test
     void floatAveragesAreScaledBeforeTheyCanOverflow() {
-        assertEquals(0x1p127, Elements.get(DataType.FLOAT32, reduceAll(DataType.FLOAT32, ReduceOp.AVG, 0x1p127, 0x1p127, 0x1p127), 0), 0x1p104);
+        assertEquals(0x1p127,
+                Elements.get(DataType.FLOAT32, reduceAll(DataType.FLOAT32, ReduceOp.AVG, 0x1p127, 0x1p127, 0x1p127), 0),
+                0x1p104);
     }
 
     @Test
@@ -113,9 +118,12 @@ class ElementKernelTest {
         MemorySegment small = Arena.global().allocate(32);
         ElementKernel kernel = ElementKernels.of(DataType.INT32, new ReduceOp.PreMulSum(1), 2);
         for (long count : new long[] {9, -1, Long.MAX_VALUE, 1L << 62}) {
-            assertThrows(IndexOutOfBoundsException.class, () -> kernel.reduce(memory, 0, memory, 0, small, 0, count, true));
-            assertThrows(IndexOutOfBoundsException.class, () -> kernel.reduce(small, 0, memory, 0, memory, 0, count, true));
-            assertThrows(IndexOutOfBoundsException.class, () -> kernel.reduce(memory, 0, small, 0, memory, 0, count, true));
+            assertThrows(IndexOutOfBoundsException.class,
+                    () -> kernel.reduce(memory, 0, memory, 0, small, 0, count, true));
+            assertThrows(IndexOutOfBoundsException.class,
+                    () -> kernel.reduce(small, 0, memory, 0, memory, 0, count, true));
+            assertThrows(IndexOutOfBoundsException.class,
+                    () -> kernel.reduce(memory, 0, small, 0, memory, 0, count, true));
             assertThrows(IndexOutOfBoundsException.class, () -> kernel.copy(memory, 0, small, 0, count));
         }
         assertThrows(IndexOutOfBoundsException.class, () -> kernel.copy(memory, -4, small, 0, 1));
@@ -125,9 +133,12 @@ class ElementKernelTest {
 
     @Test
     void impossibleOperationsSayWhy() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> ElementKernels.of(DataType.INT8, ReduceOp.AVG, 0)).getMessage().contains("0 ranks"));
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> ElementKernels.of(DataType.UINT8, new ReduceOp.PreMulSum(0.5), 2))
-            .getMessage().contains("0.5 is no uint8"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> ElementKernels.of(DataType.INT8, ReduceOp.AVG, 0))
+                .getMessage()
+                .contains("0 ranks"));
+        assertTrue(assertThrows(IllegalArgumentException.class,
+                () -> ElementKernels.of(DataType.UINT8, new ReduceOp.PreMulSum(0.5), 2)).getMessage()
+                .contains("0.5 is no uint8"));
     }
 
     @Test
@@ -169,7 +180,10 @@ class ElementKernelTest {
         return result;
     }
 
-    /** Two hops over {@code count} elements in random memory; then every byte of it is as it was, or as the reference makes it. */
+    /**
+     * Two hops over {@code count} elements in random memory; then every byte of it is as it was, or as the reference
+     * makes it.
+     */
     private static void check(MemorySegment memory, DataType type, ReduceOp op, int count, long x, long y, long out) {
         SplittableRandom random = new SplittableRandom(SEED);
         byte[] bytes = new byte[(int) memory.byteSize()];
@@ -178,22 +192,28 @@ class ElementKernelTest {
         MemorySegment.copy(expected, 0, memory, 0, bytes.length);
         ElementKernel kernel = ElementKernels.of(type, op, RANKS);
         boolean scaled = op instanceof ReduceOp.PreMulSum || op == ReduceOp.AVG && type.isFloating();
-        long scalar = op instanceof ReduceOp.PreMulSum(double factor) ? Elements.bits(type, factor) : Elements.bits(type, type.isFloating() ? 1 / 3f : 0);
+        long scalar = op instanceof ReduceOp.PreMulSum(double factor) ? Elements.bits(type, factor)
+                : Elements.bits(type, type.isFloating() ? 1 / 3f : 0);
         for (int i = 0; i < count; i++) {
             long at = (long) i * type.bytes();
             long a = Elements.getBits(type, expected, x + at);
             long b = Elements.getBits(type, expected, y + at);
-            Step step = scaled ? Step.SCALE_ADD : List.of(Step.ADD, Step.MULTIPLY, Step.MAXIMUM, Step.MINIMUM, Step.ADD).get(OPS.indexOf(op));
-            long result = Reference.apply(type, step, a, b, type == DataType.FLOAT64 && op == ReduceOp.AVG ? Elements.bits(type, 1.0 / 3) : scalar);
-            Elements.setBits(type, expected, out + at, op == ReduceOp.AVG && !scaled ? Reference.apply(type, Step.DIVIDE, result, 0, RANKS) : result);
+            Step step = scaled ? Step.SCALE_ADD
+                    : List.of(Step.ADD, Step.MULTIPLY, Step.MAXIMUM, Step.MINIMUM, Step.ADD).get(OPS.indexOf(op));
+            long result = Reference.apply(type, step, a, b,
+                    type == DataType.FLOAT64 && op == ReduceOp.AVG ? Elements.bits(type, 1.0 / 3) : scalar);
+            Elements.setBits(type, expected, out + at,
+                    op == ReduceOp.AVG && !scaled ? Reference.apply(type, Step.DIVIDE, result, 0, RANKS) : result);
         }
         kernel.reduce(memory, x, memory, y, memory, out, count, true);
         for (int i = 0; i < count; i++) {
             long at = out + (long) i * type.bytes();
-            if (type.isFloating() && Double.isNaN(Elements.get(type, memory, at)) && Double.isNaN(Elements.get(type, expected, at))) {
+            if (type.isFloating() && Double.isNaN(Elements.get(type, memory, at))
+                    && Double.isNaN(Elements.get(type, expected, at))) {
                 Elements.setBits(type, expected, at, Elements.getBits(type, memory, at));
             }
         }
-        assertEquals(-1, memory.mismatch(expected), type + " " + op.label() + " count " + count + " at " + x + ", " + y + " to " + out + " seed " + SEED);
+        assertEquals(-1, memory.mismatch(expected),
+                type + " " + op.label() + " count " + count + " at " + x + ", " + y + " to " + out + " seed " + SEED);
     }
 }

@@ -14,8 +14,8 @@ import org.millrace.DataType;
 import org.millrace.element.Elements;
 
 /**
- * Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some partners,
- * edges and random pairs of the others.
+ * Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some
+ * partners, edges and random pairs of the others.
  */
 class ElementLoopTest {
 
@@ -38,9 +38,11 @@ class ElementLoopTest {
                     }
                 }
                 default -> {
-                    compare(type, step, scalar(type, step, random), 64 * 64, i -> edge(type, i >> 6), i -> edge(type, i & 63));
+                    compare(type, step, scalar(type, step, random), 64 * 64, i -> edge(type, i >> 6),
+                            i -> edge(type, i & 63));
                     long seed = random.nextLong();
-                    compare(type, step, scalar(type, step, random), 20_000, i -> near(type, seed + i), i -> near(type, seed - 1 - i));
+                    compare(type, step, scalar(type, step, random), 20_000, i -> near(type, seed + i),
+                            i -> near(type, seed - 1 - i));
                 }
             }
         }
@@ -59,7 +61,8 @@ class ElementLoopTest {
         }
     }
 
-    private static void compare(DataType type, Step step, long scalar, int count, IntToLongFunction xs, IntToLongFunction ys) {
+    private static void compare(DataType type, Step step, long scalar, int count, IntToLongFunction xs,
+            IntToLongFunction ys) {
         int bytes = type.bytes();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment x = arena.allocate((long) count * bytes);
@@ -69,7 +72,8 @@ class ElementLoopTest {
                 Elements.setBits(type, x, (long) i * bytes, xs.applyAsLong(i));
                 Elements.setBits(type, y, (long) i * bytes, ys.applyAsLong(i));
             }
-            new BlockwiseKernel(bytes, null, Loops.of(type, step), null, scalar).reduce(x, 0, y, 0, out, 0, count, false);
+            new BlockwiseKernel(bytes, null, Loops.of(type, step), null, scalar).reduce(x, 0, y, 0, out, 0, count,
+                    false);
             for (int i = 0; i < count; i++) {
                 long a = Elements.getBits(type, x, (long) i * bytes);
                 long b = Elements.getBits(type, y, (long) i * bytes);
@@ -77,7 +81,8 @@ class ElementLoopTest {
                 long expected = Reference.apply(type, step, a, b, scalar);
                 if (!same(type, expected, actual)) {
                     assertEquals(Long.toHexString(expected & mask(type)), Long.toHexString(actual & mask(type)),
-                        type + " " + step + " x=" + Long.toHexString(a) + " y=" + Long.toHexString(b) + " s=" + Long.toHexString(scalar) + " seed " + SEED);
+                            type + " " + step + " x=" + Long.toHexString(a) + " y=" + Long.toHexString(b) + " s="
+                                    + Long.toHexString(scalar) + " seed " + SEED);
                 }
             }
         }
@@ -85,8 +90,8 @@ class ElementLoopTest {
 
     /** Equal bits, or both NaN; 8-bit floats have one NaN only. */
     private static boolean same(DataType type, long expected, long actual) {
-        return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0
-            || type.isFloating() && type.bytes() > 1 && Double.isNaN(Elements.value(type, expected)) && Double.isNaN(Elements.value(type, actual));
+        return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0 || type.isFloating() && type.bytes() > 1
+                && Double.isNaN(Elements.value(type, expected)) && Double.isNaN(Elements.value(type, actual));
     }
 
     private static long mask(DataType type) {

@@ -35,19 +35,22 @@ class ElementsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = DataType.class, names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "FLOAT8_E4M3", "FLOAT8_E5M2"})
+    @EnumSource(
+            value = DataType.class,
+            names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "FLOAT8_E4M3", "FLOAT8_E5M2"})
     void valuesAreRoundedOnce(DataType type) {
         Reference.Format format = Reference.Format.of(type);
-        Reference.Format once = new Reference.Format(format.exponentBits(), format.fractionBits(), format.largest(), format.nan(), false);
+        Reference.Format once = new Reference.Format(format.exponentBits(), format.fractionBits(), format.largest(),
+                format.nan(), false);
         SplittableRandom random = new SplittableRandom(SEED);
         for (int i = 0; i < 100_000; i++) {
             // next to a tie of the format, or anywhere
             double number = Elements.value(type, random.nextLong());
             double value = i % 2 == 0 ? Math.scalb(random.nextDouble(1, 2), random.nextInt(-30, 20))
-                : Math.nextAfter(number + Elements.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
+                    : Math.nextAfter(number + Elements.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
             if (Double.isFinite(value) && value != 0 && Math.abs(value) < format.toDouble(format.largest())) {
-                assertEquals(format.toDouble(once.round(Reference.Dyadic.of(value))), Elements.value(type, Elements.bits(type, value)),
-                        value + " seed " + SEED);
+                assertEquals(format.toDouble(once.round(Reference.Dyadic.of(value))),
+                        Elements.value(type, Elements.bits(type, value)), value + " seed " + SEED);
             }
         }
     }
@@ -73,11 +76,14 @@ class ElementsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = DataType.class, names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "FLOAT8_E4M3", "FLOAT8_E5M2"})
+    @EnumSource(
+            value = DataType.class,
+            names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "FLOAT8_E4M3", "FLOAT8_E5M2"})
     void unitInTheLastPlaceIsTheDistanceToTheNextNumber(DataType type) {
         for (double value : new double[] {1, 1.5, 2, 3, 100, 0, Elements.value(type, 1), Elements.value(type, 2)}) {
             long bits = Elements.bits(type, value);
-            assertEquals(Elements.value(type, bits + 1) - Elements.value(type, bits), Elements.ulp(type, value), type + " " + value);
+            assertEquals(Elements.value(type, bits + 1) - Elements.value(type, bits), Elements.ulp(type, value),
+                    type + " " + value);
         }
     }
 

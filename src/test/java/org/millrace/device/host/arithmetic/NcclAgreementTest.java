@@ -12,31 +12,35 @@ import org.millrace.ReduceOp;
 import org.millrace.element.Elements;
 
 /**
- * The kernels against NCCL itself. The CRCs are of what NCCL 2.28.9 returned on two H200s from {@code ncclReduce} to rank 1 over two ranks, whose
- * elements were {@link #element}; protocols LL and Simple returned the same. Only which NaN a float result is was made equal before.
+ * The kernels against NCCL itself. The CRCs are of what NCCL 2.28.9 returned on two H200s from {@code ncclReduce} to
+ * rank 1 over two ranks, whose elements were {@link #element}; protocols LL and Simple returned the same. Only which
+ * NaN a float result is was made equal before.
  */
 class NcclAgreementTest {
 
-    /** The scalar given to {@code ncclRedOpCreatePreMulSum}, as bits, in the order of the types: 3, or about a third. */
+    /**
+     * The scalar given to {@code ncclRedOpCreatePreMulSum}, as bits, in the order of the types: 3, or about a third.
+     */
     private static final long[] SCALARS =
-        {3, 3, 3, 3, 3, 3, 0x3555, 0x3eaa_aaab, 0x3fd5_5555_5555_5555L, 0x3eab, 0x2b, 0x35};
+            {3, 3, 3, 3, 3, 3, 0x3555, 0x3eaa_aaab, 0x3fd5_5555_5555_5555L, 0x3eab, 0x2b, 0x35};
 
     @ParameterizedTest
     @CsvSource({
-        // type, sum, prod, max, min, avg, mulsum
-        "INT8,         0644d9bb, 06c7fcb6, f597c3f7, 5823f09c, e9ca4fc3, 717aa870",
-        "UINT8,        0644d9bb, 06c7fcb6, 5aacf832, f718cb59, df416db0, 717aa870",
-        "INT32,        a8849d82, 507b8255, 4f7f22aa, ff8b727f, 1c1f062e, 6118bdee",
-        "UINT32,       a8849d82, 507b8255, 4e8ea650, fe7af685, 4e015e34, 6118bdee",
-        "INT64,        3aac8d33, 410e3ef1, b0da51bd, 7e1230ca, 6e76f6d3, f006bdc0",
-        "UINT64,       3aac8d33, 410e3ef1, 577d4146, 99b52031, ac1060b5, f006bdc0",
-        "FLOAT16,      ca0a223e, 9ded9440, ac87a9cb, 950fb4d2, 97ca26b0, b57b6b1b",
-        "FLOAT32,      088d4e30, 2cdfc8ad, f3cae21a, 300e1b20, 753711c1, 619b9c66",
-        "FLOAT64,      a783485e, f7636287, e4c13fb1, 23c8bce3, ffd1d342, fab52db0",
-        "BFLOAT16,     824e19aa, 18237d52, d050b88f, 29b12408, fe35179a, a78cfc42",
-        "FLOAT8_E4M3,  126aff3e, 30fd97dd, c2aa77ce, 4107fa87, b77a31ca, 19b1cb7e",
-        "FLOAT8_E5M2,  5ee99e91, dd40e6b6, 7cd01e87, 5c93d458, 9f16aa81, 21247d0a"})
-    void returnsWhatNcclReturns(DataType type, String sum, String prod, String max, String min, String avg, String mulsum) {
+            // type, sum, prod, max, min, avg, mulsum
+            "INT8,         0644d9bb, 06c7fcb6, f597c3f7, 5823f09c, e9ca4fc3, 717aa870",
+            "UINT8,        0644d9bb, 06c7fcb6, 5aacf832, f718cb59, df416db0, 717aa870",
+            "INT32,        a8849d82, 507b8255, 4f7f22aa, ff8b727f, 1c1f062e, 6118bdee",
+            "UINT32,       a8849d82, 507b8255, 4e8ea650, fe7af685, 4e015e34, 6118bdee",
+            "INT64,        3aac8d33, 410e3ef1, b0da51bd, 7e1230ca, 6e76f6d3, f006bdc0",
+            "UINT64,       3aac8d33, 410e3ef1, 577d4146, 99b52031, ac1060b5, f006bdc0",
+            "FLOAT16,      ca0a223e, 9ded9440, ac87a9cb, 950fb4d2, 97ca26b0, b57b6b1b",
+            "FLOAT32,      088d4e30, 2cdfc8ad, f3cae21a, 300e1b20, 753711c1, 619b9c66",
+            "FLOAT64,      a783485e, f7636287, e4c13fb1, 23c8bce3, ffd1d342, fab52db0",
+            "BFLOAT16,     824e19aa, 18237d52, d050b88f, 29b12408, fe35179a, a78cfc42",
+            "FLOAT8_E4M3,  126aff3e, 30fd97dd, c2aa77ce, 4107fa87, b77a31ca, 19b1cb7e",
+            "FLOAT8_E5M2,  5ee99e91, dd40e6b6, 7cd01e87, 5c93d458, 9f16aa81, 21247d0a"})
+    void returnsWhatNcclReturns(DataType type, String sum, String prod, String max, String min, String avg,
+            String mulsum) {
         String[] builtIn = {sum, prod, max, min, avg};
         for (ReduceOp.BuiltIn op : ReduceOp.BuiltIn.values()) {
             assertEquals(builtIn[op.code()], crc(type, ElementKernels.of(type, op, 2)), type + " " + op);
@@ -63,7 +67,8 @@ class NcclAgreementTest {
             byte[] result = new byte[count * bytes];
             MemorySegment canonical = MemorySegment.ofArray(result);
             for (int i = 0; i < count; i++) {
-                Elements.setBits(type, canonical, (long) i * bytes, canonical(type, Elements.getBits(type, first, (long) i * bytes)));
+                Elements.setBits(type, canonical, (long) i * bytes,
+                        canonical(type, Elements.getBits(type, first, (long) i * bytes)));
             }
             CRC32 crc = new CRC32();
             crc.update(result);
@@ -84,8 +89,9 @@ class NcclAgreementTest {
     }
 
     /**
-     * Element {@code i} of a rank. All pairs for 8 bits; for the others first all pairs of 64 edges (zeros, subnormals, ones, largest numbers, infinities,
-     * NaNs, of a float of the same size), then alternately any bits and, so that roundings and cancellations happen, numbers of similar size.
+     * Element {@code i} of a rank. All pairs for 8 bits; for the others first all pairs of 64 edges (zeros, subnormals,
+     * ones, largest numbers, infinities, NaNs, of a float of the same size), then alternately any bits and, so that
+     * roundings and cancellations happen, numbers of similar size.
      */
     private static long element(DataType type, int rank, long i) {
         if (type.bytes() == 1) {
@@ -107,7 +113,7 @@ class NcclAgreementTest {
         }
         long random = mix(2 * i + rank);
         return i % 2 == 0 ? random
-            : random & (1L << sign | (1L << fraction) - 1) | bias - 6 + (random >>> 40) % 12 << fraction;
+                : random & (1L << sign | (1L << fraction) - 1) | bias - 6 + (random >>> 40) % 12 << fraction;
     }
 
     /** The finalizer of SplitMix64. */

@@ -4,13 +4,12 @@ import java.math.BigInteger;
 import org.millrace.DataType;
 
 /**
- * The same arithmetic once more, slowly and from the definitions: exact numbers, rounded by {@link Format}. It shares nothing with the code under test but
- * {@link Step}'s names.
+ * The same arithmetic once more, slowly and from the definitions: exact numbers, rounded by {@link Format}. It shares
+ * nothing with the code under test but {@link Step}'s names.
  */
 final class Reference {
 
-    private Reference() {
-    }
+    private Reference() {}
 
     /** One step on the bits of elements; the scalar is an element's bits, for {@link Step#DIVIDE} a number. */
     static long apply(DataType type, Step step, long x, long y, long scalar) {
@@ -48,7 +47,8 @@ final class Reference {
             case MAXIMUM -> least(format, x, y, -1);
             case SCALE -> product(format, x, scalar);
             // no instruction fuses what is rounded to 8 bits in between
-            case SCALE_ADD -> type.bytes() == 1 ? sum(format, product(format, x, scalar), y) : fused(format, x, scalar, y);
+            case SCALE_ADD ->
+                type.bytes() == 1 ? sum(format, product(format, x, scalar), y) : fused(format, x, scalar, y);
             case DIVIDE -> throw new IllegalArgumentException("floats are not divided");
         };
     }
@@ -57,13 +57,16 @@ final class Reference {
         double a = format.toDouble(x);
         double b = format.toDouble(y);
         // Sums with infinities and NaNs, and those that are zero, come out of any IEEE 754 addition alike.
-        return Double.isFinite(a) && Double.isFinite(b) && a + b != 0 ? format.round(Dyadic.of(a).plus(Dyadic.of(b))) : format.special(a + b);
+        return Double.isFinite(a) && Double.isFinite(b) && a + b != 0 ? format.round(Dyadic.of(a).plus(Dyadic.of(b)))
+                : format.special(a + b);
     }
 
     private static long product(Format format, long x, long y) {
         double a = format.toDouble(x);
         double b = format.toDouble(y);
-        return Double.isFinite(a) && Double.isFinite(b) && a != 0 && b != 0 ? format.round(Dyadic.of(a).times(Dyadic.of(b))) : format.special(a * b);
+        return Double.isFinite(a) && Double.isFinite(b) && a != 0 && b != 0
+                ? format.round(Dyadic.of(a).times(Dyadic.of(b)))
+                : format.special(a * b);
     }
 
     private static long fused(Format format, long x, long scalar, long y) {
@@ -100,7 +103,9 @@ final class Reference {
 
         Dyadic plus(Dyadic other) {
             int least = Math.min(exponent, other.exponent);
-            return new Dyadic(significand.shiftLeft(exponent - least).add(other.significand.shiftLeft(other.exponent - least)), least);
+            return new Dyadic(
+                    significand.shiftLeft(exponent - least).add(other.significand.shiftLeft(other.exponent - least)),
+                    least);
         }
 
         Dyadic times(Dyadic other) {
@@ -172,16 +177,19 @@ final class Reference {
             BigInteger magnitude = value.significand.abs();
             int leading = magnitude.bitLength() - 1 + value.exponent;
             int last = Math.max(leading, 1 - bias()) - fractionBits;
-            BigInteger[] parts = last >= value.exponent
-                ? magnitude.divideAndRemainder(BigInteger.TWO.pow(last - value.exponent))
-                : new BigInteger[] {magnitude.shiftLeft(value.exponent - last), BigInteger.ZERO};
+            BigInteger[] parts =
+                    last >= value.exponent ? magnitude.divideAndRemainder(BigInteger.TWO.pow(last - value.exponent))
+                            : new BigInteger[] {magnitude.shiftLeft(value.exponent - last), BigInteger.ZERO};
             BigInteger rounded = parts[0];
-            int tie = last >= value.exponent ? parts[1].shiftLeft(1).compareTo(BigInteger.TWO.pow(last - value.exponent)) : -1;
+            int tie =
+                    last >= value.exponent ? parts[1].shiftLeft(1).compareTo(BigInteger.TWO.pow(last - value.exponent))
+                            : -1;
             if (tie > 0 || tie == 0 && rounded.testBit(0)) {
                 rounded = rounded.add(BigInteger.ONE);
             }
             long sign = value.significand.signum() < 0 ? 1L << exponentBits + fractionBits : 0;
-            // The leading one of a normal number counts as one in the exponent's field, and so does a carry out of the fraction.
+            // The leading one of a normal number counts as one in the exponent's field, and so does a carry out of the
+            // fraction.
             BigInteger bits = BigInteger.valueOf(last + fractionBits + bias() - 1).shiftLeft(fractionBits).add(rounded);
             return sign | bits.min(BigInteger.valueOf(saturates ? largest : largest + 1)).longValue();
         }

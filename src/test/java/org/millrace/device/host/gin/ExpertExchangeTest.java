@@ -25,20 +25,12 @@ import org.millrace.gin.Window;
 class ExpertExchangeTest {
 
     @ParameterizedTest
-    @CsvSource({
-        "2, shm,    1, V28, 1, 3, 2",
-        "2, socket, 1, V30, 2, 2, 1",
-        "3, shm,    1, V29, 4, 6, 2",
-        "4, shm,    1, V30, 2, 4, 3",
-        "4, socket, 2, V28, 3, 4, 2",
-        "5, socket, 1, V29, 2, 3, 2",
-        "6, shm,    2, V30, 2, 5, 2",
-        "7, shm,    1, V28, 3, 2, 5",
-        "8, shm,    1, V30, 4, 4, 4",
-        "8, shm,    4, V29, 2, 3, 2",
-    })
-    void everyTokenComesAndGoesBack(int ranks, String network, int lsaSize, GinDescriptorFormat format, int contexts, int channels,
-            int experts) throws Exception {
+    @CsvSource({"2, shm,    1, V28, 1, 3, 2", "2, socket, 1, V30, 2, 2, 1", "3, shm,    1, V29, 4, 6, 2",
+            "4, shm,    1, V30, 2, 4, 3", "4, socket, 2, V28, 3, 4, 2", "5, socket, 1, V29, 2, 3, 2",
+            "6, shm,    2, V30, 2, 5, 2", "7, shm,    1, V28, 3, 2, 5", "8, shm,    1, V30, 4, 4, 4",
+            "8, shm,    4, V29, 2, 3, 2",})
+    void everyTokenComesAndGoesBack(int ranks, String network, int lsaSize, GinDescriptorFormat format, int contexts,
+            int channels, int experts) throws Exception {
         boolean rail = lsaSize > 1;
         ExpertPlan plan = new ExpertPlan(ranks / lsaSize, channels, 7, 150, experts, 5, 20251120);
         ExpertLayout layout = new ExpertLayout(plan);
@@ -48,8 +40,11 @@ class ExpertExchangeTest {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             MemorySegment[] memory = group.memory(layout.windowBytes());
             Window[] windows = group.windows(communicators, memory);
-            GinDeviceCommunicator[] devices =
-                    group.devices(communicators, GinRequirements.of(contexts, layout.signals(), 0).withFormat(format).withLsaSize(lsaSize).withQueues(8, -20));
+            GinDeviceCommunicator[] devices = group.devices(communicators,
+                    GinRequirements.of(contexts, layout.signals(), 0)
+                            .withFormat(format)
+                            .withLsaSize(lsaSize)
+                            .withQueues(8, -20));
             group.run(rank -> {
                 ExpertExchange exchange = new ExpertExchange(devices[rank], plan, rail, windows[rank], memory[rank]);
                 for (long batch = 0; batch < batches; batch++) {

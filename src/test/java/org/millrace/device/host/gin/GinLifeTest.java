@@ -60,7 +60,10 @@ class GinLifeTest {
             gin.putValue(devices[0].world(), 1, only, 0, 1, 8, RemoteAction.NONE);
             GinException failure = assertThrows(GinException.class, () -> new HostGin(devices[1], 0).waitSignal(0, 1));
             assertTrue(failure.getMessage().contains("rank 1 refuses what rank 0 sends over"), failure.getMessage());
-            assertTrue(failure.getMessage().contains("window 1 is not registered (there are 0), and was not within 100 ms"), failure.getMessage());
+            assertTrue(
+                    failure.getMessage()
+                            .contains("window 1 is not registered (there are 0), and was not within 100 ms"),
+                    failure.getMessage());
         }
     }
 
@@ -85,7 +88,8 @@ class GinLifeTest {
             new HostGin(devices[1], 0).waitSignal(0, 2);
             gin.put(devices[0].world(), 1, next[0], 0, windows[0], 8, 8, RemoteAction.increment(0), -1);
             GinException refused = assertThrows(GinException.class, gin::flush);
-            assertTrue(refused.getMessage().contains("from window 1 at 8, signal 0): window 1 was closed"), refused.getMessage());
+            assertTrue(refused.getMessage().contains("from window 1 at 8, signal 0): window 1 was closed"),
+                    refused.getMessage());
         }
     }
 
@@ -116,12 +120,14 @@ class GinLifeTest {
     void aKernelFindsItsQueues(GinDescriptorFormat format) throws Exception {
         try (GinRanks group = new GinRanks("shm", 1)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
-            GinDeviceCommunicator[] devices = group.devices(communicators, GinRequirements.of(2, 1, 1).withFormat(format).withQueues(16, 0));
+            GinDeviceCommunicator[] devices =
+                    group.devices(communicators, GinRequirements.of(2, 1, 1).withFormat(format).withQueues(16, 0));
             GinGpuContext struct = GinGpuContext.of(devices[0].gpuContext(1));
             assertEquals(1, struct.ranks());
             assertEquals(16, struct.queueSize());
             assertEquals(format == GinDescriptorFormat.V30, struct.hasSignalOffsets());
-            assertFalse(struct.queues() == 0 || struct.pis() == 0 || struct.cis() == 0 || struct.counters() == 0 || struct.signals() == 0);
+            assertFalse(struct.queues() == 0 || struct.pis() == 0 || struct.cis() == 0 || struct.counters() == 0
+                    || struct.signals() == 0);
             HostGin alone = new HostGin(devices[0], 1);
             alone.signal(devices[0].world(), 0, RemoteAction.add(0, 9));
             alone.waitSignal(0, 9);
@@ -137,11 +143,11 @@ class GinLifeTest {
                 addresses[rank] = group.listeners[rank].address();
             }
             Listener here = group.listeners[0];
-            GinException late = assertThrows(GinException.class, () -> GinMesh.connect(group.networks[0], here, addresses, 0, 99, Duration.ofMillis(50),
-                    () -> null));
+            GinException late = assertThrows(GinException.class, () -> GinMesh.connect(group.networks[0], here,
+                    addresses, 0, 99, Duration.ofMillis(50), () -> null));
             assertEquals("rank 0: no GIN connection with rank 1, 2 within 50 ms", late.getMessage());
-            GinException aborted = assertThrows(GinException.class,
-                    () -> GinMesh.connect(group.networks[0], here, addresses, 0, 98, Duration.ofSeconds(20), () -> new IllegalStateException("the user left")));
+            GinException aborted = assertThrows(GinException.class, () -> GinMesh.connect(group.networks[0], here,
+                    addresses, 0, 98, Duration.ofSeconds(20), () -> new IllegalStateException("the user left")));
             assertEquals("rank 0 gives up connecting: the user left", aborted.getMessage());
         }
     }

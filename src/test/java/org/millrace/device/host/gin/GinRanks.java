@@ -28,7 +28,10 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** The ranks of a group in one process, each with a network of its own; one or two threads carry all their descriptors out. */
+/**
+ * The ranks of a group in one process, each with a network of its own; one or two threads carry all their descriptors
+ * out.
+ */
 final class GinRanks implements AutoCloseable {
 
     static final long PATIENCE_SECONDS = 60;
@@ -52,7 +55,8 @@ final class GinRanks implements AutoCloseable {
         networks = new Network[ranks];
         listeners = new Listener[ranks];
         for (int rank = 0; rank < ranks; rank++) {
-            networks[rank] = network.equals("shm") ? new ShmNetwork(ShmOptions.defaults()) : new SocketNetwork(SocketOptions.defaults());
+            networks[rank] = network.equals("shm") ? new ShmNetwork(ShmOptions.defaults())
+                    : new SocketNetwork(SocketOptions.defaults());
             listeners[rank] = networks[rank].listen();
         }
         agents = new GinAgent[] {new GinAgent("gin-even"), new GinAgent("gin-odd")};
@@ -68,8 +72,9 @@ final class GinRanks implements AutoCloseable {
         GinCommunicator[] made = new GinCommunicator[ranks];
         int key = communicators.size();
         run(rank -> {
-            GinMesh mesh = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, key, Duration.ofSeconds(20), () -> null);
-            made[rank] = new GinCommunicator(rank, mesh.senders(), mesh.receivers(), options, failure -> { });
+            GinMesh mesh = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, key,
+                    Duration.ofSeconds(20), () -> null);
+            made[rank] = new GinCommunicator(rank, mesh.senders(), mesh.receivers(), options, failure -> {});
             agents[rank % agents.length].add(made[rank]);
         });
         communicators.add(made);
@@ -117,7 +122,8 @@ final class GinRanks implements AutoCloseable {
 
     /** Runs callables at once and throws what the first threw. */
     static void call(int count, IntFunction<Callable<Void>> body) throws Exception {
-        ExecutorService threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().name("test-block-", 0).daemon().factory());
+        ExecutorService threads =
+                Executors.newThreadPerTaskExecutor(Thread.ofPlatform().name("test-block-", 0).daemon().factory());
         try {
             List<Future<Void>> futures = new ArrayList<>();
             for (int i = 0; i < count; i++) {
@@ -143,7 +149,8 @@ final class GinRanks implements AutoCloseable {
         devices.forEach(GinDeviceCommunicator::close);
         for (GinCommunicator[] made : communicators) {
             for (GinCommunicator communicator : made) {
-                agents[communicator.rank() % agents.length].remove(communicator, communicator.failure() == null ? Duration.ofSeconds(5) : Duration.ZERO);
+                agents[communicator.rank() % agents.length].remove(communicator,
+                        communicator.failure() == null ? Duration.ofSeconds(5) : Duration.ZERO);
             }
         }
         for (AgentRunner runner : runners) {

@@ -41,7 +41,10 @@ class SliceGatherTest {
         }
     }
 
-    /** Every slice is a random partition of the slot; pieces lie anywhere and are listed in any order. Heads pass the ring's end and the counters' wraps. */
+    /**
+     * Every slice is a random partition of the slot; pieces lie anywhere and are listed in any order. Heads pass the
+     * ring's end and the counters' wraps.
+     */
     @ParameterizedTest
     @ValueSource(longs = {-1, (1L << 31) - 9, (1L << 32) - 9, Long.MAX_VALUE - 9, -9})
     void randomListsAreFollowed(long firstHead) {
@@ -72,7 +75,8 @@ class SliceGatherTest {
         List<int[]> pieces = new ArrayList<>();
         for (int at = 0; at < bytes && pieces.size() < UnpackMeta.MAX_PIECES;) {
             boolean last = pieces.size() == UnpackMeta.MAX_PIECES - 1;
-            int length = last ? bytes - at : Math.min(bytes - at, random.nextBoolean() ? 4096 : 1 + random.nextInt(300));
+            int length =
+                    last ? bytes - at : Math.min(bytes - at, random.nextBoolean() ? 4096 : 1 + random.nextInt(300));
             int source = random.nextInt(BOUNCE - length + 1);
             source = random.nextBoolean() ? source & -16 : source;
             pieces.add(new int[] {source, length, at});

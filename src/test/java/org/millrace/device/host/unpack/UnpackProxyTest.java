@@ -23,8 +23,8 @@ import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
 
 /**
- * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring of 16 lists
- * and the wraps of both counters.
+ * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring
+ * of 16 lists and the wraps of both counters.
  */
 class UnpackProxyTest {
 
@@ -35,7 +35,8 @@ class UnpackProxyTest {
     private final Arena arena = Arena.ofAuto();
 
     @ParameterizedTest
-    @CsvSource({"0, 0", "2147483600, 2147483640", "4294967248, 4294967290", "9223372036854775760, 9223372036854775800", "-48, -8"})
+    @CsvSource({"0, 0", "2147483600, 2147483640", "4294967248, 4294967290", "9223372036854775760, 9223372036854775800",
+            "-48, -8"})
     void slicesArriveThroughTheirLists(long firstStep, long firstSlice) {
         long seed = firstStep ^ 0x5eed;
         Random random = new Random(seed);
@@ -49,13 +50,15 @@ class UnpackProxyTest {
         for (int i = 0; i < offsets.length; i++) {
             offsets[i] = 4096 + 4096 * i;
         }
-        UnpackMemory memory = new UnpackMemory(new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
+        UnpackMemory memory = new UnpackMemory(
+                new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
                 new SliceLists(meta, handle, bounce.byteSize(), firstSlice), firstSlice);
         MemoryFrames frames = new MemoryFrames(random);
-        SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"), LAYOUT, MemoryFrames.region(from.buffers()), firstStep, frames.sender(),
-                (proxy, failure) -> { });
-        ReceiveProxy receives = ReceiveProxy.unpacking(ConnectionName.of("b"), LAYOUT, MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT),
-                memory, firstStep, frames.receiver(), (proxy, failure) -> { });
+        SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"), LAYOUT, MemoryFrames.region(from.buffers()),
+                firstStep, frames.sender(), (proxy, failure) -> {});
+        ReceiveProxy receives = ReceiveProxy.unpacking(ConnectionName.of("b"), LAYOUT,
+                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), memory, firstStep,
+                frames.receiver(), (proxy, failure) -> {});
         SliceGather gather = new SliceGather(meta, handle, bounce, 4);
         int[] sizes = new int[SLICES];
         for (int chunk = 0; chunk < SLICES; chunk += 2) {

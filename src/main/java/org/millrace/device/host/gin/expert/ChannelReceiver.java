@@ -7,7 +7,9 @@ import org.millrace.device.host.gin.GinTeam;
 import org.millrace.device.host.gin.HostGin;
 import org.millrace.device.host.gin.RemoteAction;
 
-/** A channel's block that receives: it takes tokens up to each rank's tail, and adds their number to that rank's head. */
+/**
+ * A channel's block that receives: it takes tokens up to each rank's tail, and adds their number to that rank's head.
+ */
 final class ChannelReceiver implements HostBlock {
 
     private final HostGin gin;
@@ -21,7 +23,8 @@ final class ChannelReceiver implements HostBlock {
     private final long[] released;
     private int unfinished;
 
-    ChannelReceiver(HostGin gin, GinTeam team, ExpertLayout layout, MemorySegment memory, int channel, long[] total, TokenSink sink) {
+    ChannelReceiver(HostGin gin, GinTeam team, ExpertLayout layout, MemorySegment memory, int channel, long[] total,
+            TokenSink sink) {
         this.gin = gin;
         this.team = team;
         this.layout = layout;
@@ -60,8 +63,9 @@ final class ChannelReceiver implements HostBlock {
         int work = 0;
         long tail = tail(rank); // an acquire: the tokens before it are there
         if (tail - total[rank] > 0) {
-            throw new MillraceException(gin + ", channel " + channel + ": rank " + team.toWorld(gin.communicator().rank(), rank) + " announced " + total[rank]
-                    + " tokens, but its tail is " + tail);
+            throw new MillraceException(
+                    gin + ", channel " + channel + ": rank " + team.toWorld(gin.communicator().rank(), rank)
+                            + " announced " + total[rank] + " tokens, but its tail is " + tail);
         }
         while (taken[rank] < tail) {
             sink.take(rank, memory, layout.receiveSlot(channel, rank, taken[rank]++));
@@ -83,9 +87,8 @@ final class ChannelReceiver implements HostBlock {
     public String waitingFor() {
         for (int rank = 0; rank < total.length; rank++) {
             if (released[rank] != total[rank]) {
-                return gin + ", channel " + channel + " from rank " + team.toWorld(gin.communicator().rank(), rank) + ": took " + taken[rank] + " of "
-                        + total[rank] + " tokens, tail "
-                        + tail(rank);
+                return gin + ", channel " + channel + " from rank " + team.toWorld(gin.communicator().rank(), rank)
+                        + ": took " + taken[rank] + " of " + total[rank] + " tokens, tail " + tail(rank);
             }
         }
         return gin + ", channel " + channel + ": all was received";

@@ -8,8 +8,9 @@ import org.millrace.device.host.gin.RemoteAction;
 import org.millrace.gin.Window;
 
 /**
- * A channel's block that sends: it fills slots of its buffer to a rank, puts them into the same slots of the rank's buffer, and adds their number to the
- * rank's tail. A slot is free again when the rank's head has passed it: then the put that came from it is over too.
+ * A channel's block that sends: it fills slots of its buffer to a rank, puts them into the same slots of the rank's
+ * buffer, and adds their number to the rank's tail. A slot is free again when the rank's head has passed it: then the
+ * put that came from it is over too.
  */
 final class ChannelSender implements HostBlock {
 
@@ -28,8 +29,8 @@ final class ChannelSender implements HostBlock {
     private final long[] unannounced;
     private int unfinished;
 
-    ChannelSender(HostGin gin, GinTeam team, ExpertPlan plan, ExpertLayout layout, Window window, MemorySegment memory, int channel, long[] total,
-            TokenSource source) {
+    ChannelSender(HostGin gin, GinTeam team, ExpertPlan plan, ExpertLayout layout, Window window, MemorySegment memory,
+            int channel, long[] total, TokenSource source) {
         this.gin = gin;
         this.team = team;
         this.plan = plan;
@@ -54,7 +55,8 @@ final class ChannelSender implements HostBlock {
         int work = 0;
         unfinished = 0;
         for (int i = 0; i < total.length; i++) {
-            int rank = (team.rank() + i) % total.length; // every rank begins with itself, so that not all send to the same
+            int rank = (team.rank() + i) % total.length; // every rank begins with itself, so that not all send to the
+                                                         // same
             work += send(rank);
             unfinished += isFinished(rank) ? 0 : 1;
         }
@@ -76,7 +78,8 @@ final class ChannelSender implements HostBlock {
             work = fill(rank, head(rank) + plan.slots());
             put(rank);
         }
-        if (unannounced[rank] > 0 && gin.trySignal(team, rank, RemoteAction.add(layout.tailSignal(channel, team.rank()), unannounced[rank]))) {
+        if (unannounced[rank] > 0 && gin.trySignal(team, rank,
+                RemoteAction.add(layout.tailSignal(channel, team.rank()), unannounced[rank]))) {
             unannounced[rank] = 0;
             work++;
         }
@@ -96,9 +99,8 @@ final class ChannelSender implements HostBlock {
     private void put(int rank) {
         long first = sent[rank];
         long count = Math.min(written[rank] - first, plan.slots() - first % plan.slots());
-        if (count > 0 && gin.tryPut(team, rank, window, layout.receiveSlot(channel, team.rank(), first), window, layout.sendSlot(channel, rank, first),
-                count * plan.tokenBytes(),
-                RemoteAction.NONE, -1)) {
+        if (count > 0 && gin.tryPut(team, rank, window, layout.receiveSlot(channel, team.rank(), first), window,
+                layout.sendSlot(channel, rank, first), count * plan.tokenBytes(), RemoteAction.NONE, -1)) {
             sent[rank] += count;
             unannounced[rank] = count;
         }
@@ -113,9 +115,8 @@ final class ChannelSender implements HostBlock {
     public String waitingFor() {
         for (int rank = 0; rank < total.length; rank++) {
             if (!isFinished(rank)) {
-                return gin + ", channel " + channel + " to rank " + team.toWorld(gin.communicator().rank(), rank) + ": sent " + sent[rank] + " of "
-                        + total[rank] + " tokens, head "
-                        + head(rank);
+                return gin + ", channel " + channel + " to rank " + team.toWorld(gin.communicator().rank(), rank)
+                        + ": sent " + sent[rank] + " of " + total[rank] + " tokens, head " + head(rank);
             }
         }
         return gin + ", channel " + channel + ": all was sent";

@@ -37,13 +37,14 @@ final class CombinedTokens {
             for (int word = 0; word < plan.words(); word++) {
                 long expected = 0;
                 for (int rank = 0; rank < plan.ranks(); rank++) {
-                    expected += plan.goesTo(batch, self, token, rank) ? ExpertPlan.expert(rank, plan.word(batch, self, token, word)) : 0;
+                    expected += plan.goesTo(batch, self, token, rank)
+                            ? ExpertPlan.expert(rank, plan.word(batch, self, token, word))
+                            : 0;
                 }
                 long sum = sums[token * plan.words() + word];
                 if (sum != expected) {
-                    throw new MillraceException("combine at rank " + self + " (seed " + plan.seed() + ", batch " + batch + "): token " + token + ", word "
-                            + word + " is " + sum
-                            + " instead of " + expected);
+                    throw new MillraceException("combine at rank " + self + " (seed " + plan.seed() + ", batch " + batch
+                            + "): token " + token + ", word " + word + " is " + sum + " instead of " + expected);
                 }
             }
         }

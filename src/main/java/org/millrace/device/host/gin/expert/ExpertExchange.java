@@ -14,8 +14,8 @@ import org.millrace.device.host.gin.RemoteAction;
 import org.millrace.gin.Window;
 
 /**
- * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many tokens each channel will bring, tokens are
- * dispatched, and what experts made of them is combined. Used by one thread.
+ * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many
+ * tokens each channel will bring, tokens are dispatched, and what experts made of them is combined. Used by one thread.
  */
 public final class ExpertExchange {
 
@@ -37,7 +37,8 @@ public final class ExpertExchange {
      * @param window       of {@link ExpertLayout#windowBytes()} bytes
      * @param memory       the window's
      */
-    public ExpertExchange(GinDeviceCommunicator communicator, ExpertPlan plan, boolean rail, Window window, MemorySegment memory) {
+    public ExpertExchange(GinDeviceCommunicator communicator, ExpertPlan plan, boolean rail, Window window,
+            MemorySegment memory) {
         this.communicator = communicator;
         this.plan = plan;
         this.layout = new ExpertLayout(plan);
@@ -45,7 +46,8 @@ public final class ExpertExchange {
         this.window = window;
         this.memory = memory;
         if (team.ranks() != plan.ranks()) {
-            throw new IllegalArgumentException("the plan is for " + plan.ranks() + " ranks, the team has " + team.ranks());
+            throw new IllegalArgumentException(
+                    "the plan is for " + plan.ranks() + " ranks, the team has " + team.ranks());
         }
         gins = new HostGin[communicator.contexts()];
         for (int context = 0; context < gins.length; context++) {
@@ -63,7 +65,8 @@ public final class ExpertExchange {
      *
      * @param batch number of the batch; every rank does the same ones
      * @return how many tokens came and went back
-     * @throws org.millrace.MillraceException if a token is not what it should be, or the communicator failed or stands still
+     * @throws org.millrace.MillraceException if a token is not what it should be, or the communicator failed or stands
+     *                                        still
      */
     public long run(long batch) {
         prepare(batch);
@@ -71,7 +74,8 @@ public final class ExpertExchange {
         long[][] outgoing = new long[plan.channels()][];
         readCounts(incoming, outgoing);
         ReceivedTokens received = new ReceivedTokens(plan, team.rank(), batch, incoming);
-        launch("dispatch of batch " + batch, outgoing, incoming, channel -> new OwnTokens(plan, team.rank(), batch, channel), received::sink);
+        launch("dispatch of batch " + batch, outgoing, incoming,
+                channel -> new OwnTokens(plan, team.rank(), batch, channel), received::sink);
         reset();
         CombinedTokens combined = new CombinedTokens(plan, team.rank(), batch);
         launch("combine of batch " + batch, incoming, outgoing, received::source, combined::sink);
@@ -79,26 +83,30 @@ public final class ExpertExchange {
         return received.count();
     }
 
-    /** What is left of an earlier batch has left, heads and tails begin at 0 everywhere, and all ranks know how many tokens will come. */
+    /**
+     * What is left of an earlier batch has left, heads and tails begin at 0 everywhere, and all ranks know how many
+     * tokens will come.
+     */
     private void prepare(long batch) {
         for (int rank = 0; rank < plan.ranks(); rank++) {
             for (int channel = 0; channel < plan.channels(); channel++) {
-                memory.set(ValueLayout.JAVA_LONG, layout.countsTo(rank) + (long) channel * Long.BYTES, plan.countTokens(batch, team.rank(), channel, rank));
+                memory.set(ValueLayout.JAVA_LONG, layout.countsTo(rank) + (long) channel * Long.BYTES,
+                        plan.countTokens(batch, team.rank(), channel, rank));
             }
         }
         reset();
         int signal = layout.countsSignal();
         for (int rank = 0; rank < plan.ranks(); rank++) {
-            gins[0].put(team, rank, window, layout.countsFrom(team.rank()), window, layout.countsTo(rank), layout.countsBytes(),
-                    RemoteAction.increment(signal), -1);
+            gins[0].put(team, rank, window, layout.countsFrom(team.rank()), window, layout.countsTo(rank),
+                    layout.countsBytes(), RemoteAction.increment(signal), -1);
         }
         gins[0].increaseSignalShadow(signal, plan.ranks());
         gins[0].waitSignalMeetShadow(signal);
     }
 
     /**
-     * Every head and tail of this rank is 0, in the context of its channel, and so is every other rank's. Nothing of them is under way: senders saw their
-     * last heads.
+     * Every head and tail of this rank is 0, in the context of its channel, and so is every other rank's. Nothing of
+     * them is under way: senders saw their last heads.
      */
     private void reset() {
         quiet();
@@ -123,23 +131,26 @@ public final class ExpertExchange {
             incoming[channel] = new long[plan.ranks()];
             outgoing[channel] = new long[plan.ranks()];
             for (int rank = 0; rank < plan.ranks(); rank++) {
-                incoming[channel][rank] = memory.get(ValueLayout.JAVA_LONG, layout.countsFrom(rank) + (long) channel * Long.BYTES);
-                outgoing[channel][rank] = memory.get(ValueLayout.JAVA_LONG, layout.countsTo(rank) + (long) channel * Long.BYTES);
+                incoming[channel][rank] =
+                        memory.get(ValueLayout.JAVA_LONG, layout.countsFrom(rank) + (long) channel * Long.BYTES);
+                outgoing[channel][rank] =
+                        memory.get(ValueLayout.JAVA_LONG, layout.countsTo(rank) + (long) channel * Long.BYTES);
             }
         }
     }
 
     /** One block of each channel sends, another receives. */
-    private void launch(
-            String name, long[][] outgoing, long[][] incoming, java.util.function.IntFunction<TokenSource> sources,
-                    java.util.function.IntFunction<TokenSink> sinks) {
+    private void launch(String name, long[][] outgoing, long[][] incoming,
+            java.util.function.IntFunction<TokenSource> sources, java.util.function.IntFunction<TokenSink> sinks) {
         List<HostBlock> blocks = new ArrayList<>();
         for (int channel = 0; channel < plan.channels(); channel++) {
-            blocks.add(new ChannelSender(gin(channel), team, plan, layout, window, memory, channel, outgoing[channel], sources.apply(channel)));
-            blocks.add(new ChannelReceiver(gin(channel), team, layout, memory, channel, incoming[channel], sinks.apply(channel)));
+            blocks.add(new ChannelSender(gin(channel), team, plan, layout, window, memory, channel, outgoing[channel],
+                    sources.apply(channel)));
+            blocks.add(new ChannelReceiver(gin(channel), team, layout, memory, channel, incoming[channel],
+                    sinks.apply(channel)));
         }
-        HostKernel kernel = new HostKernel("rank " + communicator.rank() + ", " + name, blocks, communicator.communicator()::failure, failure -> { },
-                communicator.requirements().deadline().toNanos());
+        HostKernel kernel = new HostKernel("rank " + communicator.rank() + ", " + name, blocks,
+                communicator.communicator()::failure, failure -> {}, communicator.requirements().deadline().toNanos());
         while (!kernel.done()) {
             if (kernel.progress() == 0) {
                 Thread.yield();

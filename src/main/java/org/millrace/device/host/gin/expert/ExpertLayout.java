@@ -34,7 +34,8 @@ public final class ExpertLayout {
     }
 
     /**
-     * Signals that are needed in each context: those of all channels have numbers of their own, whichever context they are used in.
+     * Signals that are needed in each context: those of all channels have numbers of their own, whichever context they
+     * are used in.
      *
      * @return how many
      */

@@ -1,7 +1,8 @@
 package org.millrace.device.host.gin.expert;
 
 /**
- * What is exchanged: which tokens there are, and where each goes. All of it follows from the seed, so that every rank knows what it must receive.
+ * What is exchanged: which tokens there are, and where each goes. All of it follows from the seed, so that every rank
+ * knows what it must receive.
  *
  * @param ranks    number of ranks of the team
  * @param channels how many channels the tokens of a rank are divided among
@@ -20,9 +21,9 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
      */
     public ExpertPlan {
         if (ranks < 1 || channels < 1 || slots < 1 || tokens < 0 || words < 1 || experts < 1 || experts > ranks) {
-            throw new IllegalArgumentException("an exchange of " + tokens + " tokens of " + words + " words to " + experts + " of " + ranks
-                    + " ranks, over " + channels
-                    + " channels of " + slots + " slots: all but the tokens must be 1 or more, and no token goes to more ranks than there are");
+            throw new IllegalArgumentException("an exchange of " + tokens + " tokens of " + words + " words to "
+                    + experts + " of " + ranks + " ranks, over " + channels + " channels of " + slots
+                    + " slots: all but the tokens must be 1 or more, and no token goes to more ranks than there are");
         }
     }
 
@@ -38,7 +39,8 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
     }
 
     /**
-     * Whether a token goes to a rank: the ranks are passed in turn, each taken with the probability that makes the number come out.
+     * Whether a token goes to a rank: the ranks are passed in turn, each taken with the probability that makes the
+     * number come out.
      *
      * @param batch the batch
      * @param rank  whose token
@@ -49,7 +51,8 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
     public boolean goesTo(long batch, int rank, int token, int to) {
         int wanted = experts;
         for (int candidate = 0; candidate < ranks; candidate++) {
-            boolean taken = Long.remainderUnsigned(hash(batch, rank, token, -1 - candidate), ranks - candidate) < wanted;
+            boolean taken =
+                    Long.remainderUnsigned(hash(batch, rank, token, -1 - candidate), ranks - candidate) < wanted;
             if (candidate == to) {
                 return taken;
             }
@@ -99,7 +102,8 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
     int countTokens(long batch, int rank, int channel, int to) {
         int count = 0;
         int end = firstToken(channel + 1);
-        for (int token = nextToken(batch, rank, channel, to, firstToken(channel)); token < end; token = nextToken(batch, rank, channel, to, token + 1)) {
+        for (int token = nextToken(batch, rank, channel, to, firstToken(channel)); token < end; token =
+                nextToken(batch, rank, channel, to, token + 1)) {
             count++;
         }
         return count;

@@ -23,7 +23,8 @@ final class ReceivedTokens {
             for (int rank = 0; rank < plan.ranks(); rank++) {
                 int expected = plan.countTokens(batch, rank, channel, self);
                 if (incoming[channel][rank] != expected) {
-                    throw wrong(rank, channel, "announces " + incoming[channel][rank] + " tokens instead of " + expected);
+                    throw wrong(rank, channel,
+                            "announces " + incoming[channel][rank] + " tokens instead of " + expected);
                 }
                 kept[channel][rank] = new long[expected * plan.words()];
                 count += expected;
@@ -45,7 +46,8 @@ final class ReceivedTokens {
                 long value = memory.get(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES);
                 long expected = plan.word(batch, rank, token[rank], word);
                 if (value != expected) {
-                    throw wrong(rank, channel, "sent token " + token[rank] + " with " + value + " as word " + word + " instead of " + expected);
+                    throw wrong(rank, channel, "sent token " + token[rank] + " with " + value + " as word " + word
+                            + " instead of " + expected);
                 }
                 kept[channel][rank][position[rank]++] = value;
             }
@@ -57,13 +59,14 @@ final class ReceivedTokens {
         int[] position = new int[plan.ranks()];
         return (int rank, MemorySegment memory, long offset) -> {
             for (int word = 0; word < plan.words(); word++) {
-                memory.set(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES, ExpertPlan.expert(self, kept[channel][rank][position[rank]++]));
+                memory.set(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES,
+                        ExpertPlan.expert(self, kept[channel][rank][position[rank]++]));
             }
         };
     }
 
     private MillraceException wrong(int rank, int channel, String what) {
-        return new MillraceException("dispatch to rank " + self + " (seed " + plan.seed() + ", batch " + batch + "): rank " + rank + ", channel " + channel
-                + ", " + what);
+        return new MillraceException("dispatch to rank " + self + " (seed " + plan.seed() + ", batch " + batch
+                + "): rank " + rank + ", channel " + channel + ", " + what);
     }
 }
