@@ -131,8 +131,7 @@ abstract class TakenConnection implements Connection {
         if (agent == null) {
             return;
         }
-        AgentRequest removal =
-                agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+        AgentRequest removal = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
         if (!removal.await(DRAIN_LIMIT)) {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
             if (!removal.await(ACKNOWLEDGE)) {

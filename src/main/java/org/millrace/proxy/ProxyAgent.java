@@ -11,8 +11,8 @@ import org.millrace.agent.VisitSchedule;
 
 /**
  * Serves connections, one pass after another, the busy ones in each. Connections are added and removed from any thread
- * through a queue; a removal is acknowledged, so that the one who asked knows that nothing touches the connection's memory
- * any more.
+ * through a queue; a removal is acknowledged, so that the one who asked knows that nothing touches the connection's
+ * memory any more.
  */
 public final class ProxyAgent implements Agent {
 
