@@ -5,6 +5,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
+import org.millrace.agent.Waiting;
 
 /**
  * What a kernel is told that stays on a GPU as long as there are copies to make. It leaves by itself, and is asked to

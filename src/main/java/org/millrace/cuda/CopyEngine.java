@@ -1,6 +1,7 @@
 package org.millrace.cuda;
 
 import java.time.Duration;
+import org.millrace.agent.Waiting;
 
 /**
  * A GPU's copy engine. Behind each copy comes an event, which completes on the engine itself: a store that the stream

@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**

@@ -5,6 +5,7 @@ import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**

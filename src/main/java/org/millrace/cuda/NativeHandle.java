@@ -6,7 +6,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.function.Consumer;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 
 /**
  * The address of something that a native library owns, given back exactly once and never while a call uses it.
@@ -137,7 +138,7 @@ public final class NativeHandle {
     public void closeWithin(long nanos) {
         close();
         long start = System.nanoTime();
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(100, 100, 1_000, 100_000);
+        IdleStrategy idle = IdleProfile.ROOM.newStrategy();
         while (state != CLOSED && System.nanoTime() - start < nanos) {
             idle.idle(0);
         }

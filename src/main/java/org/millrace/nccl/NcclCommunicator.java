@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.ToIntFunction;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.NativeHandle;
-import org.millrace.cuda.Waiting;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**

@@ -1,6 +1,7 @@
 package org.millrace.nccl;
 
 import java.util.List;
+import org.millrace.Operation;
 import org.millrace.cuda.NativeFunction;
 
 /**
@@ -36,14 +37,14 @@ enum NcclFunction implements NativeFunction {
     DEV_COMM_DESTROY("ncclDevCommDestroy", "2.28"),
     RED_OP_CREATE_PRE_MUL_SUM("ncclRedOpCreatePreMulSum", "2.11"),
     RED_OP_DESTROY("ncclRedOpDestroy", "2.11"),
-    REDUCE("ncclReduce"),
-    BROADCAST("ncclBroadcast"),
-    ALL_REDUCE("ncclAllReduce"),
-    REDUCE_SCATTER("ncclReduceScatter"),
-    ALL_GATHER("ncclAllGather"),
-    ALL_TO_ALL("ncclAlltoAll", "2.28"),
-    GATHER("ncclGather", "2.28"),
-    SCATTER("ncclScatter", "2.28"),
+    REDUCE(Operation.REDUCE),
+    BROADCAST(Operation.BROADCAST),
+    ALL_REDUCE(Operation.ALL_REDUCE),
+    REDUCE_SCATTER(Operation.REDUCE_SCATTER),
+    ALL_GATHER(Operation.ALL_GATHER),
+    ALL_TO_ALL(Operation.ALL_TO_ALL, "2.28"),
+    GATHER(Operation.GATHER, "2.28"),
+    SCATTER(Operation.SCATTER, "2.28"),
     SEND("ncclSend", "2.7"),
     RECV("ncclRecv", "2.7"),
     GROUP_START("ncclGroupStart"),
@@ -57,6 +58,14 @@ enum NcclFunction implements NativeFunction {
 
     NcclFunction(String symbol) {
         this(symbol, null);
+    }
+
+    NcclFunction(Operation operation) {
+        this(operation, null);
+    }
+
+    NcclFunction(Operation operation, String since) {
+        this("nccl" + operation.ncclName(), since);
     }
 
     NcclFunction(String symbol, String since) {

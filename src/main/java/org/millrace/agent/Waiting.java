@@ -1,17 +1,11 @@
-package org.millrace.cuda;
+package org.millrace.agent;
 
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 import org.millrace.MillraceException;
-import org.millrace.agent.BackoffIdleStrategy;
 
 /** Waiting with a deadline for something that can only be asked whether it is done. */
 public final class Waiting {
-
-    private static final int SPINS = 1_000;
-    private static final int YIELDS = 100;
-    private static final long MIN_PARK_NANOS = 10_000;
-    private static final long MAX_PARK_NANOS = 1_000_000;
 
     private Waiting() {}
 
@@ -25,7 +19,7 @@ public final class Waiting {
     public static boolean until(BooleanSupplier done, Duration deadline) {
         long nanos = deadline.compareTo(Duration.ofDays(365)) > 0 ? Long.MAX_VALUE : deadline.toNanos();
         long start = System.nanoTime();
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS);
+        IdleStrategy idle = IdleProfile.COMPLETION.newStrategy();
         while (!done.getAsBoolean()) {
             if (System.nanoTime() - start >= nanos) {
                 return false;
