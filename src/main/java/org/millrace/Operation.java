@@ -41,7 +41,9 @@ public enum Operation {
         /** Only the root has something to send. */
         ROOT_SENDS,
         /** Only the root has a result. */
-        ROOT_RECEIVES, REDUCES, NEVER_IN_PLACE
+        ROOT_RECEIVES,
+        REDUCES,
+        NEVER_IN_PLACE
     }
 
     private static final int SENDS_AND_RECEIVES = 5;
