@@ -1,31 +1,51 @@
-package org.millrace.proxy;
+package org.millrace.agent;
 
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 
 /**
- * Which connections a pass visits. Every pass visits the busy ones. A connection that has had nothing to do for many
- * visits is idle, and idle ones are visited in turn, {@value #IDLE_CYCLE} passes for all of them: a visit can be a
- * system call, and a step of a busy connection is not to wait for those of hundreds of others. While no connection has
- * work every pass visits all: nobody is kept waiting then, and the pass may be followed by a sleep. One thread.
+ * Which of an agent's connections a pass visits. Every pass visits the busy ones. A connection that has had nothing to
+ * do for many visits is idle, and idle ones are visited in turn, {@value #IDLE_CYCLE} passes for all of them: a visit
+ * can be a system call, and a step of a busy connection is not to wait for those of hundreds of others. While no
+ * connection has work every pass visits all: nobody is kept waiting then, and the pass may be followed by a sleep. One
+ * thread.
  *
  * <pre>
  *   connections    [0, busy)        [busy, size)
  *                  every pass       in turn
  * </pre>
+ *
+ * @param <T> a connection, or what else the agent serves
  */
-final class VisitSchedule {
+public final class VisitSchedule<T> {
 
-    /** Passes in which every idle connection is visited once. */
-    static final int IDLE_CYCLE = 32;
     /** Visits without work after which a connection is idle: long enough for the pause between two kernels. */
-    static final int BUSY_VISITS = 1024;
+    public static final int BUSY_VISITS = 1024;
+    /** Passes in which every idle connection is visited once. */
+    public static final int IDLE_CYCLE = 32;
     /** Passes without any work after which all connections are visited in each. */
-    static final int QUIET_PASSES = 1024;
+    public static final int QUIET_PASSES = 1024;
 
-    private final ProxyAgent agent;
-    private ProxyConnection[] connections = {};
+    /**
+     * What is done at a visit.
+     *
+     * @param <T> what is visited
+     */
+    @FunctionalInterface
+    public interface Visitor<T> {
+        /**
+         * Lets a connection make progress; may {@link VisitSchedule#remove} it.
+         *
+         * @param connection that is due
+         * @return how much was done
+         */
+        int visit(T connection);
+    }
+
+    private final Visitor<T> visitor;
+    private final int busyVisits;
+    private T[] connections;
     /** For each busy connection: how many visits in a row have found nothing to do. */
     private int[] workless = {};
     private int size;
@@ -36,22 +56,40 @@ final class VisitSchedule {
     private int owed;
     private int quietPasses;
 
-    VisitSchedule(ProxyAgent agent) {
-        this.agent = agent;
+    /**
+     * A schedule with nothing to visit.
+     *
+     * @param none       an empty array of what is visited
+     * @param visitor    what is done at a visit
+     * @param busyVisits visits without work after which a connection is idle
+     */
+    public VisitSchedule(T[] none, Visitor<T> visitor, int busyVisits) {
+        this.connections = none;
+        this.visitor = visitor;
+        this.busyVisits = busyVisits;
     }
 
-    /** Adds connections; they are busy at first. */
-    void add(Collection<ProxyConnection> added) {
+    /**
+     * Adds connections; they are busy at first.
+     *
+     * @param added visited from the next pass on
+     */
+    public void add(Collection<T> added) {
         connections = Arrays.copyOf(connections, size + added.size());
         workless = Arrays.copyOf(workless, connections.length);
-        for (ProxyConnection connection : added) {
+        for (T connection : added) {
             connections[size] = connection;
             toBusy(size++);
         }
     }
 
-    /** Takes a connection out, also in the middle of a pass; false if it is not here. */
-    boolean remove(ProxyConnection connection) {
+    /**
+     * Takes a connection out, also in the middle of a pass.
+     *
+     * @param connection that is visited no more
+     * @return false if it is not here
+     */
+    public boolean remove(T connection) {
         int at = indexOf(connection);
         if (at < 0) {
             return false;
@@ -64,11 +102,17 @@ final class VisitSchedule {
         return true;
     }
 
-    boolean contains(ProxyConnection connection) {
+    /**
+     * Whether a connection is visited.
+     *
+     * @param connection any
+     * @return false if it was removed, or never added
+     */
+    public boolean contains(T connection) {
         return indexOf(connection) >= 0;
     }
 
-    private int indexOf(ProxyConnection connection) {
+    private int indexOf(T connection) {
         for (int i = 0; i < size; i++) {
             if (connections[i] == connection) {
                 return i;
@@ -77,12 +121,21 @@ final class VisitSchedule {
         return -1;
     }
 
-    List<ProxyConnection> all() {
+    /**
+     * All that are visited.
+     *
+     * @return a copy
+     */
+    public List<T> all() {
         return List.of(Arrays.copyOf(connections, size));
     }
 
-    /** Visits what is due; returns how much was done. */
-    int pass() {
+    /**
+     * Visits what is due.
+     *
+     * @return how much was done
+     */
+    public int pass() {
         int work = 0;
         boolean all = quietPasses == QUIET_PASSES;
         // Backwards: a connection that changes places does so with one that has been visited, or misses one visit.
@@ -108,10 +161,10 @@ final class VisitSchedule {
     }
 
     private int visit(int at) {
-        int done = agent.progress(connections[at]);
+        int done = visitor.visit(connections[at]);
         if (done > 0) {
             toBusy(at);
-        } else if (at < busy && ++workless[at] >= BUSY_VISITS) {
+        } else if (at < busy && ++workless[at] >= busyVisits) {
             toIdle(at);
         }
         return done;
@@ -135,7 +188,7 @@ final class VisitSchedule {
     }
 
     private void swap(int one, int other) {
-        ProxyConnection connection = connections[one];
+        T connection = connections[one];
         connections[one] = connections[other];
         connections[other] = connection;
     }
