@@ -5,7 +5,7 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.library.NativeHandle;
 
 /**
  * A communicator's operations: those that combine all ranks' elements, and those of {@link NcclTransfers}, whose rules

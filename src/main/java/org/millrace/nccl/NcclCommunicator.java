@@ -11,7 +11,7 @@ import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
-import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**

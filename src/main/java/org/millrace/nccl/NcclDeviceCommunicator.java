@@ -13,7 +13,7 @@ import org.millrace.ffi.nccl.nccl_h;
  * {@link NcclCommunicator#newDeviceCommunicator}. A kernel that takes one is launched with its {@link #bytes()}:
  *
  * <pre>{@code
- * KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
+ * KernelParameters parameters = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
  * kernel.launch(shape, arguments.struct(0, communicator.bytes()).set(1, windowAddress), stream);
  * }</pre>
  *

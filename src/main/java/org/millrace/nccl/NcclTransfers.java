@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.library.NativeHandle;
 
 /**
  * A communicator's operations that move elements without changing them. Each enqueues to a stream of the communicator's

@@ -18,8 +18,8 @@ import org.millrace.ReduceOp;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.LibraryReport;
 import org.millrace.cuda.OwnClassLoader;
+import org.millrace.cuda.library.LibraryReport;
 import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.nccl.NcclConfig.Option;
 
