@@ -3,6 +3,7 @@ package org.millrace.nccl;
 import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
+import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.library.NativeHandle;
@@ -13,8 +14,9 @@ import org.millrace.cuda.library.NativeHandle;
  */
 public abstract sealed class NcclCollectives extends NcclTransfers permits NcclCommunicator {
 
-    NcclCollectives(NcclLibrary library, NativeHandle handle) {
-        super(library, handle);
+    NcclCollectives(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
+            boolean nonBlocking) {
+        super(library, device, handle, size, rank, nonBlocking);
     }
 
     /**
