@@ -11,7 +11,6 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.gin.GinServed;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.nccl.NcclDeviceRequirements;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclWindow;
 import org.millrace.plugin.InProcessPlugin;
@@ -118,7 +117,7 @@ public final class GpuGinRank implements AutoCloseable {
      * @param compiledWith {@code NCCL_VERSION_CODE} of the headers with which they were compiled
      * @return the device communicator, until this is closed
      */
-    public NcclDeviceCommunicator device(NcclDeviceRequirements requirements, int compiledWith) {
+    public NcclDeviceCommunicator device(NcclDeviceCommunicator.Requirements requirements, int compiledWith) {
         try {
             NcclDeviceCommunicator device = member.bounded("ncclDevCommCreate",
                     () -> member.nccl().newDeviceCommunicator(requirements, compiledWith));

@@ -1,8 +1,9 @@
 package org.millrace.nccl;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
-import org.millrace.cuda.NativeFunction;
+import org.millrace.cuda.library.NativeFunction;
 
 /**
  * NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's
@@ -53,33 +54,26 @@ enum NcclFunction implements NativeFunction {
 
     static final List<NcclFunction> ALL = List.of(values());
 
-    private final String symbol;
-    private final String since;
+    private final Export export;
 
     NcclFunction(String symbol) {
         this(symbol, null);
+    }
+
+    NcclFunction(String symbol, @Nullable String since) {
+        export = new Export(symbol, since);
     }
 
     NcclFunction(Operation operation) {
         this(operation, null);
     }
 
-    NcclFunction(Operation operation, String since) {
+    NcclFunction(Operation operation, @Nullable String since) {
         this("nccl" + operation.ncclName(), since);
     }
 
-    NcclFunction(String symbol, String since) {
-        this.symbol = symbol;
-        this.since = since;
-    }
-
     @Override
-    public String symbol() {
-        return symbol;
-    }
-
-    @Override
-    public String since() {
-        return since;
+    public Export export() {
+        return export;
     }
 }

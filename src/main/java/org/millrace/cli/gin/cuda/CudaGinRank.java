@@ -73,7 +73,7 @@ final class CudaGinRank {
         GpuGinRank.GpuWindow source = member.window(bytes);
         GpuGinRank.GpuWindow target = member.window(bytes);
         NcclDeviceCommunicator device =
-                member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
+                member.device(new NcclDeviceCommunicator.Requirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes))
                 .run();

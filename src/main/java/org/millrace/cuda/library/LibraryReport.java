@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import java.nio.file.Path;
 import java.util.List;
@@ -30,7 +30,7 @@ public record LibraryReport(String title, Path path, String version, String prob
      * @return the report
      */
     public static LibraryReport unusable(String title, MillraceException problem) {
-        return new LibraryReport(title, null, null, problem.getMessage(), problem instanceof LibraryNotFoundException,
+        return new LibraryReport(title, null, null, problem.getMessage(), problem instanceof NativeLibrary.NotFoundException,
                 List.of());
     }
 }

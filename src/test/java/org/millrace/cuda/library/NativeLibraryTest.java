@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -14,6 +14,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.MillraceException;
+import org.millrace.cuda.NativeBuild;
+import org.millrace.cuda.OwnClassLoader;
 
 /**
  * Libraries that are missing, broken, not what they should be, or come twice; what is said of each, and which one is
@@ -27,22 +29,15 @@ class NativeLibraryTest {
     private enum Function implements NativeFunction {
         ESSENTIAL("millrace_essential", null), NEWER("millrace_newer", "2.28");
 
-        private final String symbol;
-        private final String since;
+        private final Export export;
 
         Function(String symbol, String since) {
-            this.symbol = symbol;
-            this.since = since;
+            export = new Export(symbol, since);
         }
 
         @Override
-        public String symbol() {
-            return symbol;
-        }
-
-        @Override
-        public String since() {
-            return since;
+        public Export export() {
+            return export;
         }
     }
 

@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -43,7 +43,7 @@ final class LibraryAttempt {
                 + ") and in " + (search.directories().isEmpty() ? "no folder"
                         : String.join(", ", search.directories().stream().map(Path::toString).toList()));
         String remedy = where + ". " + search.remedy() + ", or " + search.pointer();
-        throw broken.isEmpty() ? new LibraryNotFoundException(search.title() + " was not found: " + remedy)
+        throw broken.isEmpty() ? new NativeLibrary.NotFoundException(search.title() + " was not found: " + remedy)
                 : new MillraceException(brokenText() + ". No other was found: " + remedy);
     }
 

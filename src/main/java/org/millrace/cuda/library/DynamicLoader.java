@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -7,13 +7,14 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The C library's {@code dlopen} and its relatives. {@link java.lang.foreign.SymbolLookup#libraryLookup(String, Arena)}
  * opens libraries too, but does not say why one could not be opened, which file a name led to, or that one must stay
  * open.
  */
-final class DynamicLoader {
+public final class DynamicLoader {
 
     /**
      * Resolves every symbol at once, so that a missing dependency is an error here and not the end of the process
@@ -37,17 +38,17 @@ final class DynamicLoader {
     private DynamicLoader() {}
 
     /** A library that was opened, or why it was not: exactly one of the two is null. */
-    record Opened(MemorySegment handle, String error) {
+    public record Opened(@Nullable MemorySegment handle, @Nullable String error) {
     }
 
-    static Opened open(String file) {
+    public static Opened open(String file) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment name = arena.allocateFrom(file);
             MemorySegment handle = (MemorySegment) DLOPEN.invokeExact(name, RTLD_NOW);
             if (handle.address() != 0) {
                 return new Opened(handle, null);
             }
-            String error = CStrings.read((MemorySegment) DLERROR.invokeExact());
+            String error = NativeLibrary.text((MemorySegment) DLERROR.invokeExact());
             return new Opened(null, error == null ? "dlopen failed without saying why" : error);
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
@@ -55,7 +56,7 @@ final class DynamicLoader {
     }
 
     /** The address of a symbol, or null. */
-    static MemorySegment find(MemorySegment handle, String symbol) {
+    public static @Nullable MemorySegment find(MemorySegment handle, String symbol) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment address = (MemorySegment) DLSYM.invokeExact(handle, arena.allocateFrom(symbol));
             return address.address() == 0 ? null : address;
@@ -64,12 +65,12 @@ final class DynamicLoader {
         }
     }
 
-    /** The file that an address was loaded from. */
-    static String fileOf(MemorySegment address) {
+    /** The file that an address was loaded from; null if it was not. */
+    static @Nullable String fileOf(MemorySegment address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment info = arena.allocate(DL_INFO);
             int found = (int) DLADDR.invokeExact(address, info);
-            return found == 0 ? null : CStrings.read(info.get(ValueLayout.ADDRESS, 0));
+            return found == 0 ? null : NativeLibrary.text(info.get(ValueLayout.ADDRESS, 0));
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }

@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.copy;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -8,6 +8,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.millrace.abi.CopyMailbox;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaKernel;
+import org.millrace.cuda.CudaModule;
+import org.millrace.cuda.CudaStream;
+import org.millrace.cuda.KernelParameters;
+import org.millrace.cuda.LaunchShape;
+import org.millrace.cuda.PinnedMemory;
 
 /**
  * A kernel of one warp that makes small copies: it takes them from host memory and answers there, in half the time that
@@ -30,7 +37,7 @@ public final class CopyKernel implements AutoCloseable {
     private final CudaModule module;
     private final CudaStream stream;
     private final CudaKernel kernel;
-    private final KernelArguments arguments;
+    private final KernelParameters arguments;
     private final CopyCommands commands;
 
     private CopyKernel(CudaDevice device) {
@@ -40,7 +47,7 @@ public final class CopyKernel implements AutoCloseable {
         PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE,
                 PinnedMemory.Flag.MAPPED);
         arguments =
-                KernelArguments
+                KernelParameters
                         .allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
                                 ValueLayout.JAVA_LONG)
                         .pointer(0, pinned.device())

@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import java.lang.foreign.AddressLayout;
 import java.lang.foreign.MemorySegment;

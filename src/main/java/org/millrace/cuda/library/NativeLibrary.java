@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
@@ -22,6 +23,16 @@ import org.millrace.MillraceException;
 public final class NativeLibrary {
 
     private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
+
+    /** There is no library of that kind, not even a broken one. The message says where it was looked for. */
+    static final class NotFoundException extends MillraceException {
+
+        private static final long serialVersionUID = 1L;
+
+        NotFoundException(String message) {
+            super(message);
+        }
+    }
 
     private final LibrarySearch search;
     private final Path path;
@@ -74,7 +85,18 @@ public final class NativeLibrary {
         }
     }
 
-    private static boolean isSet(String value) {
+    /**
+     * Copies a zero-terminated string that a native library handed out.
+     *
+     * @param string a {@code const char *} in UTF-8
+     * @return its text; null for a null pointer
+     */
+    @SuppressWarnings("restricted")
+    public static @Nullable String text(MemorySegment string) {
+        return string.address() == 0 ? null : string.reinterpret(Long.MAX_VALUE).getString(0);
+    }
+
+    private static boolean isSet(@Nullable String value) {
         return value != null && !value.isBlank();
     }
 

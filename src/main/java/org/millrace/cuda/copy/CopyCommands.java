@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.copy;
 
 import java.time.Duration;
 import java.util.function.BooleanSupplier;

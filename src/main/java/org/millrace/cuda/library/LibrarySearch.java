@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import java.nio.file.Path;
 import java.util.List;

@@ -6,12 +6,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /** Values of a kernel's parameters. Made once for a signature; the values change from launch to launch. */
-public final class KernelArguments {
+public final class KernelParameters {
 
     private final MemorySegment[] values;
     private final MemorySegment pointers;
 
-    private KernelArguments(Arena arena, MemoryLayout[] types) {
+    private KernelParameters(Arena arena, MemoryLayout[] types) {
         values = new MemorySegment[types.length];
         pointers = types.length == 0 ? MemorySegment.NULL : arena.allocate(ValueLayout.ADDRESS, types.length);
         for (int i = 0; i < types.length; i++) {
@@ -27,8 +27,8 @@ public final class KernelArguments {
      * @param types the parameters' types as the kernel declares them; {@link ValueLayout#ADDRESS} for a pointer
      * @return the arguments
      */
-    public static KernelArguments allocate(Arena arena, MemoryLayout... types) {
-        return new KernelArguments(arena, types);
+    public static KernelParameters allocate(Arena arena, MemoryLayout... types) {
+        return new KernelParameters(arena, types);
     }
 
     /**
@@ -38,7 +38,7 @@ public final class KernelArguments {
      * @param memory device memory, or mapped host memory as the device sees it
      * @return this
      */
-    public KernelArguments pointer(int index, MemorySegment memory) {
+    public KernelParameters pointer(int index, MemorySegment memory) {
         values[index].set(ValueLayout.JAVA_LONG, 0, memory.address());
         return this;
     }
@@ -50,7 +50,7 @@ public final class KernelArguments {
      * @param value its value
      * @return this
      */
-    public KernelArguments set(int index, int value) {
+    public KernelParameters set(int index, int value) {
         values[index].set(ValueLayout.JAVA_INT, 0, value);
         return this;
     }
@@ -62,7 +62,7 @@ public final class KernelArguments {
      * @param value its value
      * @return this
      */
-    public KernelArguments set(int index, long value) {
+    public KernelParameters set(int index, long value) {
         values[index].set(ValueLayout.JAVA_LONG, 0, value);
         return this;
     }
@@ -74,7 +74,7 @@ public final class KernelArguments {
      * @param value its value
      * @return this
      */
-    public KernelArguments set(int index, float value) {
+    public KernelParameters set(int index, float value) {
         values[index].set(ValueLayout.JAVA_FLOAT, 0, value);
         return this;
     }
@@ -87,7 +87,7 @@ public final class KernelArguments {
      * @return this
      * @throws IllegalArgumentException if the sizes differ: the kernel would read what is not there
      */
-    public KernelArguments struct(int index, MemorySegment value) {
+    public KernelParameters struct(int index, MemorySegment value) {
         if (value.byteSize() != values[index].byteSize()) {
             throw new IllegalArgumentException("parameter " + index + " has " + values[index].byteSize()
                     + " bytes, and the struct for it " + value.byteSize());

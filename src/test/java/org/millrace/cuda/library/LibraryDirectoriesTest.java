@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.library;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

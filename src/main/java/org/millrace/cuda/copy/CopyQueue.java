@@ -1,4 +1,7 @@
-package org.millrace.cuda;
+package org.millrace.cuda.copy;
+
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
 
 /**
  * Copies that run one after another while the caller does something else. A copy engine makes them, or, if there is
@@ -11,12 +14,38 @@ package org.millrace.cuda;
  */
 public final class CopyQueue implements AutoCloseable {
 
+    /** What makes copies one after another. Their numbers grow by one. */
+    interface Engine extends AutoCloseable {
+
+        /** Whether another may be begun; false if as many are under way as can be asked after. */
+        boolean hasRoom();
+
+        /** Begins a copy of 1 byte or more; returns its number. */
+        long copy(long to, long from, long bytes);
+
+        /** Begins a store of 8 bytes at a multiple of 8; returns its number. */
+        long storeLong(long to, long value);
+
+        /** Begins a store of 4 bytes at a multiple of 4; returns its number. */
+        long storeInt(long to, int value);
+
+        /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
+        boolean isDone(long number);
+
+        /** Waits until none is under way; unlike the other calls, from any thread. */
+        void settle();
+
+        /** Waits for what was begun, and ends. */
+        @Override
+        void close();
+    }
+
     /** As many as can be under way, or more; a power of two. */
     private static final int COPIES = 1024;
 
-    private final CopyWay engine;
+    private final Engine engine;
     private final CopyCommands kernel;
-    /** By number here: the number of whoever makes the copy. */
+    /** By number here: the number that the engine or the kernel gave the copy. */
     private final long[] numbers = new long[COPIES];
     private long begun;
     private long done;
@@ -34,7 +63,7 @@ public final class CopyQueue implements AutoCloseable {
         this(new CopyEngine(driver, device), kernel == null ? null : kernel.commands());
     }
 
-    CopyQueue(CopyWay engine, CopyCommands kernel) {
+    CopyQueue(Engine engine, CopyCommands kernel) {
         this.engine = engine;
         this.kernel = kernel;
     }
@@ -139,7 +168,7 @@ public final class CopyQueue implements AutoCloseable {
      * Whether a copy was made, and all before it.
      *
      * @param number what the copy's beginning returned
-     * @return true once the target holds the bytes and whoever is told now sees them
+     * @return true once the target holds the bytes and a thread that is told now sees them
      */
     public boolean isDone(long number) {
         if (done - number < 0 && isMade(numbers[(int) number & COPIES - 1])) {

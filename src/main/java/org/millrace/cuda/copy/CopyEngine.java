@@ -1,7 +1,11 @@
-package org.millrace.cuda;
+package org.millrace.cuda.copy;
 
 import java.time.Duration;
 import org.millrace.agent.Waiting;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.CudaStream;
+import org.millrace.cuda.CurrentDevice;
 
 /**
  * A GPU's copy engine. Behind each copy comes an event, which completes on the engine itself: a store that the stream
@@ -10,7 +14,7 @@ import org.millrace.agent.Waiting;
  * <p>
  * One thread at a time, with the device current. No call allocates, once this was made.
  */
-final class CopyEngine implements CopyWay {
+final class CopyEngine implements CopyQueue.Engine {
 
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     /** More than can be under way; a power of two. */

@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.copy;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -31,7 +31,7 @@ class CopyQueueTest {
     private final PlayedEngine engine = new PlayedEngine();
 
     /** Makes a copy now and then when somebody asks, or when it is told to. */
-    private static final class PlayedEngine implements CopyWay {
+    private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
         private Random random;
         private long begun;

@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.cuda.copy;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
