@@ -25,8 +25,7 @@ public final class CudaException extends MillraceException {
      */
     CudaException(String call, int code, String name, String text, String detail) {
         super(call + " failed: " + name + " (" + code + "): " + text + "."
-                + (detail.isBlank() ? "" : " " + detail.strip())
-                + (advice(code).isEmpty() ? "" : " " + advice(code)));
+                + (detail.isBlank() ? "" : " " + detail.strip()) + (advice(code).isEmpty() ? "" : " " + advice(code)));
         this.call = call;
         this.code = code;
     }

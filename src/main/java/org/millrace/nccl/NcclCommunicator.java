@@ -215,7 +215,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return the device communicator
      * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
      */
-    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements, int compiledWith) {
+    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements,
+            int compiledWith) {
         return NcclDeviceCommunicator.of(this, requirements, compiledWith);
     }
 

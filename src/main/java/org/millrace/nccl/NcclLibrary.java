@@ -276,7 +276,8 @@ public final class NcclLibrary {
     NcclException failure(NcclFunction function, String where, MemorySegment communicator, int code) {
         String text = NativeLibrary.text(nccl_h.ncclGetErrorString(code));
         String last =
-                library.has(NcclFunction.GET_LAST_ERROR) ? NativeLibrary.text(nccl_h.ncclGetLastError(communicator)) : null;
+                library.has(NcclFunction.GET_LAST_ERROR) ? NativeLibrary.text(nccl_h.ncclGetLastError(communicator))
+                        : null;
         return new NcclException(function.symbol(), where, code, text, last);
     }
 

@@ -19,7 +19,8 @@ import org.millrace.cuda.library.NativeHandle;
  */
 public abstract sealed class NcclTransfers extends CommunicatorCalls permits NcclCollectives {
 
-    NcclTransfers(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank, boolean nonBlocking) {
+    NcclTransfers(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
+            boolean nonBlocking) {
         super(library, device, handle, size, rank, nonBlocking);
     }
 

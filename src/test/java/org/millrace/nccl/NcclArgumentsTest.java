@@ -326,7 +326,8 @@ class NcclArgumentsTest {
         stubs.ncclStub.release(loaded);
         try {
             String message = assertThrows(MillraceException.class,
-                    () -> c.newDeviceCommunicator(new NcclDeviceCommunicator.Requirements(0, 2, 0, 0), compiledWith)).getMessage();
+                    () -> c.newDeviceCommunicator(new NcclDeviceCommunicator.Requirements(0, 2, 0, 0), compiledWith))
+                    .getMessage();
             assertTrue(message.contains(why), message);
         } finally {
             stubs.ncclStub.release(nccl_h.NCCL_VERSION_CODE());

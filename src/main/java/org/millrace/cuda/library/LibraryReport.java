@@ -30,7 +30,7 @@ public record LibraryReport(String title, Path path, String version, String prob
      * @return the report
      */
     public static LibraryReport unusable(String title, MillraceException problem) {
-        return new LibraryReport(title, null, null, problem.getMessage(), problem instanceof NativeLibrary.NotFoundException,
-                List.of());
+        return new LibraryReport(title, null, null, problem.getMessage(),
+                problem instanceof NativeLibrary.NotFoundException, List.of());
     }
 }

@@ -14,7 +14,6 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.CurrentDevice;
 import org.millrace.gpu.GpuGinRank;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.nccl.NcclDeviceRequirements;
 import org.millrace.plugin.ThreadNames;
 
 /** Carries out a plan as one rank on its GPU. */
@@ -72,8 +71,8 @@ final class CudaGinRank {
         long bytes = plan.largest() * (all ? plan.ranks() : 1) + MARGIN;
         GpuGinRank.GpuWindow source = member.window(bytes);
         GpuGinRank.GpuWindow target = member.window(bytes);
-        NcclDeviceCommunicator device =
-                member.device(new NcclDeviceCommunicator.Requirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
+        NcclDeviceCommunicator device = member.device(
+                new NcclDeviceCommunicator.Requirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes))
                 .run();
