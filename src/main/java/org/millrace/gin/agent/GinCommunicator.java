@@ -310,7 +310,8 @@ public final class GinCommunicator {
      */
     void disconnect() {
         boolean failed = failure.get() != null;
-        @Nullable Throwable first = null;
+        @Nullable
+        Throwable first = null;
         for (GinPeer peer : peers) {
             try {
                 peer.close(failed);
@@ -330,7 +331,8 @@ public final class GinCommunicator {
         return disconnected;
     }
 
-    @Nullable Throwable unclosed() {
+    @Nullable
+    Throwable unclosed() {
         return unclosed;
     }
 }

@@ -2,7 +2,9 @@ package org.millrace.gin.agent;
 
 import java.time.Duration;
 
-/** Finds out that nothing has moved for long, by passes that find nothing to do and a clock that is read now and then. */
+/**
+ * Finds out that nothing has moved for long, by passes that find nothing to do and a clock that is read now and then.
+ */
 final class StallDetector {
 
     /** A power of two: to read a clock costs as much as to look after a peer. */

@@ -132,7 +132,8 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset, long length) {
+    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
+            long length) {
         if (!mover.in().hasRoom()) {
             return false;
         }

@@ -5,9 +5,9 @@ import org.millrace.gin.queue.GinDescriptor;
 import org.millrace.gin.window.Window;
 
 /**
- * Puts and gets of windows that this rank's device reads and writes at the peer: the device copies, the peer has nothing
- * to do. Each copy has an entry among the frames, which waits for it in its turn, and is sent only for a signal that
- * this rank cannot count up by itself.
+ * Puts and gets of windows that this rank's device reads and writes at the peer: the device copies, the peer has
+ * nothing to do. Each copy has an entry among the frames, which waits for it in its turn, and is sent only for a signal
+ * that this rank cannot count up by itself.
  */
 final class DirectPath extends Path {
 

@@ -101,8 +101,7 @@ final class FrameDispatcher {
                 throw refused(header, ring == null ? "no memory is shared to stage bytes in"
                         : "only bytes of a put or get that bring no payload are staged");
             }
-            String problem =
-                    ring.problem(GinHeader.stagedOffset(header), GinHeader.stagedBytes(header), chunkBytes);
+            String problem = ring.problem(GinHeader.stagedOffset(header), GinHeader.stagedBytes(header), chunkBytes);
             if (problem != null) {
                 throw refused(header, problem);
             }
@@ -132,18 +131,19 @@ final class FrameDispatcher {
             throw refused(header, "a rank of this version says hello first; all ranks must run the same version");
         }
         if (header.word(2) != peer || header.word(3) != rank.ranks()) {
-            throw refused(header, "it says it is rank " + header.word(2) + " of " + header.word(3) + ", and not of "
-                    + rank.ranks());
+            throw refused(header,
+                    "it says it is rank " + header.word(2) + " of " + header.word(3) + ", and not of " + rank.ranks());
         }
         if (header.word(4) != chunkBytes) {
-            throw refused(header,
-                    "its chunks have " + header.word(4) + " bytes and ours " + chunkBytes + ": give all ranks the same");
+            throw refused(header, "its chunks have " + header.word(4) + " bytes and ours " + chunkBytes
+                    + ": give all ranks the same");
         }
         greeted = true;
     }
 
     private boolean put(FrameHeader header, InboundFrame frame) {
-        @Nullable GinContext context = null;
+        @Nullable
+        GinContext context = null;
         if (GinHeader.isSignalled(header)) {
             context = context(header);
             if (context == null) {
@@ -152,10 +152,8 @@ final class FrameDispatcher {
         }
         int inline = GinHeader.inlineBytes(header);
         long bytes = inline > 0 ? inline : bytes(header);
-        if (inline > Long.BYTES || inline > 0 && header.payloadBytes() > 0
-                || bytes > chunkBytes) {
-            throw refused(header, "a frame carries a value of 1 to 8 bytes, or a payload of at most "
-                    + chunkBytes);
+        if (inline > Long.BYTES || inline > 0 && header.payloadBytes() > 0 || bytes > chunkBytes) {
+            throw refused(header, "a frame carries a value of 1 to 8 bytes, or a payload of at most " + chunkBytes);
         }
         if (bytes > 0) {
             Window window = window(header, bytes);
@@ -261,14 +259,13 @@ final class FrameDispatcher {
         if (waitingSince == 0) {
             waitingSince = now;
         } else if (now - waitingSince > rank.options().patience().toNanos()) {
-            throw refused(header,
-                    what + ", and was not within " + rank.options().patience().toMillis() + " ms");
+            throw refused(header, what + ", and was not within " + rank.options().patience().toMillis() + " ms");
         }
     }
 
     private GinException refused(FrameHeader header, String why) {
-        return new GinException("rank " + rank.rank() + " refuses what rank " + peer + " sends over " + receiver
-                + ": " + GinHeader.describe(header) + ": " + why);
+        return new GinException("rank " + rank.rank() + " refuses what rank " + peer + " sends over " + receiver + ": "
+                + GinHeader.describe(header) + ": " + why);
     }
 
     /** How many of the peer's frames have been carried out, all they asked for included. */

@@ -68,7 +68,8 @@ final class GetPath extends Path {
     }
 
     /** The get that is answered next, or null. */
-    @Nullable Get oldest() {
+    @Nullable
+    Get oldest() {
         return isEmpty() ? null : ring[(int) answered & MOST - 1];
     }
 

@@ -27,7 +27,9 @@ final class PathOrder {
     private final GinContext context;
     /** What the peer says of this rank's frames; null if this rank does not share memory with it. */
     private final @Nullable PeerSignals near;
-    /** The last entry among the frames, from 1 on, by which this queue writes at the peer; 0 if that is done, or none. */
+    /**
+     * The last entry among the frames, from 1 on, by which this queue writes at the peer; 0 if that is done, or none.
+     */
     private long lastWrite;
     /** How many frames had gone to the network when that had; 0 as long as it has not. */
     private long sentByThen;

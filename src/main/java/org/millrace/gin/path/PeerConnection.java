@@ -64,8 +64,8 @@ public final class PeerConnection extends GinPeer {
             }
             return work;
         } catch (ConnectionException lost) {
-            throw new GinException(
-                    "rank " + rank.rank() + " lost rank " + peer + ": " + lost.getMessage() + underWay(), lost);
+            throw new GinException("rank " + rank.rank() + " lost rank " + peer + ": " + lost.getMessage() + underWay(),
+                    lost);
         }
     }
 
@@ -120,7 +120,8 @@ public final class PeerConnection extends GinPeer {
     }
 
     @Override
-    @Nullable Path choose(GinDescriptor descriptor, PathOrder order) {
+    @Nullable
+    Path choose(GinDescriptor descriptor, PathOrder order) {
         if (descriptor.has(GinOp.GET)) {
             if (descriptor.size == 0) {
                 return null;

@@ -6,8 +6,8 @@ import org.millrace.gin.queue.GinDescriptor;
 import org.millrace.gin.queue.PeerQueue;
 
 /**
- * Takes the descriptors out of one queue, one after another: each is checked, gets its path, and is moved by that to its
- * end before the next one begins.
+ * Takes the descriptors out of one queue, one after another: each is checked, gets its path, and is moved by that to
+ * its end before the next one begins.
  */
 final class QueueDrain {
 

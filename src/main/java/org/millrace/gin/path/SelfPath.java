@@ -4,7 +4,9 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.queue.GinDescriptor;
 import org.millrace.gin.window.Window;
 
-/** A rank's descriptors for itself: copies between its own windows, carried out in their order as if a peer sent them. */
+/**
+ * A rank's descriptors for itself: copies between its own windows, carried out in their order as if a peer sent them.
+ */
 final class SelfPath extends Path {
 
     private final InboundFrames frames;

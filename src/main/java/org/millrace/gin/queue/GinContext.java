@@ -10,15 +10,15 @@ import org.millrace.gin.queue.SignalMemory.PeerSignals;
 
 /**
  * A context as the agent sees it: a queue for each peer, counters and signals. Its memory is made where the context is
- * handed to a kernel; all of it must be reachable by the CPU and belong to a scope that is not closed before the context
- * is.
+ * handed to a kernel; all of it must be reachable by the CPU and belong to a scope that is not closed before the
+ * context is.
  */
 public final class GinContext {
 
     /**
      * Tells kernels how far the agent is with their descriptors where they see it sooner than in the agent's memory: in
-     * that of their GPU. A kernel reads the index each time that it posts a descriptor, which takes a microsecond across
-     * PCIe.
+     * that of their GPU. A kernel reads the index each time that it posts a descriptor, which takes a microsecond
+     * across PCIe.
      */
     public interface IndexStore {
 
@@ -125,7 +125,8 @@ public final class GinContext {
     }
 
     /** Indices that kernels wait for, for messages; null if they have them all. */
-    @Nullable String describeStore() {
+    @Nullable
+    String describeStore() {
         return store == null || closed || !moved && store.isSettled() ? null
                 : "context " + number
                         + ", the indices of its queues, which the GPU has not stored: kernels see no room and no end of a flush";

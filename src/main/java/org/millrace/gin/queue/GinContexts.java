@@ -24,7 +24,8 @@ public final class GinContexts {
 
     /** Adds a context, whose number must be free. */
     public synchronized void add(GinContext context) {
-        @Nullable GinContext[] copy = Arrays.copyOf(all, Math.max(all.length, context.number() + 1));
+        @Nullable
+        GinContext[] copy = Arrays.copyOf(all, Math.max(all.length, context.number() + 1));
         if (copy[context.number()] != null || context.peers() != ranks) {
             throw new IllegalArgumentException("context " + context.number() + " of " + context.peers()
                     + " peers: the number is in use, or the communicator of " + ranks + " ranks is another");
@@ -35,7 +36,8 @@ public final class GinContexts {
 
     /** Takes a context out, if it is here. */
     public synchronized void remove(GinContext context) {
-        @Nullable GinContext[] copy = all.clone();
+        @Nullable
+        GinContext[] copy = all.clone();
         if (context.number() < copy.length && copy[context.number()] == context) {
             copy[context.number()] = null;
             all = copy;

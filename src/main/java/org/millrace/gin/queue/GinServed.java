@@ -41,8 +41,8 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
     }
 
     /**
-     * Counts what a context's agent serves. The agent's thread alone writes, without a read-modify-write; any thread may
-     * read, each number by itself.
+     * Counts what a context's agent serves. The agent's thread alone writes, without a read-modify-write; any thread
+     * may read, each number by itself.
      */
     static final class Counters {
 

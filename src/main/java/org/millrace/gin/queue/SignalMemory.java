@@ -100,9 +100,9 @@ public final class SignalMemory {
     }
 
     /**
-     * The signals of one context at a peer of the same host, in memory that both processes map. This rank's agent counts
-     * them up by itself, which saves the way through the peer's thread, as long as nothing that it has sent to that peer in
-     * frames is still under way there.
+     * The signals of one context at a peer of the same host, in memory that both processes map. This rank's agent
+     * counts them up by itself, which saves the way through the peer's thread, as long as nothing that it has sent to
+     * that peer in frames is still under way there.
      */
     public static final class PeerSignals {
 
@@ -124,7 +124,8 @@ public final class SignalMemory {
          * @param value  may wrap
          */
         public boolean add(long frames, int signal, long value) {
-            // An acquire: pairs with the peer's release behind what the frames brought, so that a kernel that sees the signal
+            // An acquire: pairs with the peer's release behind what the frames brought, so that a kernel that sees the
+            // signal
             // sees that too.
             if (signal >= signals.count() || settled.acquire(cell) != frames) {
                 return false;
@@ -133,7 +134,9 @@ public final class SignalMemory {
             return true;
         }
 
-        /** Whether the peer has carried out so many frames. An acquire: pairs with its release behind what they brought. */
+        /**
+         * Whether the peer has carried out so many frames. An acquire: pairs with its release behind what they brought.
+         */
         public boolean isSettled(long frames) {
             return settled.acquire(cell) - frames >= 0;
         }

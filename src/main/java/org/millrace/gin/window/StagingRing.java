@@ -125,7 +125,9 @@ public final class StagingRing {
         private final StagingRing ring;
         private final int peer;
         private long taken;
-        /** The peer's word, as it was last read: between its last value and {@link #taken}, whatever the peer writes. */
+        /**
+         * The peer's word, as it was last read: between its last value and {@link #taken}, whatever the peer writes.
+         */
         private long released;
 
         /** The end of a ring that a peer reads. */

@@ -59,11 +59,13 @@ public final class Window {
         return count(transfer, memory.beginCopy(transfer, offset, source.memory, sourceOffset, bytes));
     }
 
-    public boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, Window source, long sourceOffset, long bytes) {
+    public boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, Window source, long sourceOffset,
+            long bytes) {
         return count(transfer, memory.beginPeerCopy(transfer, peer, offset, source.memory, sourceOffset, bytes));
     }
 
-    public boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, Window target, long targetOffset, long bytes) {
+    public boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, Window target, long targetOffset,
+            long bytes) {
         return count(transfer, memory.beginPeerRead(transfer, peer, offset, target.memory, targetOffset, bytes));
     }
 

@@ -131,8 +131,8 @@ public interface WindowMemory extends AutoCloseable {
      * @param bytes        1 or more
      * @return false if too much is under way: the agent asks again
      */
-    default boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
-            long bytes) {
+    default boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source,
+            long sourceOffset, long bytes) {
         throw new UnsupportedOperationException("rank " + peer + " is not within reach");
     }
 
@@ -148,8 +148,8 @@ public interface WindowMemory extends AutoCloseable {
      * @param bytes        1 or more
      * @return false if too much is under way: the agent asks again
      */
-    default boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
-            long bytes) {
+    default boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target,
+            long targetOffset, long bytes) {
         throw new UnsupportedOperationException("rank " + peer + " is not within reach");
     }
 

@@ -14,7 +14,8 @@ public final class Windows {
 
     /** Gives memory the next handle. */
     public synchronized Window add(WindowMemory memory) {
-        @Nullable Window[] longer = Arrays.copyOf(all, all.length + 1);
+        @Nullable
+        Window[] longer = Arrays.copyOf(all, all.length + 1);
         Window window = new Window(longer.length, memory);
         longer[longer.length - 1] = window;
         all = longer;
@@ -27,7 +28,8 @@ public final class Windows {
         if (index >= all.length || all[index] != window) {
             return false;
         }
-        @Nullable Window[] copy = all.clone();
+        @Nullable
+        Window[] copy = all.clone();
         copy[index] = null;
         all = copy;
         return true;
@@ -35,7 +37,8 @@ public final class Windows {
 
     /** The window of a handle, or null. */
     public @Nullable Window find(long handle) {
-        @Nullable Window[] windows = all;
+        @Nullable
+        Window[] windows = all;
         return handle >= 1 && handle <= windows.length ? windows[(int) handle - 1] : null;
     }
 

@@ -46,8 +46,8 @@ final class StagedMemory implements WindowMemory {
     }
 
     /** A buffer stands for the copy, which does not use it. */
-    private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset, MemorySegment to,
-            long toOffset, long bytes) {
+    private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
+            MemorySegment to, long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
             return false;
         }
