@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
  * move it. Obtained from {@link ElementKernels}; immutable, without state, shared by threads. No call allocates.
  *
  * <p>
- * With <i>pre</i>, <i>op</i> and <i>post</i> as {@linkplain org.millrace.device.arithmetic the package} defines
- * them, a reduction over ranks is {@code copy} on the rank where it starts, {@code reduce} on every rank after it, with
+ * With <i>pre</i>, <i>op</i> and <i>post</i> as {@linkplain org.millrace.device.arithmetic the package} defines them, a
+ * reduction over ranks is {@code copy} on the rank where it starts, {@code reduce} on every rank after it, with
  * {@code last} on the one where it ends. A group of one rank is {@code copy} alone.
  *
  * <p>

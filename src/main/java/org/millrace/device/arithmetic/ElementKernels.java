@@ -5,8 +5,8 @@ import org.millrace.ReduceOp;
 import org.millrace.element.Elements;
 
 /**
- * Finds the {@link ElementKernel} of a type and an operation. {@linkplain org.millrace.device.arithmetic The
- * package} says what each rounds.
+ * Finds the {@link ElementKernel} of a type and an operation. {@linkplain org.millrace.device.arithmetic The package}
+ * says what each rounds.
  */
 public final class ElementKernels {
 

@@ -34,8 +34,8 @@ public final class PrimitiveBlock implements Block {
      * @param from      the connections it receives on; the order says how elements are combined
      * @param to        the connections it sends on
      */
-    public PrimitiveBlock(ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape, List<DeviceEndpoint<ReceivePort>> from,
-            List<DeviceEndpoint<SendPort>> to) {
+    public PrimitiveBlock(ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape,
+            List<DeviceEndpoint<ReceivePort>> from, List<DeviceEndpoint<SendPort>> to) {
         this.algorithm = algorithm;
         this.memory = memory;
         this.shape = shape;

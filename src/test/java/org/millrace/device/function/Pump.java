@@ -130,8 +130,8 @@ final class Pump {
     }
 
     /** The same with the user's memory, registered: all that the block touches. */
-    void add(int rank, ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from, List<Integer> to,
-            MemorySegment user) {
+    void add(int rank, ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from,
+            List<Integer> to, MemorySegment user) {
         MemoryRegion region = user == null ? null : MemoryFrames.region(user);
         from.forEach(peer -> line(peer, rank).receives.add(op(algorithm.chunksReceived(), shape, region)));
         to.forEach(peer -> line(rank, peer).sends.add(op(algorithm.chunksSent(), shape, region)));
