@@ -5,8 +5,6 @@ import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.device.host.HostBlock;
-import org.millrace.gin.Window;
 import org.millrace.gin.window.Window;
 
 /**

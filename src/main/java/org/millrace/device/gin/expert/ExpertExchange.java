@@ -10,10 +10,7 @@ import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.device.host.HostBlock;
-import org.millrace.device.host.HostKernel;
 import org.millrace.device.stream.EmulatedKernel;
-import org.millrace.gin.Window;
 import org.millrace.gin.window.Window;
 
 /**
