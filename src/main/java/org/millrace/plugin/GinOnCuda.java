@@ -9,6 +9,9 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.cuda.Copies;
+import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -22,9 +25,12 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.GinAgent;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;
+import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.cuda.CudaIndexStore;
 import org.millrace.gin.cuda.CudaMover;
 import org.millrace.gin.cuda.CudaWindowMemory;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 
 /** GIN for kernels of one GPU. */
