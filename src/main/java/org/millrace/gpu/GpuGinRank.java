@@ -9,6 +9,7 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.DeviceMemory;
+import org.millrace.gin.GinServed;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclDeviceCommunicator;
 import org.millrace.nccl.NcclLibrary;
@@ -33,13 +34,13 @@ public final class GpuGinRank implements AutoCloseable {
     public record GpuWindow(DeviceMemory memory, NcclWindow window) {
     }
 
-    private final GpuMember member;
+    private final GpuRank member;
     private final List<GpuWindow> windows = new ArrayList<>();
     private final List<NcclDeviceCommunicator> devices = new ArrayList<>();
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean failed;
 
-    private GpuGinRank(GpuMember member) {
+    private GpuGinRank(GpuRank member) {
         this.member = member;
     }
 
@@ -55,7 +56,7 @@ public final class GpuGinRank implements AutoCloseable {
      */
     public static GpuGinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
-        return new GpuGinRank(GpuMember.meet(GpuJoin.prepare(configuration), rendezvous, rank, size, configuration));
+        return new GpuGinRank(GpuRank.meet(GpuRank.prepare(configuration), rendezvous, rank, size, configuration));
     }
 
     /**

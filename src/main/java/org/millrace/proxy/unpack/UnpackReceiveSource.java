@@ -1,23 +1,22 @@
-package org.millrace.proxy;
+package org.millrace.proxy.unpack;
 
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
-import org.millrace.net.MemoryRegion;
-import org.millrace.proxy.unpack.BouncePages;
-import org.millrace.proxy.unpack.SliceLists;
-import org.millrace.proxy.unpack.SliceOrder;
-import org.millrace.proxy.unpack.UnpackMemory;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.ReceiveStepSource;
+import org.millrace.proxy.StepHeader;
 
 /**
  * Steps to receive as the peer's frames say them; Simple data goes to pages, and the device is given a list of them.
  * Lines go where they always go.
  */
-final class UnpackReceiveSource implements ReceiveStepSource {
+public final class UnpackReceiveSource implements ReceiveStepSource {
 
     private final ConnectionName name;
-    private final MemoryReceiveSource lines;
+    private final ReceiveStepSource slots;
     private final BouncePages pages;
     private final SliceLists lists;
     private final SliceOrder order;
@@ -32,9 +31,16 @@ final class UnpackReceiveSource implements ReceiveStepSource {
     private boolean posted;
     private boolean simple;
 
-    UnpackReceiveSource(ConnectionName name, MemoryReceiveSource lines, UnpackMemory unpack) {
+    /**
+     * Steps of one connection.
+     *
+     * @param name   the connection
+     * @param unpack the pages, and where the device looks for their lists
+     * @param slots  where lines go
+     */
+    public UnpackReceiveSource(ConnectionName name, UnpackMemory unpack, ReceiveStepSource slots) {
         this.name = name;
-        this.lines = lines;
+        this.slots = slots;
         this.pages = unpack.pages();
         this.lists = unpack.lists();
         this.order = new SliceOrder(unpack.firstOrdinal());
@@ -42,7 +48,7 @@ final class UnpackReceiveSource implements ReceiveStepSource {
 
     @Override
     public boolean admits(FrameHeader header) {
-        if (!lines.admits(header)) {
+        if (!slots.admits(header)) {
             return false;
         }
         step = StepHeader.step(header);
@@ -57,21 +63,11 @@ final class UnpackReceiveSource implements ReceiveStepSource {
     }
 
     @Override
-    public MemoryRegion region() {
-        return lines.region();
-    }
-
-    @Override
-    public long offset() {
-        return lines.offset();
-    }
-
-    @Override
     public void receive(FrameReceiver receiver) {
         if (simple) {
             pages.receive(receiver, pages.first(ConnectionLayout.slot(step)));
         } else {
-            lines.receive(receiver);
+            slots.receive(receiver);
         }
     }
 
@@ -87,12 +83,12 @@ final class UnpackReceiveSource implements ReceiveStepSource {
         } else if (posted) {
             order.empty(step);
         }
-        lines.taken();
+        slots.taken();
     }
 
     @Override
     public void arrived() {
-        lines.arrived();
+        slots.arrived();
         int index = ConnectionLayout.slot(arrived++);
         if (sizes[index] > 0) {
             pages.publish(lists, ordinals[index], firstPages[index], sizes[index]);
@@ -100,12 +96,7 @@ final class UnpackReceiveSource implements ReceiveStepSource {
     }
 
     @Override
-    public void consumed(long head) {
-        // a page is free when its slot is
-    }
-
-    @Override
     public boolean drained() {
-        return lines.drained();
+        return slots.drained();
     }
 }

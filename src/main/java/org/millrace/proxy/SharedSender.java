@@ -7,7 +7,7 @@ import org.millrace.net.MemoryRegion;
 /**
  * Lets the connections of several channels to one peer share one connection of the network
  * ({@code NCCL_NET_SHARED_COMMS}): fewer of the network's connections to poll and to hold open. Frames say whose they
- * are; the {@link ReceiverGroup} at the other end deals them out. All members are served by one agent.
+ * are; the {@link SharedReceiver} at the other end deals them out. All members are served by one agent.
  *
  * <p>
  * Frames arrive in one order for all members: a member that waits for its device keeps those behind it waiting. So only
@@ -20,15 +20,13 @@ import org.millrace.net.MemoryRegion;
  * makes more than 4n chunks. A channel has a chunk for each rank on its way at the most, n: so {@value #MEMBERS}
  * channels, with 4n, cannot come to that.
  */
-public final class SenderGroup {
+public final class SharedSender extends SharedEnd {
 
     /** The most channels of a ring that may share. */
     public static final int MEMBERS = 4;
 
     private final FrameSender sender;
-    private final FrameOwners owners;
     private final OperationQueue[] queues;
-    private int open;
 
     /**
      * A group on a connection of its own.
@@ -36,11 +34,10 @@ public final class SenderGroup {
      * @param sender  the network's connection; closed with the last member
      * @param members how many share it
      */
-    public SenderGroup(FrameSender sender, int members) {
+    public SharedSender(FrameSender sender, int members) {
+        super(members);
         this.sender = sender;
-        this.owners = new FrameOwners(members);
         this.queues = new OperationQueue[members];
-        this.open = members;
     }
 
     /**
@@ -52,7 +49,7 @@ public final class SenderGroup {
      */
     public FrameSender member(int member, OperationQueue queue) {
         queues[member] = queue;
-        return new Member(member);
+        return new MemberSender(member);
     }
 
     /** Whether a member is still to send something for an operation before this one. */
@@ -65,13 +62,20 @@ public final class SenderGroup {
         return false;
     }
 
-    private final class Member implements FrameSender {
+    @Override
+    AutoCloseable shared() {
+        return sender;
+    }
 
-        private final int member;
-        private boolean closed;
+    @Override
+    void closeShared() {
+        sender.close();
+    }
 
-        Member(int member) {
-            this.member = member;
+    private final class MemberSender extends SharingMember implements FrameSender {
+
+        MemberSender(int member) {
+            super(member);
         }
 
         @Override
@@ -83,7 +87,7 @@ public final class SenderGroup {
             if (!sender.offer(header, region, offset)) {
                 return false;
             }
-            owners.add(member);
+            add();
             return true;
         }
 
@@ -94,29 +98,13 @@ public final class SenderGroup {
 
         @Override
         public long framesCompleted() {
-            owners.complete(sender.framesCompleted());
-            return owners.completed(member);
-        }
-
-        @Override
-        public void close() {
-            if (!closed) {
-                closed = true;
-                if (--open == 0) {
-                    sender.close();
-                }
-            }
+            return completed(sender.framesCompleted());
         }
 
         /** What one member gives up is lost for all: the peer cannot take one from the order of the others. */
         @Override
         public void abort() {
             sender.abort();
-        }
-
-        @Override
-        public String toString() {
-            return sender + ", member " + member;
         }
     }
 }

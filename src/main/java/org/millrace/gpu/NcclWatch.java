@@ -1,24 +1,33 @@
 package org.millrace.gpu;
 
 import java.time.Duration;
+import java.util.Collection;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
+import org.millrace.OperationGroup;
 import org.millrace.engine.rendezvous.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
+import org.millrace.nccl.NcclException;
+import org.millrace.nccl.NcclGroup;
+import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.ConnectionFailures;
 
 /**
- * Looks for what can go wrong while a communicator's kernels run, on a thread of its own, because the user's may be
+ * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread of its own, because the user's may be
  * stuck in a call: another rank's failure, a connection that the takeover lost, NCCL's own error, and a call that does
  * not return. The first of them aborts NCCL's communicator, which frees kernels and calls.
  */
-final class FailureWatch implements Runnable {
+final class NcclWatch implements Runnable {
 
     private static final long PERIOD_NANOS = 10_000_000;
     private static final Duration STOP_DEADLINE = Duration.ofSeconds(10);
 
+    private final NcclLibrary library;
     private final NcclCommunicator nccl;
     private final GroupFailure failure;
     private final Duration stall;
@@ -28,9 +37,10 @@ final class FailureWatch implements Runnable {
     /** When the call that is under way began; 0 if there is none. Written by the user's thread. */
     private volatile long callSince;
 
-    FailureWatch(NcclCommunicator nccl, GroupFailure failure, Duration stall) {
-        this.nccl = nccl;
-        this.failure = failure;
+    NcclWatch(GpuRank member, Duration stall) {
+        this.library = member.libraries().nccl();
+        this.nccl = member.nccl();
+        this.failure = member.failure();
         this.stall = stall;
         lostConnections =
                 lost -> failure.suspect(new MillraceException("rank " + nccl.rank() + ": " + lost.getMessage(), lost));
@@ -42,12 +52,56 @@ final class FailureWatch implements Runnable {
         thread.start();
     }
 
-    void callBegins() {
-        callSince = System.nanoTime() | 1;
+    /** Makes a call of NCCL's, as one of the thread's group if there is one. */
+    void call(Runnable enqueue) {
+        OperationGroup.join(library, () -> new Group(library))
+                .map(Group.class::cast)
+                .ifPresent(group -> group.watches.add(this));
+        watched(List.of(this), enqueue);
     }
 
-    void callEnds() {
-        callSince = 0;
+    /**
+     * Makes a call of NCCL's for some communicators. What NCCL refuses poisons them all: it may have told some ranks'
+     * kernels and not others'.
+     */
+    private static void watched(Collection<NcclWatch> watches, Runnable call) {
+        watches.forEach(each -> each.callSince = System.nanoTime() | 1);
+        try {
+            call.run();
+        } catch (NcclException refused) {
+            watches.forEach(each -> each.failure.fail(refused));
+            watches.forEach(each -> each.failure.throwIfFailed());
+        } catch (IllegalStateException aborted) {
+            watches.forEach(each -> each.failure.throwIfFailed());
+            throw aborted;
+        } finally {
+            watches.forEach(each -> each.callSince = 0);
+        }
+    }
+
+    /**
+     * All calls of libnccl in a thread's group, of whichever communicators: NCCL's own group, which makes all their
+     * plans before it launches one of them.
+     */
+    private static final class Group implements OperationGroup.Part {
+
+        private final NcclGroup nccl;
+        private final Set<NcclWatch> watches = new LinkedHashSet<>();
+
+        Group(NcclLibrary library) {
+            nccl = library.group();
+        }
+
+        /** NCCL has all it needs. */
+        @Override
+        public void prepare(boolean alone) {}
+
+        /** Its end connects and launches. If it is stuck or fails so are all members: NCCL does not say which it is. */
+        @Override
+        public boolean launch() {
+            watched(watches, nccl::close);
+            return true;
+        }
     }
 
     @Override

@@ -8,7 +8,7 @@ import org.millrace.net.MemoryRegion;
  * The slots of a pool that one connection's frames arrive in (mode OFFSET): taken when a frame comes, said to the
  * device before tail, given back when the device has moved its head past the step.
  */
-final class SharedReceive {
+final class ReceiveSlots {
 
     private final RecvMem recvMem;
     private final SlotPool.Share share;
@@ -19,7 +19,7 @@ final class SharedReceive {
     /** Of a frame that was looked at and perhaps not taken yet. */
     private int reserved = SlotPool.NONE;
 
-    SharedReceive(RecvMem recvMem, SlotPool.Share share) {
+    ReceiveSlots(RecvMem recvMem, SlotPool.Share share) {
         this.recvMem = recvMem;
         this.share = share;
     }

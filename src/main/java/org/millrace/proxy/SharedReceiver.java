@@ -1,20 +1,18 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a {@link SenderGroup}: one connection of the network serves the receives of several connections,
+ * The receiving end of a {@link SharedSender}: one connection of the network serves the receives of several connections,
  * each of which sees its own frames only (a grouped receive). All members are served by one agent.
  */
-public final class ReceiverGroup {
+public final class SharedReceiver extends SharedEnd {
 
     private final FrameReceiver receiver;
-    private final FrameOwners owners;
-    private final int members;
-    private int open;
 
     /**
      * A group on a connection of its own.
@@ -22,11 +20,9 @@ public final class ReceiverGroup {
      * @param receiver the network's connection; closed with the last member
      * @param members  how many share it
      */
-    public ReceiverGroup(FrameReceiver receiver, int members) {
+    public SharedReceiver(FrameReceiver receiver, int members) {
+        super(members);
         this.receiver = receiver;
-        this.owners = new FrameOwners(members);
-        this.members = members;
-        this.open = members;
     }
 
     /**
@@ -36,20 +32,27 @@ public final class ReceiverGroup {
      * @return to be given to one {@link ReceiveProxy}
      */
     public FrameReceiver member(int member) {
-        return new Member(member);
+        return new MemberReceiver(member);
     }
 
-    private final class Member implements FrameReceiver {
+    @Override
+    AutoCloseable shared() {
+        return receiver;
+    }
 
-        private final int member;
-        private boolean closed;
+    @Override
+    void closeShared() {
+        receiver.close();
+    }
 
-        Member(int member) {
-            this.member = member;
+    private final class MemberReceiver extends SharingMember implements FrameReceiver {
+
+        MemberReceiver(int member) {
+            super(member);
         }
 
         @Override
-        public FrameHeader poll() {
+        public @Nullable FrameHeader poll() {
             FrameHeader header = receiver.poll();
             if (header == null) {
                 return null;
@@ -65,7 +68,7 @@ public final class ReceiverGroup {
         @Override
         public void accept(MemoryRegion region, long offset) {
             receiver.accept(region, offset);
-            owners.add(member);
+            add();
         }
 
         @Override
@@ -75,23 +78,7 @@ public final class ReceiverGroup {
 
         @Override
         public long framesCompleted() {
-            owners.complete(receiver.framesCompleted());
-            return owners.completed(member);
-        }
-
-        @Override
-        public void close() {
-            if (!closed) {
-                closed = true;
-                if (--open == 0) {
-                    receiver.close();
-                }
-            }
-        }
-
-        @Override
-        public String toString() {
-            return receiver + ", member " + member;
+            return completed(receiver.framesCompleted());
         }
     }
 }

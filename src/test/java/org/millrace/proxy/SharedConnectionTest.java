@@ -19,7 +19,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 
 /** Several connections over one of the network's: each gets its own frames, all of them, in order. */
-class GroupedReceiveTest {
+class SharedConnectionTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 64);
     private static final int STEPS = 3000;
@@ -39,8 +39,8 @@ class GroupedReceiveTest {
         Random random = new Random(members);
         try (Arena arena = Arena.ofConfined()) {
             MemoryFrames frames = new MemoryFrames(random);
-            SenderGroup senders = new SenderGroup(frames.sender(), members);
-            ReceiverGroup receivers = new ReceiverGroup(frames.receiver(), members);
+            SharedSender senders = new SharedSender(frames.sender(), members);
+            SharedReceiver receivers = new SharedReceiver(frames.receiver(), members);
             List<Channel> channels = new ArrayList<>();
             ProxyOp op = new ProxyOp(1, 2, 3, STEPS, 1, 1);
             for (int member = 0; member < members; member++) {
@@ -101,9 +101,9 @@ class GroupedReceiveTest {
     @Test
     void aFrameOfNoMemberIsRefused() {
         MemoryFrames frames = new MemoryFrames(null);
-        new SenderGroup(frames.sender(), 3).member(2, new OperationQueue()).offer(new FrameHeader(), null, 0);
-        assertThrows(ConnectionException.class, new ReceiverGroup(frames.receiver(), 2).member(0)::poll);
+        new SharedSender(frames.sender(), 3).member(2, new OperationQueue()).offer(new FrameHeader(), null, 0);
+        assertThrows(ConnectionException.class, new SharedReceiver(frames.receiver(), 2).member(0)::poll);
         StepHeader.member(frames.lastOffered(), -1);
-        assertThrows(ConnectionException.class, new ReceiverGroup(frames.receiver(), 2).member(0)::poll);
+        assertThrows(ConnectionException.class, new SharedReceiver(frames.receiver(), 2).member(0)::poll);
     }
 }
