@@ -13,6 +13,7 @@ import org.millrace.device.host.LocalBlock;
 import org.millrace.device.host.arithmetic.ElementKernels;
 import org.millrace.device.work.KernelMemory;
 import org.millrace.engine.FunctionNumber.Kind;
+import org.millrace.engine.connect.Connectors;
 import org.millrace.proxy.OperationSignature;
 
 /**
@@ -23,7 +24,7 @@ final class Collectives {
 
     private final int rank;
     private final int ranks;
-    private final Links links;
+    private final Connectors connectors;
     private final EngineOptions options;
     private final Routes routes;
     private final Registrations registrations;
@@ -40,12 +41,12 @@ final class Collectives {
         this.routes = routes;
         this.rank = rank;
         this.ranks = ranks;
-        this.links = members.links();
+        this.connectors = members.connectors();
         this.options = members.options();
         this.registrations = members.registrations();
         this.collNet = members.collNet();
-        this.rings = ranks == 1 ? null : new Rings(rank, ranks, links, options);
-        this.trees = ranks == 1 ? null : new Trees(rank, ranks, links, options);
+        this.rings = ranks == 1 ? null : new Rings(rank, ranks, connectors, options);
+        this.trees = ranks == 1 ? null : new Trees(rank, ranks, connectors, options);
     }
 
     /**
@@ -134,7 +135,7 @@ final class Collectives {
                 }
             }
         }
-        links.announceWithout(identity.without());
+        connectors.announceWithout(identity.without());
         return identity;
     }
 

@@ -11,9 +11,15 @@ public final class Acknowledgement {
     /** Written before the latch opens, which publishes it. */
     private boolean drained;
 
-    Acknowledgement() {}
+    /** Not given yet. */
+    public Acknowledgement() {}
 
-    void give(boolean drained) {
+    /**
+     * Said by the thread that lets go. Everything that it did before is seen by the thread that waits.
+     *
+     * @param drained whether nothing was under way any more
+     */
+    public void give(boolean drained) {
         this.drained = drained;
         given.countDown();
     }
