@@ -2,14 +2,13 @@ package org.millrace.engine.connect;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.agent.Agent;
+import org.millrace.agent.AgentRequest;
 import org.millrace.agent.AgentRunner;
-import org.millrace.proxy.Acknowledgement;
+import org.millrace.agent.RequestQueue;
 
 /**
  * The thread on which a rank's connections are made, for all communicators that share its other threads; NCCL calls it
@@ -25,7 +24,7 @@ public final class ConnectorService implements AutoCloseable {
     private static final long FIRST_PARK_NANOS = 20_000;
     private static final long LONGEST_PARK_NANOS = 500_000;
 
-    private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
+    private final RequestQueue requests = new RequestQueue();
     /** Whose connectors are served. The thread alone. */
     private final List<Connectors> served = new ArrayList<>();
     private final AgentRunner runner;
@@ -55,14 +54,11 @@ public final class ConnectorService implements AutoCloseable {
 
     private int pass() {
         woken = false; // before the queues are read: what comes behind this line is seen in the next pass at the latest
-        int work = 0;
-        for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
-            command.run();
-            work++;
-        }
+        int work = requests.runOne();
         for (Connectors each : served) {
             work += each.progress();
         }
+        requests.answer();
         return work;
     }
 
@@ -96,24 +92,23 @@ public final class ConnectorService implements AutoCloseable {
         LockSupport.unpark(runner.thread());
     }
 
-    private void command(Runnable command) {
-        commands.add(command);
+    void add(Connectors connectors) {
+        requests.add(() -> served.add(connectors));
         wake();
     }
 
-    void add(Connectors connectors) {
-        command(() -> served.add(connectors));
-    }
-
-    /** Lets go of a communicator's connectors, and acknowledges it: nothing touches them, or what they made, after. */
-    Acknowledgement remove(Connectors connectors) {
-        Acknowledgement acknowledgement = new Acknowledgement();
-        command(() -> {
-            served.remove(connectors);
-            connectors.stopped();
-            acknowledgement.give(true);
+    /** Lets go of a communicator's connectors: once it is answered nothing touches them, or what they made. */
+    AgentRequest remove(Connectors connectors) {
+        AgentRequest request = requests.ask(new AgentRequest() {
+            @Override
+            protected boolean attempt() {
+                served.remove(connectors);
+                connectors.stopped();
+                return answer(true);
+            }
         });
-        return acknowledgement;
+        wake();
+        return request;
     }
 
     /** Ends the thread. No connectors are served any more. */
