@@ -8,7 +8,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.device.host.HostDevice;
+import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.engine.connect.ConnectorService;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
@@ -25,14 +25,14 @@ final class EngineThreads implements AutoCloseable {
     /** How long a thread may take to say that it touches something no more. */
     static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
 
-    private final HostDevice device;
+    private final EmulatedDevice device;
     private final ProxyAgent proxies;
     private final ConnectorService connections;
     private final AgentRunner[] runners;
     private final AtomicInteger users = new AtomicInteger(1);
 
     EngineThreads(int rank, EngineOptions options) {
-        this.device = new HostDevice(rank);
+        this.device = new EmulatedDevice(rank);
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         runners = together ? new AgentRunner[] {start(new InTurn(device, proxies), options)}
@@ -55,7 +55,7 @@ final class EngineThreads implements AutoCloseable {
         return this;
     }
 
-    HostDevice device() {
+    EmulatedDevice device() {
         return device;
     }
 

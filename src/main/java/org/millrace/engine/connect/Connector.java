@@ -8,7 +8,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
-import org.millrace.device.host.Endpoint;
+import org.millrace.device.channel.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.transport.Connection;
 import org.millrace.transport.PendingConnection;
@@ -38,7 +38,7 @@ public final class Connector<P> {
     }
 
     private final String name;
-    private final Endpoint<P> endpoint;
+    private final DeviceEndpoint<P> endpoint;
     private final Hops<P> alone;
     private final Supplier<PendingConnection> setup;
     private final Function<Connection, P> toPort;
@@ -62,13 +62,13 @@ public final class Connector<P> {
     Connector(String name, long deadline, Supplier<PendingConnection> setup, Function<Connection, P> toPort) {
         this.name = name;
         this.deadline = deadline;
-        this.endpoint = new Endpoint<>(name);
+        this.endpoint = new DeviceEndpoint<>(name);
         this.alone = Hops.of(List.of(this));
         this.setup = setup;
         this.toPort = toPort;
     }
 
-    public Endpoint<P> endpoint() {
+    public DeviceEndpoint<P> endpoint() {
         return endpoint;
     }
 

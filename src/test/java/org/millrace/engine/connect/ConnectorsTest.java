@@ -25,7 +25,7 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
-import org.millrace.device.host.SendPort;
+import org.millrace.device.channel.SendPort;
 import org.millrace.engine.connect.Connector.State;
 import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.engine.rendezvous.GroupFailure;
