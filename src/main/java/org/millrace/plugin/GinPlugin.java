@@ -13,7 +13,7 @@ import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.gin.GinMesh;
 import org.millrace.gin.Window;
 import org.millrace.net.ConnectionKey;
-import org.millrace.net.socket.Interfaces;
+import org.millrace.net.socket.handshake.Interfaces;
 
 /**
  * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and

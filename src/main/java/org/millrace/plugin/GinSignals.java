@@ -4,7 +4,7 @@ import org.millrace.MillraceException;
 import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.PeerSignals;
 import org.millrace.gin.SignalMemory;
-import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.file.SharedMemory;
 
 /**
  * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up
