@@ -8,10 +8,10 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
+import org.millrace.agent.AgentRequest;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
-import org.millrace.proxy.Acknowledgement;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
@@ -131,16 +131,15 @@ abstract class TakenConnection implements Connection {
         if (agent == null) {
             return;
         }
-        Acknowledgement acknowledgement =
-                agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
-        if (!acknowledgement.await(DRAIN_LIMIT)) {
-            acknowledgement = agent.remove(List.of(proxy), Duration.ZERO);
-            if (!acknowledgement.await(ACKNOWLEDGE)) {
+        AgentRequest removal = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+        if (!removal.await(DRAIN_LIMIT)) {
+            removal = agent.remove(List.of(proxy), Duration.ZERO);
+            if (!removal.await(ACKNOWLEDGE)) {
                 throw new MillraceException(proxy.name()
                         + ": the proxy's thread does not let go of the connection's memory: a pass of it does not return");
             }
         }
-        if (!acknowledgement.drained()) {
+        if (!removal.isFulfilled()) {
             givenUp(proxy.lastSeen());
         }
         service.release(agent);

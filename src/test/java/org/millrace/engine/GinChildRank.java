@@ -2,11 +2,11 @@ package org.millrace.engine;
 
 import java.lang.foreign.Arena;
 import java.util.Map;
-import org.millrace.device.host.gin.GinBarrier;
-import org.millrace.device.host.gin.GinDeviceCommunicator;
-import org.millrace.device.host.gin.GinRequirements;
-import org.millrace.device.host.gin.HostGin;
-import org.millrace.device.host.gin.RemoteAction;
+import org.millrace.device.gin.GinBarrier;
+import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.HostGin;
+import org.millrace.device.gin.RemoteAction;
 
 /** A GIN rank in a process of its own: puts its number to rank 0, says so, and waits to be killed. */
 final class GinChildRank {

@@ -16,11 +16,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.device.host.gin.GinBarrier;
-import org.millrace.device.host.gin.GinDeviceCommunicator;
-import org.millrace.device.host.gin.GinRequirements;
-import org.millrace.device.host.gin.HostGin;
-import org.millrace.device.host.gin.RemoteAction;
+import org.millrace.device.gin.GinBarrier;
+import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.HostGin;
+import org.millrace.device.gin.RemoteAction;
 import org.millrace.gin.GinException;
 
 /** GIN between processes, one of which is killed with SIGKILL. */

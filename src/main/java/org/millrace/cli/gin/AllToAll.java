@@ -4,12 +4,12 @@ import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import org.millrace.MillraceException;
-import org.millrace.device.host.gin.GinBarrier;
-import org.millrace.device.host.gin.GinDeviceCommunicator;
-import org.millrace.device.host.gin.GinRequirements;
-import org.millrace.device.host.gin.GinTeam;
-import org.millrace.device.host.gin.HostGin;
-import org.millrace.device.host.gin.RemoteAction;
+import org.millrace.device.gin.GinBarrier;
+import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.GinTeam;
+import org.millrace.device.gin.HostGin;
+import org.millrace.device.gin.RemoteAction;
 import org.millrace.engine.GinRank;
 
 /** Every rank puts a part of its window to each rank, itself included, spread over the contexts. */

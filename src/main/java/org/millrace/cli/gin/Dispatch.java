@@ -2,11 +2,11 @@ package org.millrace.cli.gin;
 
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
-import org.millrace.device.host.gin.GinDeviceCommunicator;
-import org.millrace.device.host.gin.GinRequirements;
-import org.millrace.device.host.gin.expert.ExpertExchange;
-import org.millrace.device.host.gin.expert.ExpertLayout;
-import org.millrace.device.host.gin.expert.ExpertPlan;
+import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.expert.ExpertExchange;
+import org.millrace.device.gin.expert.ExpertLayout;
+import org.millrace.device.gin.expert.ExpertPlan;
 import org.millrace.engine.GinRank;
 
 /** Batches of tokens to experts and back. */

@@ -5,11 +5,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.millrace.MillraceException;
-import org.millrace.device.host.gin.GinDeviceCommunicator;
-import org.millrace.device.host.gin.GinRequirements;
-import org.millrace.device.host.gin.GinTeam;
-import org.millrace.device.host.gin.HostGin;
-import org.millrace.device.host.gin.RemoteAction;
+import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.GinTeam;
+import org.millrace.device.gin.HostGin;
+import org.millrace.device.gin.RemoteAction;
 import org.millrace.engine.GinRank;
 
 /** Puts, or signals alone, to and fro between ranks 0 and 1. */

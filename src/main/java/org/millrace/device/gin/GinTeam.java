@@ -1,0 +1,25 @@
+package org.millrace.device.gin;
+
+/**
+ * Ranks at equal distances, as {@code ncclTeam}.
+ *
+ * @param rank   this rank's number in the team
+ * @param ranks  number of ranks in the team
+ * @param stride distance between two of them in the world
+ */
+public record GinTeam(int rank, int ranks, int stride) {
+
+    /**
+     * A member's number in the world.
+     *
+     * @param worldRank this rank's number in the world
+     * @param member    0 to {@code ranks - 1}
+     * @return the member's number in the world
+     */
+    public int toWorld(int worldRank, int member) {
+        if (member < 0 || member >= ranks) {
+            throw new IndexOutOfBoundsException("rank " + member + " of a team of " + ranks);
+        }
+        return worldRank + (member - rank) * stride;
+    }
+}

@@ -1,0 +1,81 @@
+package org.millrace.device.gin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.GinCells;
+import org.millrace.abi.GinGpuContext;
+import org.millrace.abi.GinIndices;
+import org.millrace.abi.GinQueueMemory;
+import org.millrace.gin.GinContext;
+
+/**
+ * A context's memory, which a GPU and its host would share, and both views of it: the device's here, the agent's in
+ * {@link #agentSide}.
+ */
+final class HostGinContext {
+
+    private static final long PAGE = 4096;
+
+    private final GinContext agentSide;
+    final MemorySegment gpuContext;
+    final GinQueueMemory queues;
+    final GinIndices pis;
+    final GinIndices cis;
+    final GinCells counters;
+    final GinCells signals;
+    final GinCells signalOffsets;
+    final GinCells shadows;
+    final GinIndices lastIssuedGet;
+    final GinIndices lastVisibleGet;
+
+    HostGinContext(Arena arena, int number, int ranks, GinRequirements requirements) {
+        int size = requirements.queueSize();
+        MemorySegment queueBytes = shared(arena, GinQueueMemory.bytes(requirements.format(), ranks, size));
+        MemorySegment pisBytes = shared(arena, (long) ranks * Integer.BYTES);
+        MemorySegment cisBytes = shared(arena, (long) ranks * Integer.BYTES);
+        MemorySegment counterBytes = shared(arena, (long) requirements.counters() * Long.BYTES);
+        MemorySegment signalBytes = shared(arena, (long) requirements.allSignals() * Long.BYTES);
+        MemorySegment offsetBytes = shared(arena, signalBytes.byteSize());
+        MemorySegment issuedBytes = shared(arena, (long) ranks * Integer.BYTES);
+        MemorySegment visibleBytes = shared(arena, (long) ranks * Integer.BYTES);
+        queues = GinQueueMemory.of(queueBytes, requirements.format(), ranks, size);
+        pis = GinIndices.of(pisBytes, ranks);
+        cis = GinIndices.of(cisBytes, ranks);
+        counters = GinCells.of(counterBytes);
+        signals = GinCells.of(signalBytes);
+        signalOffsets = GinCells.of(offsetBytes);
+        shadows = GinCells.of(shared(arena, signalBytes.byteSize()));
+        lastIssuedGet = GinIndices.of(issuedBytes, ranks);
+        lastVisibleGet = GinIndices.of(visibleBytes, ranks);
+        for (int peer = 0; peer < ranks; peer++) {
+            pis.release(peer, requirements.firstIndex());
+            cis.release(peer, requirements.firstIndex());
+            lastIssuedGet.release(peer, requirements.firstIndex());
+            lastVisibleGet.release(peer, requirements.firstIndex());
+        }
+        gpuContext = shared(arena, requirements.format().contextBytes());
+        GinGpuContext struct = GinGpuContext.of(gpuContext);
+        struct.set(ranks, size, queueBytes.address(), pisBytes.address(), cisBytes.address(), counterBytes.address(),
+                signalBytes.address());
+        if (struct.hasSignalOffsets()) {
+            struct.setGets(offsetBytes.address(), issuedBytes.address(), visibleBytes.address());
+        }
+        agentSide = new GinContext(number, queues, cisBytes, counterBytes, signalBytes, ranks);
+    }
+
+    /** Of the global scope, so that an access checks no arena; freed with the arena, after the agent has let go. */
+    @SuppressWarnings("restricted")
+    private static MemorySegment shared(Arena arena, long bytes) {
+        MemorySegment owned = arena.allocate(Math.max(bytes, Long.BYTES), PAGE);
+        return MemorySegment.ofAddress(owned.address()).reinterpret(bytes);
+    }
+
+    GinContext agentSide() {
+        return agentSide;
+    }
+
+    /** Whether a signal is reset by remembering what it was; an agent that only adds never meets a store then. */
+    boolean resetsByOffset() {
+        return queues.format().resetsByOffset();
+    }
+}

@@ -1,0 +1,56 @@
+package org.millrace.device.gin;
+
+import org.millrace.abi.GinOp;
+import org.millrace.gin.Window;
+
+/**
+ * What happens at the peer when a put has arrived: nothing, or a signal grows.
+ *
+ * @param op     0, or a bit of {@link GinOp}
+ * @param signal of the context
+ * @param value  what is added
+ * @param window if not null, where the signal lies instead
+ * @param offset in that window, a multiple of 8
+ */
+public record RemoteAction(int op, int signal, long value, Window window, long offset) {
+
+    /** Nothing. */
+    public static final RemoteAction NONE = new RemoteAction(0, 0, 0, null, 0);
+
+    /**
+     * A signal grows by one.
+     *
+     * @param signal of the context
+     * @return the action
+     */
+    public static RemoteAction increment(int signal) {
+        return new RemoteAction(GinOp.SIGNAL_INC, signal, 1, null, 0);
+    }
+
+    /**
+     * A signal grows.
+     *
+     * @param signal of the context
+     * @param value  may wrap
+     * @return the action
+     */
+    public static RemoteAction add(int signal, long value) {
+        return new RemoteAction(GinOp.SIGNAL_ADD, signal, value, null, 0);
+    }
+
+    /**
+     * 8 bytes of a window grow; NCCL has this from 2.29.
+     *
+     * @param window of the peer, by this rank's own
+     * @param offset a multiple of 8
+     * @param value  may wrap
+     * @return the action
+     */
+    public static RemoteAction add(Window window, long offset, long value) {
+        return new RemoteAction(GinOp.SIGNAL_ADD | GinOp.VA_SIGNAL, 0, value, window, offset);
+    }
+
+    boolean isInWindow() {
+        return window != null;
+    }
+}

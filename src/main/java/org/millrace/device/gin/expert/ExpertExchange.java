@@ -1,0 +1,160 @@
+package org.millrace.device.gin.expert;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.device.gin.GinBarrier;
+import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinTeam;
+import org.millrace.device.gin.HostGin;
+import org.millrace.device.gin.RemoteAction;
+import org.millrace.device.host.HostBlock;
+import org.millrace.device.host.HostKernel;
+import org.millrace.gin.Window;
+
+/**
+ * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many
+ * tokens each channel will bring, tokens are dispatched, and what experts made of them is combined. Used by one thread.
+ */
+public final class ExpertExchange {
+
+    private final GinDeviceCommunicator communicator;
+    private final ExpertPlan plan;
+    private final ExpertLayout layout;
+    private final GinTeam team;
+    private final Window window;
+    private final MemorySegment memory;
+    private final HostGin[] gins;
+    private final GinBarrier barrier;
+
+    /**
+     * An exchange over a team.
+     *
+     * @param communicator with as many signals as the plan's {@link ExpertLayout#signals()}
+     * @param plan         the same on every rank
+     * @param rail         whether the ranks of this rank's rail take part, as in DeepEP's low-latency mode, or all
+     * @param window       of {@link ExpertLayout#windowBytes()} bytes
+     * @param memory       the window's
+     */
+    public ExpertExchange(GinDeviceCommunicator communicator, ExpertPlan plan, boolean rail, Window window,
+            MemorySegment memory) {
+        this.communicator = communicator;
+        this.plan = plan;
+        this.layout = new ExpertLayout(plan);
+        this.team = rail ? communicator.rail() : communicator.world();
+        this.window = window;
+        this.memory = memory;
+        if (team.ranks() != plan.ranks()) {
+            throw new IllegalArgumentException(
+                    "the plan is for " + plan.ranks() + " ranks, the team has " + team.ranks());
+        }
+        gins = new HostGin[communicator.contexts()];
+        for (int context = 0; context < gins.length; context++) {
+            gins[context] = new HostGin(communicator, context);
+        }
+        barrier = rail ? GinBarrier.rail(gins[0], 0) : GinBarrier.world(gins[0], 0);
+    }
+
+    private HostGin gin(int channel) {
+        return gins[channel % gins.length];
+    }
+
+    /**
+     * Dispatches this rank's tokens, runs the experts on what came, and combines.
+     *
+     * @param batch number of the batch; every rank does the same ones
+     * @return how many tokens came and went back
+     * @throws org.millrace.MillraceException if a token is not what it should be, or the communicator failed or stands
+     *                                        still
+     */
+    public long run(long batch) {
+        prepare(batch);
+        long[][] incoming = new long[plan.channels()][];
+        long[][] outgoing = new long[plan.channels()][];
+        readCounts(incoming, outgoing);
+        ReceivedTokens received = new ReceivedTokens(plan, team.rank(), batch, incoming);
+        launch("dispatch of batch " + batch, outgoing, incoming,
+                channel -> new OwnTokens(plan, team.rank(), batch, channel), received::sink);
+        reset();
+        CombinedTokens combined = new CombinedTokens(plan, team.rank(), batch);
+        launch("combine of batch " + batch, incoming, outgoing, received::source, combined::sink);
+        combined.verify();
+        return received.count();
+    }
+
+    /**
+     * What is left of an earlier batch has left, heads and tails begin at 0 everywhere, and all ranks know how many
+     * tokens will come.
+     */
+    private void prepare(long batch) {
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            for (int channel = 0; channel < plan.channels(); channel++) {
+                memory.set(ValueLayout.JAVA_LONG, layout.countsTo(rank) + (long) channel * Long.BYTES,
+                        plan.countTokens(batch, team.rank(), channel, rank));
+            }
+        }
+        reset();
+        int signal = layout.countsSignal();
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            gins[0].put(team, rank, window, layout.countsFrom(team.rank()), window, layout.countsTo(rank),
+                    layout.countsBytes(), RemoteAction.increment(signal), -1);
+        }
+        gins[0].increaseSignalShadow(signal, plan.ranks());
+        gins[0].waitSignalMeetShadow(signal);
+    }
+
+    /**
+     * Every head and tail of this rank is 0, in the context of its channel, and so is every other rank's. Nothing of
+     * them is under way: senders saw their last heads.
+     */
+    private void reset() {
+        quiet();
+        barrier.sync();
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            for (int rank = 0; rank < plan.ranks(); rank++) {
+                gin(channel).resetSignal(layout.headSignal(channel, rank));
+                gin(channel).resetSignal(layout.tailSignal(channel, rank));
+            }
+        }
+        barrier.sync();
+    }
+
+    private void quiet() {
+        for (HostGin gin : gins) {
+            gin.flush();
+        }
+    }
+
+    private void readCounts(long[][] incoming, long[][] outgoing) {
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            incoming[channel] = new long[plan.ranks()];
+            outgoing[channel] = new long[plan.ranks()];
+            for (int rank = 0; rank < plan.ranks(); rank++) {
+                incoming[channel][rank] =
+                        memory.get(ValueLayout.JAVA_LONG, layout.countsFrom(rank) + (long) channel * Long.BYTES);
+                outgoing[channel][rank] =
+                        memory.get(ValueLayout.JAVA_LONG, layout.countsTo(rank) + (long) channel * Long.BYTES);
+            }
+        }
+    }
+
+    /** One block of each channel sends, another receives. */
+    private void launch(String name, long[][] outgoing, long[][] incoming,
+            java.util.function.IntFunction<TokenSource> sources, java.util.function.IntFunction<TokenSink> sinks) {
+        List<HostBlock> blocks = new ArrayList<>();
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            blocks.add(new ChannelSender(gin(channel), team, plan, layout, window, memory, channel, outgoing[channel],
+                    sources.apply(channel)));
+            blocks.add(new ChannelReceiver(gin(channel), team, layout, memory, channel, incoming[channel],
+                    sinks.apply(channel)));
+        }
+        HostKernel kernel = new HostKernel("rank " + communicator.rank() + ", " + name, blocks,
+                communicator.communicator()::failure, failure -> {}, communicator.requirements().deadline().toNanos());
+        while (!kernel.done()) {
+            if (kernel.progress() == 0) {
+                Thread.yield();
+            }
+        }
+    }
+}
