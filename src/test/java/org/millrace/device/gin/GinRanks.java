@@ -24,10 +24,8 @@ import org.millrace.gin.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /**

@@ -158,7 +158,8 @@ public final class ShmConnect implements Pending<FrameSender> {
         done = true;
         // The listener has deleted it; where it could not, this side can.
         RingFile.delete(file);
-        ShmConnection link = new ShmConnection(network, "shared-memory connection " + key + " to " + peer, socket, peer, ring);
+        ShmConnection link =
+                new ShmConnection(network, "shared-memory connection " + key + " to " + peer, socket, peer, ring);
         ShmSender sender = new ShmSender(network, link, new RingProducer(ring, network.options().ringBytes(), link));
         network.forget(this);
         network.opened(link, sender::close);

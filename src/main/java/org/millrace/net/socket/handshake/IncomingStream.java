@@ -56,8 +56,8 @@ public final class IncomingStream {
                     "it speaks another protocol: it said '" + Excerpt.of(received.duplicate().flip()) + "'");
         }
         if (received.position() >= StreamHello.COMMON_BYTES && StreamHello.version(received) != StreamHello.VERSION) {
-            throw new HandshakeException(HandshakeReply.OTHER_VERSION, "it speaks version " + StreamHello.version(received)
-                    + ", this side version " + StreamHello.VERSION);
+            throw new HandshakeException(HandshakeReply.OTHER_VERSION, "it speaks version "
+                    + StreamHello.version(received) + ", this side version " + StreamHello.VERSION);
         }
         if (received.hasRemaining()) {
             if (read < 0) {

@@ -52,7 +52,8 @@ final class SocketAccept implements Pending<FrameReceiver> {
             if (hello.streams() != first.streams() || hello.threshold() != first.threshold()
                     || hello.rails() != first.rails() || hello.window() != first.window()
                     || streams[hello.stream()] != null) {
-                throw new HandshakeException(HandshakeReply.MALFORMED, "it contradicts the other streams of key " + key);
+                throw new HandshakeException(HandshakeReply.MALFORMED,
+                        "it contradicts the other streams of key " + key);
             }
         }
         streams[hello.stream()] = stream;

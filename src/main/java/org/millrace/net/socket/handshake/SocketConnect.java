@@ -199,8 +199,8 @@ public final class SocketConnect implements Pending<FrameSender> {
         if (rails.size() == 1) {
             StreamSet set =
                     new StreamSet(name + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"), channels());
-            StripedSender sender = new StripedSender(network, set, new Stripes(streams.size(), options.stripeThreshold()),
-                    options.framesInFlight());
+            StripedSender sender = new StripedSender(network, set,
+                    new Stripes(streams.size(), options.stripeThreshold()), options.framesInFlight());
             network.opened(sender, sender::close);
             return sender;
         }

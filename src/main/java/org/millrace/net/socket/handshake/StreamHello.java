@@ -35,8 +35,8 @@ import org.millrace.net.socket.stripes.Stripes;
  * @param rails     how many the connection has
  * @param window    frames that the sender has under way at most
  */
-public record StreamHello(int version, int threshold, byte[] secret, ConnectionKey key, long attempt, int stream, int streams,
-        int rail, int rails, int window) {
+public record StreamHello(int version, int threshold, byte[] secret, ConnectionKey key, long attempt, int stream,
+        int streams, int rail, int rails, int window) {
 
     /** Version of all that goes over the wire. */
     public static final int VERSION = 2;

@@ -122,9 +122,8 @@ class ShmHandshakeTest {
 
     @Test
     void aWrongSecretIsRefused() throws IOException {
-        assertEquals(ShmHandshakeReply.WRONG_SECRET,
-                answer(visit(new RingHello(RingLayout.VERSION, new byte[16], key, 1 << 20, "x").encode()),
-                        this::nobodyCame));
+        assertEquals(ShmHandshakeReply.WRONG_SECRET, answer(
+                visit(new RingHello(RingLayout.VERSION, new byte[16], key, 1 << 20, "x").encode()), this::nobodyCame));
     }
 
     @Test

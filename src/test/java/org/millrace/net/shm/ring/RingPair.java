@@ -27,7 +27,8 @@ record RingPair(ShmNetwork network, RingMemory ring, ShmSender sender, ShmReceiv
             RingMemory ofSender = RingFile.create(file, options.access(), options.ringBytes(), firstPosition);
             RingMemory ofReceiver = RingFile.open(file, options.access(), options.ringBytes());
             ShmConnection sending = new ShmConnection(network, "sending end", one, ProcessIdentity.CURRENT, ofSender);
-            ShmConnection receiving = new ShmConnection(network, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
+            ShmConnection receiving =
+                    new ShmConnection(network, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
             return new RingPair(network, ofReceiver,
                     new ShmSender(network, sending, new RingProducer(ofSender, options.ringBytes(), sending)),
                     new ShmReceiver(network, receiving, new RingConsumer(ofReceiver, options.ringBytes(), receiving)));

@@ -43,7 +43,8 @@ public final class RawPeer implements AutoCloseable {
         receiver = made;
         for (Socket stream : streams) {
             byte[] answer = stream.getInputStream().readNBytes(HandshakeReply.BYTES);
-            assertEquals(HandshakeReply.ACCEPTED, HandshakeReply.decode(ByteBuffer.wrap(answer).order(ByteOrder.LITTLE_ENDIAN)));
+            assertEquals(HandshakeReply.ACCEPTED,
+                    HandshakeReply.decode(ByteBuffer.wrap(answer).order(ByteOrder.LITTLE_ENDIAN)));
         }
     }
 
