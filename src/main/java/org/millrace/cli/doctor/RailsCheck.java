@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.handshake.Interfaces;
 
 /** Over which addresses connections to other hosts go: one is the usual case, several are rails. */
@@ -28,11 +29,11 @@ final class RailsCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         Configuration configuration = Configuration.load(settings);
         List<InetAddress> addresses = configuration.get(Settings.SOCKET_ADDRESSES)
                 .orElseGet(() -> Interfaces.chooseAll(configuration.get(Settings.SOCKET_INTERFACES).orElse(""), null));
-        return Finding.works(addresses.size() + " over TCP between hosts: "
+        return CheckResult.works(addresses.size() + " over TCP between hosts: "
                 + addresses.stream().map(InetAddress::getHostAddress).collect(Collectors.joining(", ")));
     }
 }
