@@ -3,6 +3,7 @@ package org.millrace.plugin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -22,9 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.gin.GinException;
-import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.WindowMemory;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.ConnectionException;
@@ -36,10 +35,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** A rank is lost, or fails, before there is anything to serve: it is named, and nothing stays open. */
