@@ -15,7 +15,6 @@ import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.engine.rendezvous.Machine;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.transport.Connections;
