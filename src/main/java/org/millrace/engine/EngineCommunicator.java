@@ -24,8 +24,6 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkType;
 import org.millrace.device.function.WorkFunctions;
-import org.millrace.device.host.WorkFunctions;
-import org.millrace.device.host.WorkLauncher;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
@@ -55,10 +53,10 @@ final class EngineCommunicator implements Communicator {
         this.members = members;
         this.failure = members.failure();
         this.operands = new Operands(rank(), size(), members.threads()::checkReach);
-        this.routes = new Routes(members.links());
+        this.routes = new Routes(members.connectors());
         this.collectives = new Collectives(rank(), size(), members, routes);
         this.ownTransfers = new OwnTransfers(label(""));
-        this.transfers = new Transfers(rank(), members.links(), members.registrations(), members.options());
+        this.transfers = new Transfers(rank(), members.connectors(), members.registrations(), members.options());
         this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(),
                 functions(collectives, transfers), failure, failure::fail, members.options().stallDeadline()));
         this.launches = new Launches(label(""), members, collectives.channels(), transfers, ownTransfers, launcher);
