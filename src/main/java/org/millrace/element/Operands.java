@@ -156,12 +156,12 @@ public final class Operands {
         long shared = Math.min(send.address() + sendBytes, receive.address() + receiveBytes)
                 - Math.max(send.address(), receive.address());
         if (shared > 0 && send.address() - receive.address() != inPlace) {
-            throw new IllegalArgumentException("send and receive overlap by " + shared + " of "
-                    + Math.min(sendBytes, receiveBytes) + " bytes: "
-                    + (inPlace == 0 ? "they must be the same (in place) or apart"
-                            : inPlace == NEVER_IN_PLACE ? "they must be apart"
-                                    : "send must begin " + inPlace
-                                            + " bytes behind receive (in place), or they must be apart"));
+            throw new IllegalArgumentException(
+                    "send and receive overlap by " + shared + " of " + Math.min(sendBytes, receiveBytes) + " bytes: "
+                            + (inPlace == 0 ? "they must be the same (in place) or apart"
+                                    : inPlace == NEVER_IN_PLACE ? "they must be apart"
+                                            : "send must begin " + inPlace
+                                                    + " bytes behind receive (in place), or they must be apart"));
         }
     }
 }

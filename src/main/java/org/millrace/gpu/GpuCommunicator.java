@@ -29,8 +29,8 @@ import org.millrace.engine.rendezvous.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 
 /**
- * A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link NcclWatch} sees to
- * it that they do not for good.
+ * A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link NcclWatch} sees to it
+ * that they do not for good.
  */
 final class GpuCommunicator implements Communicator {
 

@@ -18,9 +18,10 @@ import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.ConnectionFailures;
 
 /**
- * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread of its own, because the user's may be
- * stuck in a call: another rank's failure, a connection that the takeover lost, NCCL's own error, and a call that does
- * not return. The first of them aborts NCCL's communicator, which frees kernels and calls.
+ * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
+ * of its own, because the user's may be stuck in a call: another rank's failure, a connection that the takeover lost,
+ * NCCL's own error, and a call that does not return. The first of them aborts NCCL's communicator, which frees kernels
+ * and calls.
  */
 final class NcclWatch implements Runnable {
 

@@ -14,7 +14,8 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
     /** Payload's length in bytes. */
     long size;
     /** Where the payload lies. */
-    @Nullable MemoryRegion region;
+    @Nullable
+    MemoryRegion region;
     /** Of the payload in {@link #region}, in bytes. */
     long offset;
 

@@ -7,8 +7,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a {@link SharedSender}: one connection of the network serves the receives of several connections,
- * each of which sees its own frames only (a grouped receive). All members are served by one agent.
+ * The receiving end of a {@link SharedSender}: one connection of the network serves the receives of several
+ * connections, each of which sees its own frames only (a grouped receive). All members are served by one agent.
  */
 public final class SharedReceiver extends SharedEnd {
 

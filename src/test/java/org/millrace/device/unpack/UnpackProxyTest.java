@@ -57,9 +57,8 @@ class UnpackProxyTest {
         MemoryFrames frames = new MemoryFrames(random);
         SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"), LAYOUT, MemoryFrames.region(from.buffers()),
                 firstStep, frames.sender(), (proxy, failure) -> {});
-        ReceiveProxy receives = ReceiveProxy.byMemory(ConnectionName.of("b"), LAYOUT,
-                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), firstStep,
-                frames.receiver(), (proxy, failure) -> {},
+        ReceiveProxy receives = ReceiveProxy.byMemory(ConnectionName.of("b"), LAYOUT, MemoryFrames.region(to.buffers()),
+                MemoryFrames.staging(arena, LAYOUT), firstStep, frames.receiver(), (proxy, failure) -> {},
                 slots -> new UnpackReceiveSource(ConnectionName.of("b"), memory, slots));
         SliceGather gather = new SliceGather(meta, handle, bounce, 4);
         int[] sizes = new int[SLICES];
