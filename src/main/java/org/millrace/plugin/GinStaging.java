@@ -1,10 +1,10 @@
 package org.millrace.plugin;
 
 import org.millrace.MillraceException;
-import org.millrace.gin.GinCommunicator;
-import org.millrace.gin.StagingRing;
-import org.millrace.gin.Window;
-import org.millrace.net.shm.SharedMemory;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.window.StagingRing;
+import org.millrace.gin.window.Window;
+import org.millrace.net.shm.file.SharedMemory;
 
 /**
  * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them,

@@ -28,14 +28,14 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
-import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.Window;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ShmOptions;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * Four ranks as four hosts, as one, and as two of two each: what lies on one host is staged and signalled in memory,

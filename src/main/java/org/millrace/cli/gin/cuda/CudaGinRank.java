@@ -6,7 +6,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.function.Consumer;
 import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
+import org.millrace.cli.launch.RankTeam;
 import org.millrace.cli.launch.RankWorker;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaStream;
@@ -85,8 +88,8 @@ final class CudaGinRank implements RankWorker {
         long bytes = plan.largest() * (all ? plan.ranks() : 1) + MARGIN;
         GpuGinRank.GpuWindow source = member.window(bytes);
         GpuGinRank.GpuWindow target = member.window(bytes);
-        NcclDeviceCommunicator device =
-                member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
+        NcclDeviceCommunicator device = member.device(
+                new NcclDeviceCommunicator.Requirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes))
                 .run(reporter);
