@@ -60,9 +60,9 @@ public final class CheckedCollectives implements AutoCloseable {
      */
     public long countWrong(long seed, Operation operation, DataType type, int reduction, long bytes, boolean inPlace) {
         CollectiveCall call = new CollectiveCall(operation, communicator.size());
-        Reduction chosen = Reduction.values()[call.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
-        boolean oneOperand = inPlace && call.hasInPlace();
-        return countWrong(place(call, type, chosen, Math.max(call.parts(), bytes / type.bytes()), oneOperand),
+        Reduction chosen = Reduction.values()[operation.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
+        boolean oneOperand = inPlace && operation.hasInPlace();
+        return countWrong(place(call, type, chosen, Math.max(operation.parts(communicator.size()), bytes / type.bytes()), oneOperand),
                 RandomOperands.of(seed, 0, oneOperand));
     }
 

@@ -10,8 +10,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
 /**
- * An operation as a group calls it: how its operands are laid out, and what every rank's result consists of. What a
- * method calls {@code count} is what the call is given, as in nccl-tests' table.
+ * An operation as a group calls it, and what every rank's result consists of. What a method calls {@code count} is what
+ * the call is given, as in nccl-tests' table.
  *
  * @param ranks size of the group
  */
@@ -41,8 +41,8 @@ public record CollectiveCall(Operation operation, int ranks) {
     }
 
     /**
-     * Enqueues the operation once. In place if send and receive lie as {@link #sendOffset} and {@link #receiveOffset}
-     * say.
+     * Enqueues the operation once. In place if send and receive lie as {@link Operation#sendOffset} and
+     * {@link Operation#receiveOffset} say.
      */
     void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, Stream stream) {
@@ -80,65 +80,5 @@ public record CollectiveCall(Operation operation, int ranks) {
     /** A part of every rank's operand. */
     private List<Part> copied(long first, long count) {
         return IntStream.range(0, ranks).mapToObj(source -> Part.copied(source, first, count)).toList();
-    }
-
-    /** Whether a rank sends a part to each rank. */
-    private boolean spreadsSend() {
-        return switch (operation) {
-            case REDUCE_SCATTER, ALL_TO_ALL, SCATTER -> true;
-            default -> false;
-        };
-    }
-
-    /** Whether a rank receives a part from each rank. */
-    private boolean spreadsReceive() {
-        return switch (operation) {
-            case ALL_GATHER, ALL_TO_ALL, GATHER -> true;
-            default -> false;
-        };
-    }
-
-    /** By how much the larger operand is larger than the count that the call is given. */
-    public int parts() {
-        return spreadsSend() || spreadsReceive() ? ranks : 1;
-    }
-
-    long sendCount(long count) {
-        return spreadsSend() ? count * ranks : count;
-    }
-
-    long receiveCount(long count) {
-        return spreadsReceive() ? count * ranks : count;
-    }
-
-    /** Where in the one operand of an operation in place a rank's elements lie. */
-    long sendOffset(long count, int rank) {
-        return spreadsReceive() ? rank * count : 0;
-    }
-
-    /** Where in the one operand of an operation in place a rank's result lies. */
-    long receiveOffset(long count, int rank) {
-        return spreadsSend() ? rank * count : 0;
-    }
-
-    /** Whether there is a form of it in place. */
-    public boolean hasInPlace() {
-        return operation != Operation.ALL_TO_ALL && operation != Operation.SEND_RECEIVE;
-    }
-
-    /** Whether elements are combined. */
-    public boolean reduces() {
-        return switch (operation) {
-            case ALL_REDUCE, REDUCE_SCATTER, REDUCE -> true;
-            default -> false;
-        };
-    }
-
-    /** The root's rank, or -1. */
-    public int root() {
-        return switch (operation) {
-            case BROADCAST, REDUCE, GATHER, SCATTER -> ROOT;
-            default -> -1;
-        };
     }
 }

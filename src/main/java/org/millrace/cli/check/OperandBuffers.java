@@ -2,6 +2,7 @@ package org.millrace.cli.check;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
+import org.millrace.Operation;
 
 /**
  * An operation on elements, and where one rank's lie.
@@ -22,13 +23,15 @@ public record OperandBuffers(CollectiveCall call, DataType type, Reduction reduc
     static OperandBuffers of(CollectiveCall call, DataType type, Reduction reduction, long elements, int rank,
             MemorySegment send, MemorySegment receive) {
         boolean inPlace = send == receive;
-        long count = elements / call.parts();
+        Operation operation = call.operation();
+        int ranks = call.ranks();
+        long count = elements / operation.parts(ranks);
         long bytes = type.bytes();
-        long sendOffset = inPlace ? call.sendOffset(count, rank) : 0;
-        long receiveOffset = inPlace ? call.receiveOffset(count, rank) : 0;
+        long sendOffset = inPlace ? operation.sendOffset(count, rank) : 0;
+        long receiveOffset = inPlace ? operation.receiveOffset(count, rank) : 0;
         return new OperandBuffers(call, type, reduction, count,
-                send.asSlice(sendOffset * bytes, call.sendCount(count) * bytes),
-                receive.asSlice(receiveOffset * bytes, call.receiveCount(count) * bytes), inPlace);
+                send.asSlice(sendOffset * bytes, operation.sendCount(count, ranks) * bytes),
+                receive.asSlice(receiveOffset * bytes, operation.receiveCount(count, ranks) * bytes), inPlace);
     }
 
     /** Whether the result takes the place of exactly what is sent. */

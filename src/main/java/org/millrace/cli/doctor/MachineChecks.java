@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.net.socket.Interfaces;
+import org.millrace.net.socket.handshake.Interfaces;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
 final class MachineChecks {

@@ -3,22 +3,16 @@ package org.millrace.cli.gin;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.cli.console.FailureText;
 import org.millrace.cli.gin.cuda.GinEvent;
 import org.millrace.cli.launch.RankRun;
 import org.millrace.cli.launch.RankWorker;
 import org.millrace.cli.launch.RunDeadline;
 import org.millrace.cli.launch.ThreadRanks;
-import org.millrace.config.DurationType;
 import org.millrace.engine.GinRank;
-import org.millrace.gin.queue.GinServed;
 
 /** A pattern on the emulated device: ranks are threads. */
 record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, PrintWriter out) {

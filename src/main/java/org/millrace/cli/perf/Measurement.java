@@ -75,7 +75,7 @@ final class Measurement {
     }
 
     private CaseResult measure(PerfPlan.Case line, boolean inPlace) {
-        if (inPlace && !plan.call().hasInPlace()) {
+        if (inPlace && !plan.collective().hasInPlace()) {
             return CaseResult.NONE;
         }
         OperandBuffers buffers = place(line, line.count(), inPlace);

@@ -97,9 +97,9 @@ final class PerfJson {
         PerfPlan.Case line = row.line();
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("size", line.bytes());
-        entry.put("count", line.count() / plan.call().parts());
+        entry.put("count", line.count() / plan.parts());
         entry.put("type", line.type().label());
-        entry.put("redop", plan.call().reduces() ? line.reduction().toString() : "none");
+        entry.put("redop", plan.collective().reduces() ? line.reduction().toString() : "none");
         entry.put("warmup", line.warmup());
         entry.put("iterations", line.iterations());
         entry.put("out_of_place", sample(line, row.outOfPlace()));

@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.millrace.Operation;
-import org.millrace.cli.check.CollectiveCall;
 import org.millrace.cli.check.Reduction;
 import org.millrace.cli.console.Converters;
 import org.millrace.config.SizeType;
@@ -174,10 +173,9 @@ final class PerfOptions {
         require(factor == null || step == null, "sizes grow by a factor (-f) or by a step (-i), not by both");
         require(factor == null || factor >= 2, "sizes must grow: -f " + factor + " is less than 2");
         require(step == null || step >= 1, "sizes must grow: -i 0 is less than 1");
-        CollectiveCall call = new CollectiveCall(collective, ranks);
         return new PerfPlan(collective, ranks,
-                PerfPlan.cases(types.values(), call.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes,
-                        call.parts(), iterations == null ? 0 : iterations, warmup == null ? -1 : warmup),
+                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes,
+                        collective.parts(ranks), iterations == null ? 0 : iterations, warmup == null ? -1 : warmup),
                 checking(faultPlanted), data, deadline);
     }
 

@@ -170,6 +170,11 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
         return new CollectiveCall(collective, ranks);
     }
 
+    /** By how much the larger operand is larger than the count that the call is given. */
+    int parts() {
+        return collective.parts(ranks);
+    }
+
     boolean check() {
         return checking != Checking.NONE;
     }

@@ -4,6 +4,7 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Optional;
 import org.millrace.Route;
+import org.millrace.cli.check.CollectiveCall;
 
 /**
  * Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results
@@ -64,8 +65,8 @@ final class PerfTable {
             printColumns();
         }
         PerfPlan.Case line = row.line();
-        out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.call().parts(), line.type().label(),
-                plan.call().reduces() ? line.reduction() : "none", plan.call().root());
+        out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.parts(), line.type().label(),
+                plan.collective().reduces() ? line.reduction() : "none", plan.collective().hasRoot() ? CollectiveCall.ROOT : -1);
         print(line, row.outOfPlace());
         print(line, row.inPlace());
         out.println();

@@ -27,9 +27,9 @@ class CollectiveCallTest {
             List<Part> parts = call.result(rank, COUNT);
             long covered = parts.stream().mapToLong(Part::count).sum();
             boolean hasResult = operation != Operation.REDUCE && operation != Operation.GATHER || rank == ROOT;
-            assertEquals(hasResult ? call.receiveCount(COUNT) : 0, covered);
+            assertEquals(hasResult ? operation.receiveCount(COUNT, RANKS) : 0, covered);
             for (Part part : parts) {
-                assertEquals(true, part.first() >= 0 && part.first() + part.count() <= call.sendCount(COUNT)
+                assertEquals(true, part.first() >= 0 && part.first() + part.count() <= operation.sendCount(COUNT, RANKS)
                         && part.source() < RANKS, part.toString());
             }
         }

@@ -6,19 +6,15 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.OptionalInt;
-import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
-import org.millrace.cli.launch.RankTeam;
 import org.millrace.cli.launch.RankWorker;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.CurrentDevice;
-import org.millrace.cuda.Waiting;
-import org.millrace.gin.GinServed;
+import org.millrace.gin.queue.GinServed;
 import org.millrace.gpu.GpuGinRank;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.nccl.NcclDeviceRequirements;
 import org.millrace.plugin.ThreadNames;
 
 /** Carries out a plan as one rank on its GPU. */
