@@ -60,9 +60,11 @@ public final class CheckedCollectives implements AutoCloseable {
      */
     public long countWrong(long seed, Operation operation, DataType type, int reduction, long bytes, boolean inPlace) {
         CollectiveCall call = new CollectiveCall(operation, communicator.size());
-        Reduction chosen = Reduction.values()[operation.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
+        Reduction chosen =
+                Reduction.values()[operation.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
         boolean oneOperand = inPlace && operation.hasInPlace();
-        return countWrong(place(call, type, chosen, Math.max(operation.parts(communicator.size()), bytes / type.bytes()), oneOperand),
+        return countWrong(place(call, type, chosen,
+                Math.max(operation.parts(communicator.size()), bytes / type.bytes()), oneOperand),
                 RandomOperands.of(seed, 0, oneOperand));
     }
 

@@ -174,8 +174,9 @@ final class PerfOptions {
         require(factor == null || factor >= 2, "sizes must grow: -f " + factor + " is less than 2");
         require(step == null || step >= 1, "sizes must grow: -i 0 is less than 1");
         return new PerfPlan(collective, ranks,
-                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM), sizes,
-                        collective.parts(ranks), iterations == null ? 0 : iterations, warmup == null ? -1 : warmup),
+                PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM),
+                        sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
+                        warmup == null ? -1 : warmup),
                 checking(faultPlanted), data, deadline);
     }
 

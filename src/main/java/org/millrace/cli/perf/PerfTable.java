@@ -66,7 +66,8 @@ final class PerfTable {
         }
         PerfPlan.Case line = row.line();
         out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.parts(), line.type().label(),
-                plan.collective().reduces() ? line.reduction() : "none", plan.collective().hasRoot() ? CollectiveCall.ROOT : -1);
+                plan.collective().reduces() ? line.reduction() : "none",
+                plan.collective().hasRoot() ? CollectiveCall.ROOT : -1);
         print(line, row.outOfPlace());
         print(line, row.inPlace());
         out.println();
