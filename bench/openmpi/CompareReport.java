@@ -67,8 +67,10 @@ public final class CompareReport {
     }
 
     private void print() {
-        System.out.println("# all_reduce of float, sum, out of place; microseconds an operation of the slowest rank: median over rounds [quartiles]");
-        System.out.println("# ratio: Millrace's median over Open MPI's; below 1 Millrace is faster. In brackets: the same in place");
+        System.out.println("# all_reduce of float, sum, out of place; microseconds an operation of the slowest "
+                + "rank: median over rounds [quartiles]");
+        System.out.println("# ratio: Millrace's median over Open MPI's; below 1 Millrace is faster. In brackets: "
+                + "the same in place");
         System.out.printf("#%11s  %34s  %34s  %16s%n", "size (B)", "Millrace (us)", "Open MPI (us)", "ratio");
         for (SizeComparison size : sizes.values()) {
             System.out.printf(Locale.ROOT, "%12d  %34s  %34s  %7.2f [%6.2f]%n", size.bytes(), size.outOfPlace().millrace(), size.outOfPlace().openMpi(),
@@ -77,7 +79,8 @@ public final class CompareReport {
         List<SizeComparison> large = sizes.values().stream().filter(size -> size.bytes() >= LARGE_BYTES).toList();
         if (!large.isEmpty()) {
             List<String> slower = large.stream().filter(size -> size.outOfPlace().ratio() > 1).map(size -> String.valueOf(size.bytes())).toList();
-            System.out.printf(Locale.ROOT, "# 1 MiB and above: ratio %.2f (geometric mean); Millrace is slower at %s%n", geometricMean(large),
+            System.out.printf(Locale.ROOT, "# 1 MiB and above: ratio %.2f (geometric mean); Millrace is slower at "
+                    + "%s%n", geometricMean(large),
                     slower.isEmpty() ? "no size" : String.join(", ", slower));
         }
         System.out.println("# wrong elements: " + wrong());

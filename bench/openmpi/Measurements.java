@@ -41,7 +41,8 @@ final class Measurements {
                     Double.parseDouble(row.group(6)), Long.parseLong(row.group(5)) + Long.parseLong(row.group(7))));
         }
         if (lines.isEmpty() || lines.size() != SIZE.matcher(text).results().count()) {
-            throw new IOException(file + ": " + lines.size() + " rows are readable: this is not what this version's `millrace perf --json` writes");
+            throw new IOException(file + ": " + lines.size() + " rows are readable: this is not what this version's "
+                    + "`millrace perf --json` writes");
         }
         return lines;
     }

@@ -149,7 +149,8 @@ class PerfCommandTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                    "''|cut:frame=2,rail=1|1|the planted fault cut:frame=2,rail=1 (MILLRACE_FAULT) did not happen|that has a rail 1",
+                    "''|cut:frame=2,rail=1|1|the planted fault cut:frame=2,rail=1 (MILLRACE_FAULT) did not "
+                            + "happen|that has a rail 1",
                     "''|delay:frame=1,polls=3|0|''|''",
                     "--processes|delay:frame=1,polls=3;delay:frame=999999999,polls=3|1"
                             + "|the planted fault delay:frame=999999999,polls=3 (MILLRACE_FAULT) did not happen"
@@ -206,9 +207,8 @@ class PerfCommandTest {
                 run.toString());
         String json = Files.readString(file);
         assertTrue(json.replaceAll("\\s+", " ")
-                .matches(
-                        ".*\"route\": \\{ ?\"algorithm\": \"ring\", \"protocol\": \"[LS]\\w+\", \"mode\": \"NORMAL\", \"transports\": \\[ ?\"NET socket\" "
-                                + "?\\] ?\\}.*"),
+                .matches(".*\"route\": \\{ ?\"algorithm\": \"ring\", \"protocol\": \"[LS]\\w+\", \"mode\": "
+                        + "\"NORMAL\", \"transports\": \\[ ?\"NET socket\" " + "?\\] ?\\}.*"),
                 json);
     }
 

@@ -25,7 +25,7 @@ final class CellResult {
         return cell;
     }
 
-    void add(MatrixEvent event) {
+    void add(MatrixWorker.CellReport event) {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
