@@ -92,7 +92,8 @@ public final class CudaStream implements Stream {
         if (!Waiting.until(this::query, deadline)) {
             throw new MillraceException("the work of " + handle + " on " + device + " had not completed after "
                     + deadline.toMillis()
-                    + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the communicator to end it");
+                    + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the"
+                    + " communicator to end it");
         }
     }
 

@@ -55,7 +55,8 @@ public final class DeviceSegments {
         }
         if (!segment.isNative()) {
             throw new IllegalArgumentException(role
-                    + " lies in the Java heap, where the garbage collector moves it: allocate it from the device, as pinned memory, or from an Arena");
+                    + " lies in the Java heap, where the garbage collector moves it: allocate it from the device, as"
+                    + " pinned memory, or from an Arena");
         }
         if (!segment.scope().isAlive()) {
             throw new IllegalArgumentException(role + " is closed memory");

@@ -18,10 +18,14 @@ import org.millrace.net.MemoryRegion;
  * <pre>
  *   producer                this proxy                              consumer
  *   tail (release)   →      from.tail (acquire)
- *                           to.head   (acquire)              ←      head (release)   pairs: the consumer has read the slot before it is written again
+ *                           to.head   (acquire)              ←      head (release)   1
  *                           data, size: from → to
- *                           to.tail   (release)              →      tail (acquire)   pairs: it sees data and size
- *   head (acquire)   ←      from.size = -1, from.head (release)     pairs: the producer sees size = -1 and may write the slot
+ *                           to.tail   (release)              →      tail (acquire)   2
+ *   head (acquire)   ←      from.size = -1, from.head (release)                      3
+ *
+ *   1 pairs: the consumer has read the slot before it is written again
+ *   2 pairs: it sees data and size
+ *   3 pairs: the producer sees size = -1 and may write the slot
  * </pre>
  *
  * Either side may be a device or another such proxy, which is why sizes are handed on.

@@ -15,7 +15,8 @@ import org.millrace.net.MemoryRegion;
  *
  * <pre>
  *   this proxy                               device
- *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is written again
+ *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is
+ *                                                             written again
  *   frame → slot
  *   tail  (release)                →        tail  (acquire)   pairs: the device sees the slot's data
  * </pre>

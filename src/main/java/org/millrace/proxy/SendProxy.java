@@ -18,7 +18,8 @@ import org.millrace.net.MemoryRegion;
  *   size  → connFifo[slot]         size, data → frame
  *   tail  → (release)              ... the frame is complete
  *                                   size = -1
- *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1 and may write the slot
+ *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1
+ *                                                     and may write the slot
  * </pre>
  */
 public final class SendProxy implements ProxyConnection {

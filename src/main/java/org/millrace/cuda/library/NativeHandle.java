@@ -86,7 +86,8 @@ public final class NativeHandle {
         MemorySegment known = resolve();
         if (known == null) {
             throw new IllegalStateException(name
-                    + " is not ready: the library is still making it (wait for the communicator that makes it, or end the group)");
+                    + " is not ready: the library is still making it (wait for the communicator that makes it, or end"
+                    + " the group)");
         }
         int seen;
         do {
