@@ -10,4 +10,8 @@
  * freed: whoever frees it has stopped them before. So do those of lines, for which the slot's segment is passed and
  * checked once for all of a slot's lines. Nothing here knows what a step means.
  */
+@NullMarked
 package org.millrace.abi;
+
+import org.jspecify.annotations.NullMarked;
+

@@ -2,6 +2,7 @@ package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory segments over addresses that only a GPU may follow.
@@ -82,7 +83,7 @@ public final class DeviceSegments {
      */
     private static final class Owner implements Runnable {
 
-        private MemorySegment everywhere;
+        private @Nullable MemorySegment everywhere;
 
         static MemorySegment everywhere() {
             Owner owner = new Owner();

@@ -1,5 +1,7 @@
 package org.millrace.nccl;
 
+import org.jspecify.annotations.Nullable;
+
 /** What an NCCL function returns; the order is that of {@code ncclResult_t}. */
 public enum NcclResult {
     /** It worked. */
@@ -64,7 +66,7 @@ public enum NcclResult {
      * @param code a value of {@code ncclResult_t}
      * @return the result; null for one that NCCL 2.28 does not have
      */
-    public static NcclResult ofCode(int code) {
+    public static @Nullable NcclResult ofCode(int code) {
         return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : null;
     }
 }

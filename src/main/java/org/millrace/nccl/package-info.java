@@ -7,4 +7,8 @@
  * that has the call, the code and NCCL's own account of it. Functions newer than the loaded NCCL fail when they are
  * called, with the release that has them.
  */
+@NullMarked
 package org.millrace.nccl;
+
+import org.jspecify.annotations.NullMarked;
+

@@ -1,6 +1,7 @@
 package org.millrace.proxy;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
@@ -111,7 +112,7 @@ public final class CopyProxy implements ProxyConnection {
     }
 
     @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         listener.stopped(this, failure);
     }
 

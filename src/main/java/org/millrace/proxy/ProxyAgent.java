@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRequest;
 import org.millrace.agent.RequestQueue;
@@ -88,7 +89,7 @@ public final class ProxyAgent implements Agent {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
     }
 
-    private void detach(ProxyConnection connection, Throwable failure) {
+    private void detach(ProxyConnection connection, @Nullable Throwable failure) {
         if (visits.remove(connection)) {
             connection.stopped(failure);
         }

@@ -12,4 +12,8 @@
  * What the next step is comes from a step source: the operations that an engine enqueued, or the shared memory alone.
  * Nothing here knows of sockets.
  */
+@NullMarked
 package org.millrace.proxy;
+
+import org.jspecify.annotations.NullMarked;
+
