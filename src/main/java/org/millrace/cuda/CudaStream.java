@@ -232,7 +232,7 @@ public final class CudaStream implements Stream {
             try {
                 Waiting.until(this::query, CLOSE_DEADLINE);
             } catch (MillraceException | IllegalStateException failedOrClosedMeanwhile) {
-                // whoever waited for the work was told; the stream goes back all the same
+                // a thread that waited for the work was told; the stream goes back all the same
             }
         }
         handle.close();
