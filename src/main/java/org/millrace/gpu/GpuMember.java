@@ -8,10 +8,10 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.GroupFailure;
-import org.millrace.engine.rendezvous.JoinOptions;
-import org.millrace.engine.rendezvous.Machine;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.engine.bootstrap.JoinOptions;
+import org.millrace.engine.bootstrap.Machine;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.UniqueId;
 

@@ -1,0 +1,84 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.millrace.MillraceException;
+
+/**
+ * How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the
+ * others where.
+ */
+final class Split {
+
+    private final ControlPlane from;
+    private final List<Integer> members;
+
+    private Split(ControlPlane from, List<Integer> members) {
+        this.from = from;
+        this.members = members;
+    }
+
+    static ControlPlane agree(ControlPlane from, int color, int key) {
+        byte[][] wishes = from.allGather(ByteBuffer.allocate(2 * Integer.BYTES).putInt(color).putInt(key).array());
+        List<Integer> members = IntStream.range(0, wishes.length)
+                .filter(rank -> ByteBuffer.wrap(wishes[rank]).getInt() == color)
+                .boxed()
+                .sorted(Comparator.comparingInt(rank -> ByteBuffer.wrap(wishes[rank]).getInt(Integer.BYTES))) // stable:
+                                                                                                              // ranks
+                                                                                                              // of one
+                                                                                                              // key
+                                                                                                              // stay in
+                                                                                                              // order
+                .toList();
+        if (color < 0 || members.size() == 1) {
+            from.allGather(new byte[0]);
+            return color < 0 ? null : ControlPlane.join(new SplitRendezvous(null, null, null), 0, 1, from.options());
+        }
+        return new Split(from, members).meet();
+    }
+
+    private ControlPlane meet() {
+        int rank = members.indexOf(from.rank());
+        try (ServerSocketChannel listener =
+                rank == 0 ? Listeners.bind(new InetSocketAddress(from.address(), 0)) : null) {
+            String random = Secret.randomHex();
+            byte[] invitation =
+                    from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
+                            : new byte[0])[members.getFirst()];
+            return ControlPlane.join(rendezvous(listener, ByteBuffer.wrap(invitation)), rank, members.size(),
+                    from.options());
+        } catch (IOException e) {
+            throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
+                    + " others of its new group: " + e.getMessage(), e);
+        }
+    }
+
+    private static byte[] invitation(InetSocketAddress address, String secret) {
+        byte[] host = address.getAddress().getAddress();
+        byte[] words = secret.getBytes(StandardCharsets.UTF_8);
+        return ByteBuffer.allocate(2 * Integer.BYTES + host.length + words.length)
+                .putInt(address.getPort())
+                .putInt(host.length)
+                .put(host)
+                .put(words)
+                .array();
+    }
+
+    private SplitRendezvous rendezvous(ServerSocketChannel listener, ByteBuffer invitation)
+            throws UnknownHostException {
+        int port = invitation.getInt();
+        byte[] host = new byte[invitation.getInt()];
+        invitation.get(host);
+        String secret = StandardCharsets.UTF_8.decode(invitation).toString();
+        return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
+                Secret.of(secret, from.options().secret()));
+    }
+}
