@@ -36,8 +36,8 @@ class ArchitectureTest {
                                                                                          // side, connections for a
                                                                                          // device on the other
             Map.entry("org.millrace.plugin", 4), Map.entry("org.millrace.engine.bootstrap", 4), // how ranks meet,
-                                                                                                 // whatever runs their
-                                                                                                 // operations
+                                                                                                // whatever runs their
+                                                                                                // operations
             Map.entry("org.millrace.engine", 5), Map.entry("org.millrace.gpu", 5), Map.entry("org.millrace.cli", 7));
 
     private static JavaClasses classes;

@@ -12,20 +12,22 @@ import java.util.List;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-import org.millrace.engine.bootstrap.AcceptedConnection.Stage;
+import org.jspecify.annotations.Nullable;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection.Stage;
 import org.millrace.engine.bootstrap.Message.Challenge;
 import org.millrace.engine.bootstrap.Message.Hello;
 import org.millrace.engine.bootstrap.Message.OtherVersion;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 
 /**
- * Rank 0's door: accepts connections and decides who is let in. Whoever does not belong here is told so, and changes
- * nothing for the group.
+ * Accepts connections for rank 0 and decides who is let in. A stranger is told that it does not belong here, and
+ * changes nothing for the group.
  */
 final class Acceptor {
 
-    /** Who decides what a rank's arrival means for the group. */
+    /** Decides what a rank's arrival means for the group. */
     interface Host {
 
         /** The rank belongs to the group and is not there yet. */
@@ -37,9 +39,9 @@ final class Acceptor {
 
     private static final Logger LOG = LogManager.getLogger(Acceptor.class);
     /** How long a stranger may take to show that it belongs here, and a refused one to go. */
-    private static final Duration INTRODUCTION = Duration.ofSeconds(10);
+    private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
-     * How long the door of a group that failed stays open, so that ranks that are still on their way learn why at once.
+     * How long a group that failed goes on accepting, so that ranks that are still on their way learn why at once.
      */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
@@ -49,7 +51,7 @@ final class Acceptor {
     private static final int MAX_STRANGERS = 1024;
 
     private final GroupState group;
-    private final BootstrapListener meeting;
+    private final BootstrapListener listener;
     private final Selector selector;
     private final Host host;
     /** Accepted and not admitted, oldest first. */
@@ -57,24 +59,24 @@ final class Acceptor {
     /** The ranks that have shown that they know the secret, whatever was answered. */
     private final BitSet heard = new BitSet();
     /** When the last latecomers are given up; null as long as this rank has not left. */
-    private Deadline latecomers;
+    private @Nullable Deadline latecomers;
     private boolean warned;
 
-    Acceptor(GroupState group, BootstrapListener meeting, Selector selector, Host host) throws IOException {
+    Acceptor(GroupState group, BootstrapListener listener, Selector selector, Host host) throws IOException {
         this.group = group;
-        this.meeting = meeting;
+        this.listener = listener;
         this.selector = selector;
         this.host = host;
         heard.set(group.self().rank());
-        meeting.listener().configureBlocking(false);
-        meeting.listener().register(selector, SelectionKey.OP_ACCEPT);
+        listener.channel().configureBlocking(false);
+        listener.channel().register(selector, SelectionKey.OP_ACCEPT);
     }
 
     void accept() {
         try {
             SocketChannel channel;
-            while ((channel = meeting.listener().accept()) != null) {
-                strangers.add(new AcceptedConnection(new ControlConnection(channel, selector), Deadline.in(INTRODUCTION)));
+            while ((channel = listener.channel().accept()) != null) {
+                strangers.add(new AcceptedConnection(new ControlConnection(channel, selector), Deadline.in(HANDSHAKE)));
                 if (strangers.size() > MAX_STRANGERS) {
                     drop(strangers.iterator().next());
                 }
@@ -88,7 +90,7 @@ final class Acceptor {
     void handle(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Message any when peer.stage == Stage.REFUSED ->
-                LOG.trace("{} was refused and goes on: {}", peer.link.remote(), any);
+                LOG.trace("{} was refused and goes on: {}", peer.connection.remote(), any);
             case Hello hello when peer.stage == Stage.EXPECTS_HELLO -> challenge(peer, hello);
             case OtherVersion other when peer.stage == Stage.EXPECTS_HELLO ->
                 refuse(peer, "it speaks version " + other.version() + " of the control protocol, rank 0 version "
@@ -102,13 +104,14 @@ final class Acceptor {
     private void challenge(AcceptedConnection peer, Hello hello) {
         peer.hello = hello;
         peer.stage = Stage.EXPECTS_PROOF;
-        byte[] proof = meeting.secret().coordinatorProof(hello, group.self(), peer.nonce);
-        peer.link.send(MessageCodec.encode(new Challenge(group.self().pid(), group.self().host(), peer.nonce, proof)));
+        byte[] proof = listener.secret().coordinatorProof(hello, group.self(), peer.nonce);
+        peer.connection
+                .send(MessageCodec.encode(new Challenge(group.self().pid(), group.self().host(), peer.nonce, proof)));
     }
 
     private void examine(AcceptedConnection peer, Proof proof) throws IOException {
         RankIdentity who = peer.identity();
-        if (!Secret.same(meeting.secret().memberProof(peer.hello, group.self(), peer.nonce), proof.proof())) {
+        if (!Secret.same(listener.secret().memberProof(peer.hello, group.self(), peer.nonce), proof.proof())) {
             refuse(peer, "it does not know this group's secret");
             return;
         }
@@ -127,12 +130,12 @@ final class Acceptor {
         } else {
             strangers.remove(peer);
             peer.stage = Stage.MEMBER;
-            peer.link.trust();
+            peer.connection.trust();
             host.admit(peer);
         }
     }
 
-    private String contradiction(RankIdentity who, int size) {
+    private @Nullable String contradiction(RankIdentity who, int size) {
         if (size != group.size()) {
             return who + " says the group has " + size + " ranks, rank 0 says " + group.size();
         }
@@ -142,17 +145,17 @@ final class Acceptor {
 
     private void refuse(AcceptedConnection peer, String reason) {
         peer.stage = Stage.REFUSED;
-        peer.link.send(MessageCodec.encode(new Rejected(reason)));
-        peer.link.finish();
+        peer.connection.send(MessageCodec.encode(new Rejected(reason)));
+        peer.connection.finish();
         note(peer, reason);
     }
 
     /**
-     * For the one who wonders why a rank does not come: in the log once, and in the message if the group does not come
+     * For people who wonder why a rank does not come: in the log once, and in the message if the group does not come
      * together.
      */
     private void note(AcceptedConnection peer, String reason) {
-        String what = peer.link.remote() + ": " + reason;
+        String what = peer.connection.remote() + ": " + reason;
         group.refused(what);
         if (warned) {
             LOG.debug("rank 0 refused a connection from {}", what);
@@ -172,13 +175,13 @@ final class Acceptor {
 
     private void drop(AcceptedConnection peer) {
         strangers.remove(peer);
-        peer.link.close();
+        peer.connection.close();
     }
 
     /** No new connections. Those that were made are heard to the end. The port is free when this returns. */
-    void closeDoor() throws IOException {
+    void stopAccepting() throws IOException {
         accept();
-        meeting.close();
+        listener.close();
         selector.selectNow(); // a registered channel is closed in earnest only when the selector has forgotten it
     }
 
@@ -195,29 +198,63 @@ final class Acceptor {
             strangers.stream().filter(peer -> peer.stage != Stage.REFUSED).toList().forEach(this::drop);
         }
         for (AcceptedConnection peer : List.copyOf(strangers)) {
-            if (peer.introduction.expired()) {
+            if (peer.handshake.expired()) {
                 drop(peer);
                 if (peer.stage != Stage.REFUSED) {
-                    note(peer, "it did not introduce itself within " + peer.introduction);
+                    note(peer, "it did not introduce itself within " + peer.handshake);
                 }
             }
         }
     }
 
     long nanosToNextTick() {
-        long nanos = strangers.isEmpty() ? Long.MAX_VALUE : strangers.iterator().next().introduction.remainingNanos();
-        return latecomers == null || !meeting.listener().isOpen() ? nanos
+        long nanos = strangers.isEmpty() ? Long.MAX_VALUE : strangers.iterator().next().handshake.remainingNanos();
+        return latecomers == null || !listener.channel().isOpen() ? nanos
                 : Math.min(nanos, latecomers.remainingNanos());
     }
 
     /** Also if it has ended already. */
     void ended() {
-        if (meeting.listener().isOpen()) {
-            meeting.close();
+        if (listener.channel().isOpen()) {
+            listener.close();
         }
     }
 
     boolean isOver() {
-        return strangers.isEmpty() && !meeting.listener().isOpen();
+        return strangers.isEmpty() && !listener.channel().isOpen();
+    }
+
+    /** A connection that rank 0 accepted, from a stranger's first byte to a member's goodbye. */
+    static final class AcceptedConnection {
+
+        /** How far the connection has come; it only moves on. */
+        enum Stage {
+            EXPECTS_HELLO, EXPECTS_PROOF, MEMBER, FAILED, DEPARTED, REFUSED
+        }
+
+        final ControlConnection connection;
+        final Deadline handshake;
+        /** What is hashed into both sides' proofs, so that none can be used twice. */
+        final byte[] nonce = Secret.randomBytes();
+
+        Stage stage = Stage.EXPECTS_HELLO;
+        /** What the other side says of itself; believed once it has shown that it knows the secret. */
+        @Nullable
+        Hello hello;
+
+        AcceptedConnection(ControlConnection connection, Deadline handshake) {
+            this.connection = connection;
+            this.handshake = handshake;
+            connection.attach(this);
+        }
+
+        /** True from acceptor to the end, whatever has become of the rank since. */
+        boolean admitted() {
+            return stage == Stage.MEMBER || stage == Stage.FAILED || stage == Stage.DEPARTED;
+        }
+
+        RankIdentity identity() {
+            return hello.identity();
+        }
     }
 }

@@ -12,6 +12,7 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import jdk.net.ExtendedSocketOptions;
+import org.jspecify.annotations.Nullable;
 
 /** One connection that carries messages and never blocks. Used by one thread at a time. */
 final class ControlConnection {
@@ -36,11 +37,11 @@ final class ControlConnection {
     private final InetAddress local;
     private final ArrayDeque<ByteBuffer> outgoing = new ArrayDeque<>();
     private final ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES);
-    private ByteBuffer body;
+    private @Nullable ByteBuffer body;
     private int bodyLimit = MessageCodec.MAX_BODY_BEFORE_PROOF;
     private boolean finishing;
 
-    /** Takes over a connected channel, whose close is from now on the link's. */
+    /** Takes over a connected channel, which this closes. */
     ControlConnection(SocketChannel channel, Selector selector) throws IOException {
         this.channel = channel;
         this.remote = String.valueOf(channel.getRemoteAddress()).replaceFirst("^[^/]*/", "");
@@ -65,7 +66,7 @@ final class ControlConnection {
         return local;
     }
 
-    /** Lets the selector's keys lead to whoever owns the link. */
+    /** Lets the selector's keys lead to the owner of the connection. */
     void attach(Object owner) {
         key.attach(owner);
     }
@@ -150,8 +151,8 @@ final class ControlConnection {
         }
     }
 
-    /** The next message, or null if it is not there in whole. */
-    private Message next() throws IOException {
+    /** The next message; null if it is not there in whole. */
+    private @Nullable Message next() throws IOException {
         if (body == null) {
             if (!filled(header)) {
                 return null;

@@ -11,10 +11,11 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 
 /**
  * The control thread of one rank: waits for its sockets, its timers and its callers' requests, and lets the
- * {@link ControlRole} act on them.
+ * {@link Role} act on them.
  */
 final class ControlLoop {
 
@@ -23,16 +24,16 @@ final class ControlLoop {
     private static final Duration FORCED_END = Duration.ofSeconds(5);
 
     private final GroupState group;
-    private final ControlRole side;
+    private final Role role;
     private final Selector selector;
     private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
     private final Thread thread;
     private volatile boolean stopping;
 
     /** Takes over the selector and every channel that is registered with it. */
-    ControlLoop(GroupState group, ControlRole side, Selector selector) {
+    ControlLoop(GroupState group, Role role, Selector selector) {
         this.group = group;
-        this.side = side;
+        this.role = role;
         this.selector = selector;
         this.thread = Thread.ofPlatform().daemon().name("millrace-control-" + group.self().rank()).unstarted(this::run);
     }
@@ -41,14 +42,14 @@ final class ControlLoop {
         thread.start();
     }
 
-    /** See {@link ControlRole#address()}. */
+    /** See {@link Role#address()}. */
     InetAddress address() {
-        return side.address();
+        return role.address();
     }
 
     /** Says something to the other ranks. Does not wait. */
     void say(Message message) {
-        request(() -> side.say(message));
+        request(() -> role.say(message));
     }
 
     private void request(Runnable request) {
@@ -62,7 +63,7 @@ final class ControlLoop {
      * lost.
      */
     void leave(Duration patience) {
-        request(side::leave);
+        request(role::leave);
         join(Deadline.in(patience));
         stopping = true;
         selector.wakeup();
@@ -85,8 +86,8 @@ final class ControlLoop {
 
     private void run() {
         try {
-            while (!stopping && !side.finished()) {
-                long nanos = side.nanosToNextTick();
+            while (!stopping && !role.finished()) {
+                long nanos = role.nanosToNextTick();
                 selector.select(
                         nanos == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
                 Runnable request;
@@ -97,10 +98,10 @@ final class ControlLoop {
                 selector.selectedKeys().clear();
                 for (SelectionKey key : ready) {
                     if (key.isValid()) { // one key's message may have closed another's channel
-                        side.ready(key);
+                        role.ready(key);
                     }
                 }
-                side.tick();
+                role.tick();
             }
         } catch (Throwable e) {
             LOG.error("the control thread of {} stopped", group.self(), e);
@@ -113,7 +114,7 @@ final class ControlLoop {
 
     private void closeAll() {
         try {
-            side.ended();
+            role.ended();
             for (SelectionKey key : selector.keys()) {
                 key.channel().close();
             }
@@ -121,5 +122,44 @@ final class ControlLoop {
         } catch (IOException e) {
             LOG.debug("closing the channels of {}", group.self(), e);
         }
+    }
+
+    /**
+     * What one rank does with its sockets: {@link Coordinator} on rank 0, {@link Member} elsewhere. Everything is
+     * called on the control thread.
+     */
+    interface Role {
+
+        /**
+         * An address of this machine that other ranks of the group have reached, or were reached from. May be called by
+         * any thread.
+         */
+        InetAddress address();
+
+        /** Says something to the other ranks in this rank's name. */
+        void say(Message message);
+
+        /**
+         * Begins to leave the group; {@link #finished()} turns true soon after. More than one call does nothing more.
+         */
+        void leave();
+
+        /** A channel of this role can be read, written or accepted from. */
+        void ready(SelectionKey key);
+
+        /** Does what is due by now. */
+        void tick();
+
+        /** How long nothing is due; {@code Long.MAX_VALUE} for as long as nobody says anything. */
+        long nanosToNextTick();
+
+        /** True once nothing is left to do. */
+        boolean finished();
+
+        /**
+         * The control thread ends, after {@link #finished()} or by force, and closes all channels. Nothing else may be
+         * left behind either.
+         */
+        void ended();
     }
 }

@@ -5,10 +5,13 @@ import java.net.InetAddress;
 import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlLoop.Role;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Failed;
-import org.millrace.engine.bootstrap.Message.Letter;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
 
 /**
  * One rank's connection to the other ranks of its group, for everything but data: they find each other, exchange what
@@ -28,8 +31,8 @@ public final class ControlPlane implements AutoCloseable {
     /** Most that one rank may give to {@link #allGather}, in bytes. */
     public static final int MAX_GATHER_BYTES = MessageCodec.MAX_DATA;
 
-    /** Longest letter from one rank to another, in bytes. */
-    public static final int MAX_LETTER_BYTES = 4096;
+    /** Longest message from one rank to another, in bytes. */
+    public static final int MAX_MESSAGE_BYTES = 4096;
 
     /**
      * How long a leaving rank waits until the others have read its last words. They read at once, unless their process
@@ -38,28 +41,18 @@ public final class ControlPlane implements AutoCloseable {
     private static final Duration GOODBYE = Duration.ofSeconds(2);
 
     private final GroupState group;
-    /** Null in a group of one, which has nobody to talk to. */
-    private final ControlLoop loop;
+    /** Null in a group of one, where there is nobody to talk to. */
+    private final @Nullable ControlLoop loop;
     private final JoinOptions options;
     private final AtomicBoolean inCollective = new AtomicBoolean();
 
-    private ControlPlane(GroupState group, ControlLoop loop, JoinOptions options) {
+    private ControlPlane(GroupState group, @Nullable ControlLoop loop, JoinOptions options) {
         this.group = group;
         this.loop = loop;
         this.options = options;
     }
 
-    /**
-     * Joins a group with the default options.
-     *
-     * @param rendezvous {@code file:PATH} or {@code tcp:HOST:PORT}, the same for every rank
-     * @param rank       this rank, 0 to {@code size - 1}
-     * @param size       number of ranks
-     * @param deadline   how long to wait for the other ranks
-     * @return this rank's end
-     * @throws IllegalArgumentException if an argument is not usable
-     * @throws MillraceException        if the group did not come together
-     */
+    /** Joins a group with the default options. */
     public static ControlPlane join(String rendezvous, int rank, int size, Duration deadline) {
         return join(rendezvous, rank, size, JoinOptions.within(deadline));
     }
@@ -69,10 +62,6 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param rendezvous {@code file:PATH}, a file that rank 0 makes, that all ranks can read, and that is gone once the
      *                   group is complete; or {@code tcp:HOST:PORT}, where rank 0 listens until the group is complete
-     * @param rank       this rank, 0 to {@code size - 1}
-     * @param size       number of ranks
-     * @param options    how long to wait, and what else this rank has to say about it
-     * @return this rank's end
      * @throws IllegalArgumentException if an argument is not usable
      * @throws MillraceException        if the group did not come together; the message names the ranks that are
      *                                  missing, or the one that does not fit and why. The ranks that are there are told
@@ -85,16 +74,16 @@ public final class ControlPlane implements AutoCloseable {
         return join(Rendezvous.parse(rendezvous, options), rank, size, options);
     }
 
-    static ControlPlane join(Rendezvous place, int rank, int size, JoinOptions options) {
+    static ControlPlane join(Rendezvous rendezvous, int rank, int size, JoinOptions options) {
         GroupState group = new GroupState(RankIdentity.local(rank), size);
         if (size == 1) {
             return new ControlPlane(group, null, options);
         }
         Deadline deadline = Deadline.in(options.deadline());
-        ControlPlane plane = new ControlPlane(group, connect(place, group, deadline), options);
+        ControlPlane plane = new ControlPlane(group, connect(rendezvous, group, deadline), options);
         try {
             plane.loop.start();
-            group.awaitComplete(deadline, place.toString());
+            group.awaitComplete(deadline, rendezvous.toString());
             return plane;
         } catch (MillraceException e) {
             plane.tellOthers(e);
@@ -103,38 +92,29 @@ public final class ControlPlane implements AutoCloseable {
         }
     }
 
-    private static ControlLoop connect(Rendezvous place, GroupState group, Deadline deadline) {
+    private static ControlLoop connect(Rendezvous rendezvous, GroupState group, Deadline deadline) {
         try {
             Selector selector = Selector.open();
             try {
-                ControlRole side = group.self().rank() == 0
-                        ? Coordinator.open(group, place.open(group.self(), group.size()), selector)
-                        : BootstrapClient.pay(place, group, selector, deadline);
-                return new ControlLoop(group, side, selector);
+                Role role = group.self().rank() == 0
+                        ? Coordinator.open(group, rendezvous.open(group.self(), group.size()), selector)
+                        : new BootstrapClient(selector, group.self(), group.size()).connect(rendezvous, group,
+                                deadline);
+                return new ControlLoop(group, role, selector);
             } catch (IOException | RuntimeException e) {
                 selector.close();
                 throw e;
             }
         } catch (IOException e) {
-            throw new MillraceException("rank " + group.self().rank() + " cannot join the group at " + place + ": " + e,
-                    e);
+            throw new MillraceException(
+                    "rank " + group.self().rank() + " cannot join the group at " + rendezvous + ": " + e, e);
         }
     }
 
-    /**
-     * This end's number.
-     *
-     * @return 0 to {@code size() - 1}
-     */
     public int rank() {
         return group.self().rank();
     }
 
-    /**
-     * The number of ranks.
-     *
-     * @return 1 or more
-     */
     public int size() {
         return group.size();
     }
@@ -153,7 +133,7 @@ public final class ControlPlane implements AutoCloseable {
             throw new IllegalArgumentException(
                     "allGather of " + mine.length + " bytes by rank " + rank() + "; the limit is " + MAX_GATHER_BYTES);
         }
-        return call(Collective.ALL_GATHER, mine);
+        return call(Call.ALL_GATHER, mine);
     }
 
     /**
@@ -162,33 +142,33 @@ public final class ControlPlane implements AutoCloseable {
      * @throws MillraceException if a rank failed, left, does not come, or made another call; the others are told
      */
     public void barrier() {
-        call(Collective.BARRIER, new byte[0]);
+        call(Call.BARRIER, new byte[0]);
     }
 
     /**
      * Sends something to one rank. Does not wait. Safe from any thread.
      *
      * @param to   another rank
-     * @param tag  tells it from other letters of this rank to that one; may be used again once the letter was read
-     * @param data at most {@link #MAX_LETTER_BYTES}
-     * @throws IllegalArgumentException if there is no such rank, or the letter is too long
+     * @param tag  tells it from other messages of this rank to that one; may be used again once the message was read
+     * @param data at most {@link #MAX_MESSAGE_BYTES}
+     * @throws IllegalArgumentException if there is no such rank, or the message is too long
      */
     public void send(int to, long tag, byte[] data) {
-        if (to < 0 || to >= size() || to == rank() || data.length > MAX_LETTER_BYTES) {
-            throw new IllegalArgumentException("letter of rank " + rank() + " to rank " + to + " of " + size() + ", "
-                    + data.length + " bytes;" + " it must go to another rank and have at most " + MAX_LETTER_BYTES);
+        if (to < 0 || to >= size() || to == rank() || data.length > MAX_MESSAGE_BYTES) {
+            throw new IllegalArgumentException("message of rank " + rank() + " to rank " + to + " of " + size() + ", "
+                    + data.length + " bytes;" + " it must go to another rank and have at most " + MAX_MESSAGE_BYTES);
         }
-        say(new Letter(rank(), to, tag, data.clone()));
+        say(new PeerMessage(rank(), to, tag, data.clone()));
     }
 
     /**
      * What another rank sent to this one. Does not wait. Safe from any thread.
      *
      * @param from the sender
-     * @param tag  which of its letters
-     * @return the letter, once; null if it has not come
+     * @param tag  which of its messages
+     * @return the message, once; null if it has not come
      */
-    public byte[] receive(int from, long tag) {
+    public byte @Nullable [] receive(int from, long tag) {
         return group.take(from, tag);
     }
 
@@ -201,7 +181,7 @@ public final class ControlPlane implements AutoCloseable {
      * @return this rank's end of its new group; null for those that want none
      * @throws MillraceException if a rank failed, left, does not come, or made another call
      */
-    public ControlPlane split(int color, int key) {
+    public @Nullable ControlPlane split(int color, int key) {
         return Split.agree(this, color, key);
     }
 
@@ -214,7 +194,7 @@ public final class ControlPlane implements AutoCloseable {
         return loop == null ? InetAddress.getLoopbackAddress() : loop.address();
     }
 
-    private byte[][] call(Collective collective, byte[] mine) {
+    private byte[][] call(Call collective, byte[] mine) {
         if (!inCollective.compareAndSet(false, true)) {
             throw new IllegalStateException(collective.call + " of rank " + rank()
                     + " while another thread is in a collective call of the same control plane");
@@ -262,7 +242,7 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @return null as long as nothing is known to have failed
      */
-    public RemoteFailure failure() {
+    public @Nullable RemoteFailure failure() {
         return group.failure();
     }
 
@@ -285,5 +265,15 @@ public final class ControlPlane implements AutoCloseable {
         if (loop != null) {
             loop.leave(GOODBYE);
         }
+    }
+
+    /**
+     * The failure of a rank, as the others learn of it.
+     *
+     * @param rank    which rank failed, left too early, or was lost
+     * @param message the rank with its process and host, and what happened; for instance
+     *                {@code rank 3 (pid 123 on node7) is gone: Connection reset}
+     */
+    public record RemoteFailure(int rank, String message) {
     }
 }

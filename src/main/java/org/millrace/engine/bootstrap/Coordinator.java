@@ -9,37 +9,42 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.util.ArrayList;
 import java.util.List;
-import org.millrace.engine.bootstrap.AcceptedConnection.Stage;
+import org.jspecify.annotations.Nullable;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection.Stage;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
+import org.millrace.engine.bootstrap.ControlLoop.Role;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
-import org.millrace.engine.bootstrap.Message.Letter;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 
 /**
- * Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Acceptor} decides who
- * is let in.
+ * Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Acceptor} decides who is
+ * let in.
  */
-final class Coordinator implements ControlRole, Acceptor.Host {
+final class Coordinator implements Role, Acceptor.Host {
 
     private final GroupState group;
-    private final Acceptor admission;
+    private final Acceptor acceptor;
     private final List<AcceptedConnection> members = new ArrayList<>();
     private final InetAddress address;
     private boolean leaving;
 
-    private Coordinator(GroupState group, BootstrapListener meeting, Selector selector) throws IOException {
+    private Coordinator(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
         this.group = group;
-        this.address = ((InetSocketAddress) meeting.listener().getLocalAddress()).getAddress();
-        this.admission = new Acceptor(group, meeting, selector, this);
+        this.address = ((InetSocketAddress) listener.channel().getLocalAddress()).getAddress();
+        this.acceptor = new Acceptor(group, listener, selector, this);
     }
 
-    /** Takes over the meeting, and closes it if that fails. */
-    static Coordinator open(GroupState group, BootstrapListener meeting, Selector selector) throws IOException {
+    /** Takes over the listener, and closes it if that fails. */
+    static Coordinator open(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
         try {
-            return new Coordinator(group, meeting, selector);
+            return new Coordinator(group, listener, selector);
         } catch (IOException | RuntimeException e) {
-            meeting.close();
+            listener.close();
             throw e;
         }
     }
@@ -53,8 +58,8 @@ final class Coordinator implements ControlRole, Acceptor.Host {
     public void say(Message message) {
         if (message instanceof Failed failed) {
             tell(group.self().rank(), group.self() + " failed: " + failed.message(), null);
-        } else if (message instanceof Letter letter) {
-            send(letter);
+        } else if (message instanceof PeerMessage direct) {
+            send(direct);
         } else {
             relay(MessageCodec.encode(message), null);
         }
@@ -64,9 +69,9 @@ final class Coordinator implements ControlRole, Acceptor.Host {
     public void leave() {
         if (!leaving) {
             relay(MessageCodec.encode(new Departed(group.self().rank())), null);
-            members.forEach(member -> member.link.finish());
+            members.forEach(member -> member.connection.finish());
             leaving = true;
-            admission.leave();
+            acceptor.leave();
         }
     }
 
@@ -74,32 +79,32 @@ final class Coordinator implements ControlRole, Acceptor.Host {
     public void ready(SelectionKey key) {
         if (key.attachment() instanceof AcceptedConnection peer) {
             try {
-                peer.link.serve(message -> handle(peer, message));
+                peer.connection.serve(message -> handle(peer, message));
             } catch (IOException e) {
                 lost(peer, e);
             }
         } else {
-            admission.accept();
+            acceptor.accept();
         }
     }
 
     private void handle(AcceptedConnection peer, Message message) throws IOException {
         if (!peer.admitted()) {
-            admission.handle(peer, message);
+            acceptor.handle(peer, message);
         } else if (!leaving) { // otherwise only the end of the connection is waited for
-            obey(peer, message);
+            handleMember(peer, message);
         }
     }
 
-    private void obey(AcceptedConnection peer, Message message) throws ProtocolException {
+    private void handleMember(AcceptedConnection peer, Message message) throws ProtocolException {
         switch (message) {
             case Contribution part when part.rank() == peer.identity().rank() -> {
-                ByteBuffer frame = MessageCodec.encode(part); // before the data is handed to a caller of this rank, who may
-                                                      // change it
+                // before the data is handed to a caller of this rank, who may change it
+                ByteBuffer frame = MessageCodec.encode(part);
                 group.contributed(part);
                 relay(frame, peer);
             }
-            case Letter letter when letter.from() == peer.identity().rank() -> deliver(letter);
+            case PeerMessage direct when direct.from() == peer.identity().rank() -> deliver(direct);
             case Failed failed -> fail(peer, "failed: " + failed.message());
             case Departed departed -> depart(peer);
             default -> throw new ProtocolException(
@@ -107,19 +112,19 @@ final class Coordinator implements ControlRole, Acceptor.Host {
         }
     }
 
-    private void deliver(Letter letter) throws ProtocolException {
-        if (letter.to() == group.self().rank()) {
-            group.arrived(letter);
+    private void deliver(PeerMessage message) throws ProtocolException {
+        if (message.to() == group.self().rank()) {
+            group.arrived(message);
         } else {
-            send(letter);
+            send(message);
         }
     }
 
-    /** To a rank that has gone nothing is sent: whoever waits for its answer learns of that in another way. */
-    private void send(Letter letter) {
+    /** To a rank that has gone nothing is sent: the rank that waits for its answer learns of that in another way. */
+    private void send(PeerMessage message) {
         for (AcceptedConnection member : members) {
-            if (member.identity().rank() == letter.to()) {
-                member.link.send(MessageCodec.encode(letter));
+            if (member.identity().rank() == message.to()) {
+                member.connection.send(MessageCodec.encode(message));
             }
         }
     }
@@ -129,13 +134,13 @@ final class Coordinator implements ControlRole, Acceptor.Host {
         members.add(peer);
         if (members.size() == group.size() - 1) {
             // Before any rank can learn that the group is complete: one that goes on to its next group must not find
-            // this one's door.
-            admission.closeDoor();
+            // this one's listener.
+            acceptor.stopAccepting();
         }
         for (int rank = 0; rank < group.size(); rank++) {
             RankIdentity there = group.identity(rank);
             if (there != null) {
-                peer.link.send(MessageCodec.encode(new Present(there)));
+                peer.connection.send(MessageCodec.encode(new Present(there)));
             }
         }
         relay(MessageCodec.encode(new Present(peer.identity())), null);
@@ -156,15 +161,15 @@ final class Coordinator implements ControlRole, Acceptor.Host {
         peer.stage = Stage.DEPARTED;
         group.departed(peer.identity().rank());
         relay(MessageCodec.encode(new Departed(peer.identity().rank())), peer);
-        peer.link.finish();
+        peer.connection.finish();
     }
 
     private void lost(AcceptedConnection peer, IOException cause) {
         if (!peer.admitted()) {
-            admission.lost(peer, cause);
+            acceptor.lost(peer, cause);
             return;
         }
-        peer.link.close();
+        peer.connection.close();
         if (!leaving) {
             fail(peer, cause instanceof ProtocolException ? cause.getMessage() : "is gone: " + cause.getMessage());
         }
@@ -179,38 +184,38 @@ final class Coordinator implements ControlRole, Acceptor.Host {
     }
 
     /** Tells all ranks of a failure but the one whose it is. */
-    private void tell(int rank, String message, AcceptedConnection source) {
+    private void tell(int rank, String message, @Nullable AcceptedConnection source) {
         if (rank != group.self().rank()) {
             group.failed(new RemoteFailure(rank, message));
         }
         relay(MessageCodec.encode(new Failed(rank, message)), source);
     }
 
-    private void relay(ByteBuffer frame, AcceptedConnection source) {
+    private void relay(ByteBuffer frame, @Nullable AcceptedConnection source) {
         for (AcceptedConnection member : members) {
             if (member != source) {
-                member.link.send(frame);
+                member.connection.send(frame);
             }
         }
     }
 
     @Override
     public void tick() {
-        admission.tick();
+        acceptor.tick();
     }
 
     @Override
     public long nanosToNextTick() {
-        return admission.nanosToNextTick();
+        return acceptor.nanosToNextTick();
     }
 
     @Override
     public boolean finished() {
-        return leaving && admission.isOver() && members.stream().noneMatch(member -> member.link.isOpen());
+        return leaving && acceptor.isOver() && members.stream().noneMatch(member -> member.connection.isOpen());
     }
 
     @Override
     public void ended() {
-        admission.ended();
+        acceptor.ended();
     }
 }

@@ -13,6 +13,8 @@ import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 
 /**
  * Rank 0 listens on a port that happens to be free, and writes it to a file that the others can read. The file lives
@@ -46,7 +48,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                 throw new MillraceException("rank 0 cannot use " + path + ": another group is using it, " + found.get()
                         + "; give each group a path of its own, or end the other one");
             }
-            ServerSocketChannel listener = Listeners.bind(new InetSocketAddress(address, 0));
+            ServerSocketChannel listener = Rendezvous.bind(new InetSocketAddress(address, 0));
             try {
                 RendezvousFile file = new RendezvousFile((InetSocketAddress) listener.getLocalAddress(),
                         Secret.randomHex(), size, self);
@@ -66,9 +68,9 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     /** A file that a killed process left behind leads nowhere, or to somebody who does not know its secret. */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
-            new Handshake(selector, self, size)
-                    .greet(new ServerAddress(found.address(), secret(found)), Deadline.in(options.deadline()))
-                    .link()
+            new BootstrapClient(selector, self, size)
+                    .handshake(new ServerAddress(found.address(), secret(found)), Deadline.in(options.deadline()))
+                    .connection()
                     .close();
             return true;
         } catch (SocketTimeoutException e) {

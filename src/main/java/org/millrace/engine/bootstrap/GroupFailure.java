@@ -5,13 +5,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 
 /**
  * The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are
  * told. Safe from any thread.
  */
-public class GroupFailure implements Supplier<Throwable> {
+public class GroupFailure implements Supplier<@Nullable Throwable> {
 
     private static final Logger LOG = LogManager.getLogger(GroupFailure.class);
     /**
@@ -21,27 +23,19 @@ public class GroupFailure implements Supplier<Throwable> {
     private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final ControlPlane control;
-    private final AtomicReference<Throwable> first = new AtomicReference<>();
-    private volatile Suspicion suspicion;
+    private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
+    private volatile @Nullable Suspicion suspicion;
     private volatile Runnable news = () -> {};
 
     private record Suspicion(Throwable thrown, long until) {
     }
 
-    /**
-     * Nothing has failed yet.
-     *
-     * @param control where the other ranks are told, and where theirs is heard
-     */
+    /** @param control where the other ranks are told, and where theirs is heard */
     public GroupFailure(ControlPlane control) {
         this.control = control;
     }
 
-    /**
-     * Called by whichever thread finds a failure. Only the first one counts.
-     *
-     * @param thrown what was found
-     */
+    /** Called by the thread that finds a failure. Only the first one counts. */
     public final void fail(Throwable thrown) {
         if (first.compareAndSet(null, thrown)) {
             LOG.debug("rank {} failed", control.rank(), thrown);
@@ -50,7 +44,7 @@ public class GroupFailure implements Supplier<Throwable> {
         }
     }
 
-    /** Called once, by whichever thread found the failure: {@link #get} gives it. */
+    /** Called once, by the thread that found the failure: {@link #get} gives it. */
     protected void failed() {
         // nobody here but those who ask
     }
@@ -77,11 +71,7 @@ public class GroupFailure implements Supplier<Throwable> {
         control.onFailure(listener);
     }
 
-    /**
-     * How long {@link #watch} has nothing to judge, if there is no news.
-     *
-     * @return {@code Long.MAX_VALUE} if nothing is suspected
-     */
+    /** How long {@link #watch} has nothing to judge, if there is no news: for ever if nothing is suspected. */
     public final long nanosToWatch() {
         Suspicion pending = suspicion;
         return pending == null ? Long.MAX_VALUE : Math.max(0, pending.until - System.nanoTime());
@@ -106,20 +96,16 @@ public class GroupFailure implements Supplier<Throwable> {
         return first.get() != null;
     }
 
-    /**
-     * The failure.
-     *
-     * @return null if there is none
-     */
+    /** The failure; null if there is none. */
     @Override
-    public final Throwable get() {
+    public final @Nullable Throwable get() {
         return first.get();
     }
 
     /**
      * Reports the failure, if there is one.
      *
-     * @throws MillraceException the failure
+     * @throws MillraceException with the failure as its cause
      */
     public final void throwIfFailed() {
         Throwable failure = first.get();

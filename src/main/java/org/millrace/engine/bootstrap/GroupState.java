@@ -5,9 +5,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
-import org.millrace.engine.bootstrap.Message.Letter;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
 
 /**
  * What this rank knows of its group. The control thread writes what the others said; the callers of
@@ -20,17 +23,17 @@ import org.millrace.engine.bootstrap.Message.Letter;
 final class GroupState {
 
     private final RankIdentity self;
-    private final RankIdentity[] present;
+    private final @Nullable RankIdentity[] present;
     private final boolean[] left;
     private final GroupCalls collectives;
-    private final Mailbox letters = new Mailbox();
+    private final Mailbox messages = new Mailbox();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
-    private volatile RemoteFailure failure;
+    private volatile @Nullable RemoteFailure failure;
     private volatile Runnable onFailure = () -> {};
-    private String ownFailure;
-    private String refusal;
+    private @Nullable String ownFailure;
+    private @Nullable String refusal;
     private boolean closed;
 
     GroupState(RankIdentity self, int size) {
@@ -51,7 +54,8 @@ final class GroupState {
         return present.length;
     }
 
-    /** The first failure that another rank told, or null. */
+    /** The first failure that another rank told. */
+    @Nullable
     RemoteFailure failure() {
         return failure;
     }
@@ -82,11 +86,11 @@ final class GroupState {
         }
     }
 
-    void arrived(Letter letter) throws ProtocolException {
-        check(letter.from());
+    void arrived(PeerMessage message) throws ProtocolException {
+        check(message.from());
         lock.lock();
         try {
-            letters.add(letter);
+            messages.add(message);
         } finally {
             lock.unlock();
         }
@@ -154,11 +158,11 @@ final class GroupState {
         }
     }
 
-    /** A letter that has come, once; null if it has not. */
-    byte[] take(int from, long tag) {
+    /** A message that has come, once; null if it has not. */
+    byte @Nullable [] take(int from, long tag) {
         lock.lock();
         try {
-            return letters.take(from, tag);
+            return messages.take(from, tag);
         } finally {
             lock.unlock();
         }
@@ -166,7 +170,8 @@ final class GroupState {
 
     // Who is there.
 
-    /** The rank's process, or null if it has not come. */
+    /** The rank's process; null if it has not come. */
+    @Nullable
     RankIdentity identity(int rank) {
         lock.lock();
         try {
@@ -214,7 +219,7 @@ final class GroupState {
     }
 
     /** Takes part in the next collective call with a copy of {@code data}. */
-    Contribution contribute(Collective collective, byte[] data) {
+    Contribution contribute(Call collective, byte[] data) {
         lock.lock();
         try {
             long sequence = collectives.next(self.rank());
@@ -261,7 +266,7 @@ final class GroupState {
         }
     }
 
-    private String name(Collective collective, long sequence) {
+    private String name(Call collective, long sequence) {
         return collective.call + " (collective call " + sequence + ") of rank " + self.rank();
     }
 
@@ -274,14 +279,14 @@ final class GroupState {
         }
     }
 
-    private static void stopIf(String trouble, String what) {
+    private static void stopIf(@Nullable String trouble, String what) {
         if (trouble != null) {
             throw new MillraceException(what + ": " + trouble);
         }
     }
 
-    /** Why this rank cannot go on, or null. */
-    private String trouble() {
+    /** Why this rank cannot go on; null if it can. */
+    private @Nullable String trouble() {
         if (failure != null) {
             return failure.message();
         }
@@ -292,10 +297,10 @@ final class GroupState {
     }
 
     /**
-     * That a rank which is waited for will not come any more, or null. When rank 0 has left, nobody's word comes any
-     * more.
+     * That a rank which is waited for will not come any more; null if it may. When rank 0 has left, nobody's word comes
+     * any more.
      */
-    private String departureOf(IntStream awaited) {
+    private @Nullable String departureOf(IntStream awaited) {
         if (left[0]) {
             return present[0] + " has left the group";
         }

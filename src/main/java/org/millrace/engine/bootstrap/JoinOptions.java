@@ -3,6 +3,7 @@ package org.millrace.engine.bootstrap;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
@@ -12,19 +13,12 @@ import org.millrace.config.Settings;
  * @param deadline how long to wait for the other ranks: when joining, and again in every collective call
  * @param address  the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST for
  *                 {@code tcp:}. Other ranks ignore it.
- * @param secret   what every rank must know to be let in, or null: whoever can read the file is let in for
- *                 {@code file:}, anybody for {@code tcp:}
+ * @param secret   what every rank must know to be let in, or null: then every process that can read the file is let in
+ *                 for {@code file:}, and any process for {@code tcp:}
  */
-public record JoinOptions(Duration deadline, InetAddress address, String secret) {
+public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nullable String secret) {
 
-    /**
-     * Options that are checked.
-     *
-     * @param deadline more than nothing
-     * @param address  an address of this machine, or null
-     * @param secret   not empty, or null
-     * @throws IllegalArgumentException if the deadline is not positive or the secret is empty
-     */
+    /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
     public JoinOptions {
         Objects.requireNonNull(deadline, "deadline");
         if (!deadline.isPositive()) {
@@ -36,45 +30,25 @@ public record JoinOptions(Duration deadline, InetAddress address, String secret)
         }
     }
 
-    /**
-     * The defaults: loopback or the named host, and no secret of the caller's own.
-     *
-     * @param deadline how long to wait for the other ranks
-     * @return options that say no more than that
-     */
+    /** The defaults: loopback or the named host, and no secret of the caller's own. */
     public static JoinOptions within(Duration deadline) {
         return new JoinOptions(deadline, null, null);
     }
 
-    /**
-     * What the settings say.
-     *
-     * @param configuration where {@code MILLRACE_CONNECT_DEADLINE} and {@code MILLRACE_SECRET} are read
-     * @return options
-     */
+    /** What {@code MILLRACE_CONNECT_DEADLINE} and {@code MILLRACE_SECRET} say. */
     public static JoinOptions of(Configuration configuration) {
         JoinOptions options = within(configuration.get(Settings.CONNECT_DEADLINE));
         String secret = configuration.get(Settings.SECRET);
         return secret.isEmpty() ? options : options.withSecret(secret);
     }
 
-    /**
-     * The same, with an address for rank 0 to listen on.
-     *
-     * @param listenAddress an address of this machine, or null for the default
-     * @return new options
-     */
-    public JoinOptions on(InetAddress listenAddress) {
+    /** The same, with an address for rank 0 to listen on; null for the default. */
+    public JoinOptions on(@Nullable InetAddress listenAddress) {
         return new JoinOptions(deadline, listenAddress, secret);
     }
 
-    /**
-     * The same, with a secret.
-     *
-     * @param shared what every rank must know, or null for none
-     * @return new options
-     */
-    public JoinOptions withSecret(String shared) {
+    /** The same, with a secret; null for none. */
+    public JoinOptions withSecret(@Nullable String shared) {
         return new JoinOptions(deadline, address, shared);
     }
 

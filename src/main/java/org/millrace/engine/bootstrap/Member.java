@@ -4,51 +4,53 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ProtocolException;
 import java.nio.channels.SelectionKey;
+import org.millrace.engine.bootstrap.ControlLoop.Role;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
-import org.millrace.engine.bootstrap.Message.Letter;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Rejected;
 
 /** Every rank but 0: one connection to rank 0, which says what the others say. */
-final class Member implements ControlRole {
+final class Member implements Role {
 
     private final GroupState group;
-    private final ControlConnection link;
+    private final ControlConnection connection;
     private final RankIdentity coordinator;
     private boolean leaving;
 
     /** Begins after this rank has sent its {@link Message.Proof}. */
-    Member(GroupState group, ControlConnection link, RankIdentity coordinator) {
+    Member(GroupState group, ControlConnection connection, RankIdentity coordinator) {
         this.group = group;
-        this.link = link;
+        this.connection = connection;
         this.coordinator = coordinator;
     }
 
     @Override
     public InetAddress address() {
-        return link.local();
+        return connection.local();
     }
 
     @Override
     public void say(Message message) {
-        link.send(MessageCodec.encode(message));
+        connection.send(MessageCodec.encode(message));
     }
 
     @Override
     public void leave() {
         leaving = true;
         say(new Departed(group.self().rank()));
-        link.finish();
+        connection.finish();
     }
 
     @Override
     public void ready(SelectionKey key) {
         try {
-            link.serve(this::handle);
+            connection.serve(this::handle);
         } catch (IOException e) {
-            link.close();
+            connection.close();
             if (!leaving) {
                 group.failed(new RemoteFailure(coordinator.rank(),
                         coordinator + (e instanceof ProtocolException ? " " : " is gone: ") + e.getMessage()));
@@ -60,12 +62,12 @@ final class Member implements ControlRole {
         switch (message) {
             case Present arrival -> group.present(arrival.identity());
             case Contribution part -> group.contributed(part);
-            case Letter letter -> group.arrived(letter);
+            case PeerMessage direct -> group.arrived(direct);
             case Failed failed -> group.failed(new RemoteFailure(failed.rank(), failed.message()));
             case Departed departed -> depart(departed.rank());
             case Rejected rejected -> {
                 group.poison(coordinator + " does not let it in: " + rejected.reason());
-                link.close();
+                connection.close();
             }
             default -> throw new ProtocolException(
                     "sent a " + message.getClass().getSimpleName() + ", which rank 0 never sends to a member");
@@ -75,13 +77,13 @@ final class Member implements ControlRole {
     private void depart(int rank) throws ProtocolException {
         group.departed(rank);
         if (rank == coordinator.rank()) {
-            link.close();
+            connection.close();
         }
     }
 
     @Override
     public void tick() {
-        // nothing is ever due: whoever waits has a deadline of its own
+        // nothing is ever due: callers that wait have deadlines of their own
     }
 
     @Override
@@ -91,11 +93,11 @@ final class Member implements ControlRole {
 
     @Override
     public boolean finished() {
-        return !link.isOpen();
+        return !connection.isOpen();
     }
 
     @Override
     public void ended() {
-        // the link is all there is, and the loop closes it
+        // the connection is all there is, and the loop closes it
     }
 }

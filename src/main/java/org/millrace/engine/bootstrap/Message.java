@@ -39,11 +39,11 @@ sealed interface Message {
     }
 
     /** One rank's part of a collective call. Sequence numbers begin at 0 and grow by 1 for every rank alike. */
-    record Contribution(int rank, long sequence, Collective collective, byte[] data) implements Message {
+    record Contribution(int rank, long sequence, Call collective, byte[] data) implements Message {
     }
 
     /** From one rank to one other. A tag is used once in each direction between two ranks. */
-    record Letter(int from, int to, long tag, byte[] data) implements Message {
+    record PeerMessage(int from, int to, long tag, byte[] data) implements Message {
     }
 
     /**
@@ -55,5 +55,16 @@ sealed interface Message {
 
     /** A rank leaves, and that is no failure. The last message of a connection. */
     record Departed(int rank) implements Message {
+    }
+
+    /** What a rank may call together with all others. On the wire by its ordinal. */
+    enum Call {
+        ALL_GATHER("allGather"), BARRIER("barrier");
+
+        final String call;
+
+        Call(String call) {
+            this.call = call;
+        }
     }
 }

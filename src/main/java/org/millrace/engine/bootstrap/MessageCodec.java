@@ -9,12 +9,13 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.millrace.engine.bootstrap.Message.Challenge;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.Hello;
-import org.millrace.engine.bootstrap.Message.Letter;
 import org.millrace.engine.bootstrap.Message.OtherVersion;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
@@ -51,7 +52,7 @@ final class MessageCodec {
     private static final byte CONTRIBUTION = 6;
     private static final byte FAILED = 7;
     private static final byte DEPARTED = 8;
-    private static final byte LETTER = 9;
+    private static final byte PEER_MESSAGE = 9;
 
     private MessageCodec() {}
 
@@ -80,7 +81,7 @@ final class MessageCodec {
             case Contribution contribution -> CONTRIBUTION;
             case Failed failed -> FAILED;
             case Departed departed -> DEPARTED;
-            case Letter letter -> LETTER;
+            case PeerMessage direct -> PEER_MESSAGE;
             case OtherVersion other -> throw new IllegalArgumentException("only our own version can be written");
         };
     }
@@ -113,11 +114,11 @@ final class MessageCodec {
                 writeText(failed.message(), out);
             }
             case Departed departed -> out.writeInt(departed.rank());
-            case Letter letter -> {
-                out.writeInt(letter.from());
-                out.writeInt(letter.to());
-                out.writeLong(letter.tag());
-                writeBytes(letter.data(), out);
+            case PeerMessage direct -> {
+                out.writeInt(direct.from());
+                out.writeInt(direct.to());
+                out.writeLong(direct.tag());
+                writeBytes(direct.data(), out);
             }
             case OtherVersion other -> throw new IllegalArgumentException("only our own version can be written");
         }
@@ -182,16 +183,16 @@ final class MessageCodec {
             case DEPARTED -> {
                 return new Departed(in.getInt());
             }
-            case LETTER -> {
-                return new Letter(in.getInt(), in.getInt(), in.getLong(), readBytes(in));
+            case PEER_MESSAGE -> {
+                return new PeerMessage(in.getInt(), in.getInt(), in.getLong(), readBytes(in));
             }
             default -> throw new ProtocolException("sent a message of unknown type " + type);
         }
     }
 
-    private static Collective readCollective(ByteBuffer in) throws ProtocolException {
+    private static Call readCollective(ByteBuffer in) throws ProtocolException {
         int ordinal = in.get();
-        Collective[] known = Collective.values();
+        Call[] known = Call.values();
         if (ordinal < 0 || ordinal >= known.length) {
             throw new ProtocolException("sent a part of unknown collective " + ordinal);
         }

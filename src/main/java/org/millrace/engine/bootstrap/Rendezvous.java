@@ -1,9 +1,13 @@
 package org.millrace.engine.bootstrap;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /** How rank 0 says where it listens, and how the others learn it. */
-sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, SplitRendezvous {
+sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
 
     /**
      * Understands {@code file:PATH} and {@code tcp:HOST:PORT}.
@@ -36,8 +40,58 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, SplitRendezvo
     ServerAddress find() throws IOException;
 
     /**
-     * True if a place may be that of a group that is gone, so that what listens there need not be rank 0 and a better
-     * place may follow.
+     * True if an address may be that of a group that is gone, so that what listens there need not be rank 0 and a
+     * better address may follow.
      */
     boolean mayBeStale();
+
+    /**
+     * Where rank 0 waits for the others.
+     *
+     * @param channel  bound and listening
+     * @param secret   what the others must know
+     * @param withdraw removes what leads the others here; runs once
+     */
+    record BootstrapListener(ServerSocketChannel channel, Secret secret, Runnable withdraw) implements AutoCloseable {
+
+        private static final Logger LOG = LogManager.getLogger(BootstrapListener.class);
+
+        /** Nobody can come any more. */
+        @Override
+        public void close() {
+            withdraw.run();
+            try {
+                channel.close();
+            } catch (IOException e) {
+                LOG.debug("closing the listening socket of rank 0", e);
+            }
+        }
+    }
+
+    /**
+     * Where the other ranks find rank 0.
+     *
+     * @param address resolved
+     * @param secret  what both sides must know
+     */
+    record ServerAddress(InetSocketAddress address, Secret secret) {
+
+        @Override
+        public String toString() {
+            return address.getAddress().getHostAddress() + ':' + address.getPort();
+        }
+    }
+
+    /** All ranks of a large group come at the same moment. */
+    int BACKLOG = 1024;
+
+    static ServerSocketChannel bind(InetSocketAddress address) throws IOException {
+        ServerSocketChannel listener = ServerSocketChannel.open();
+        try {
+            return listener.bind(address, BACKLOG);
+        } catch (IOException | RuntimeException e) {
+            listener.close();
+            throw e;
+        }
+    }
 }

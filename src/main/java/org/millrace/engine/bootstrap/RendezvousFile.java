@@ -79,10 +79,8 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
         String text = KIND + '=' + VERSION + "\naddress=" + address.getAddress().getHostAddress() + "\nport="
                 + address.getPort() + "\nsecret=" + secret + "\nsize=" + size + "\npid=" + owner.pid() + "\nhost="
                 + owner.host() + '\n';
-        Path temporary = Files.createTempFile(path.getParent(), "." + path.getFileName() + ".", ".tmp"); // permissions
-                                                                                                         // 600 where
-                                                                                                         // there are
-                                                                                                         // any
+        // permissions 600 where there are any
+        Path temporary = Files.createTempFile(path.getParent(), "." + path.getFileName() + ".", ".tmp");
         try {
             Files.writeString(temporary, text);
             Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);

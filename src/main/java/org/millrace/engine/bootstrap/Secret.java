@@ -8,6 +8,7 @@ import java.security.SecureRandom;
 import java.util.HexFormat;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
 import org.millrace.engine.bootstrap.Message.Hello;
 
 /**
@@ -34,7 +35,7 @@ final class Secret {
      * @param configured what the user set, or null. With neither, everybody knows the secret; the handshake is the
      *                   same.
      */
-    static Secret of(String fromFile, String configured) {
+    static Secret of(String fromFile, @Nullable String configured) {
         return new Secret("millrace\n" + fromFile + '\n' + (configured == null ? "" : configured));
     }
 

@@ -10,7 +10,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 
 /**
  * How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the
@@ -26,17 +29,13 @@ final class Split {
         this.members = members;
     }
 
-    static ControlPlane agree(ControlPlane from, int color, int key) {
+    static @Nullable ControlPlane agree(ControlPlane from, int color, int key) {
         byte[][] wishes = from.allGather(ByteBuffer.allocate(2 * Integer.BYTES).putInt(color).putInt(key).array());
         List<Integer> members = IntStream.range(0, wishes.length)
                 .filter(rank -> ByteBuffer.wrap(wishes[rank]).getInt() == color)
                 .boxed()
-                .sorted(Comparator.comparingInt(rank -> ByteBuffer.wrap(wishes[rank]).getInt(Integer.BYTES))) // stable:
-                                                                                                              // ranks
-                                                                                                              // of one
-                                                                                                              // key
-                                                                                                              // stay in
-                                                                                                              // order
+                // stable: ranks of one key stay in order
+                .sorted(Comparator.comparingInt(rank -> ByteBuffer.wrap(wishes[rank]).getInt(Integer.BYTES)))
                 .toList();
         if (color < 0 || members.size() == 1) {
             from.allGather(new byte[0]);
@@ -48,7 +47,7 @@ final class Split {
     private ControlPlane meet() {
         int rank = members.indexOf(from.rank());
         try (ServerSocketChannel listener =
-                rank == 0 ? Listeners.bind(new InetSocketAddress(from.address(), 0)) : null) {
+                rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0)) : null) {
             String random = Secret.randomHex();
             byte[] invitation =
                     from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
@@ -72,7 +71,7 @@ final class Split {
                 .array();
     }
 
-    private SplitRendezvous rendezvous(ServerSocketChannel listener, ByteBuffer invitation)
+    private SplitRendezvous rendezvous(@Nullable ServerSocketChannel listener, ByteBuffer invitation)
             throws UnknownHostException {
         int port = invitation.getInt();
         byte[] host = new byte[invitation.getInt()];
@@ -80,5 +79,36 @@ final class Split {
         String secret = StandardCharsets.UTF_8.decode(invitation).toString();
         return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
                 Secret.of(secret, from.options().secret()));
+    }
+
+    /**
+     * Ranks of one group who meet in another: where, the group they come from has told them.
+     *
+     * @param listener where rank 0 listens already; null on every other rank
+     * @param address  the same, for the others
+     * @param secret   what they must know
+     */
+    record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
+            @Nullable Secret secret) implements Rendezvous {
+
+        @Override
+        public BootstrapListener open(RankIdentity self, int size) {
+            return new BootstrapListener(listener, secret, () -> {});
+        }
+
+        @Override
+        public ServerAddress find() {
+            return new ServerAddress(address, secret);
+        }
+
+        @Override
+        public boolean mayBeStale() {
+            return false;
+        }
+
+        @Override
+        public String toString() {
+            return "split:" + address.getAddress().getHostAddress() + ':' + address.getPort();
+        }
     }
 }

@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 
 /** Rank 0 listens where the user says. */
 record TcpRendezvous(String host, int port, JoinOptions options) implements Rendezvous {
@@ -40,10 +42,11 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
             throw new MillraceException("rank 0 cannot listen on " + this + ": the host is unknown here");
         }
         try {
-            return new BootstrapListener(Listeners.bind(address), Secret.of("", options.secret()), () -> {});
+            return new BootstrapListener(Rendezvous.bind(address), Secret.of("", options.secret()), () -> {});
         } catch (IOException e) {
             throw new MillraceException("rank 0 cannot listen on " + this + ": " + e.getMessage()
-                    + "; HOST has to be an address of the machine of rank 0, and the port one that no other group or program uses",
+                    + "; HOST has to be an address of the machine of rank 0, and the port one that no other group or "
+                    + "program uses",
                     e);
         }
     }

@@ -1,11 +1,5 @@
 package org.millrace.engine.bootstrap;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -37,14 +31,21 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.Hello;
 import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
+import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Ranks that do not fit, strangers at rank 0's door, and strangers where rank 0 should be. */
+/** Ranks that do not fit, strangers at rank 0's listener, and strangers where rank 0 should be. */
 @Timeout(120)
 class AcceptorTest {
 
@@ -174,8 +175,8 @@ class AcceptorTest {
     }
 
     /**
-     * What rank 1 finds. A place from a file may be that of a group that is gone, and then rank 1 goes on looking: so
-     * it only looks once.
+     * What rank 1 finds. An address from a file may be that of a group that is gone, and then rank 1 goes on looking:
+     * so it only looks once.
      */
     private static String refusalOf(String rendezvous, JoinOptions options) throws IOException {
         if (rendezvous.startsWith("tcp:")) {
@@ -184,12 +185,12 @@ class AcceptorTest {
         }
         ServerAddress place = Rendezvous.parse(rendezvous, options).find();
         try (Selector selector = Selector.open()) {
-            Handshake introduction = new Handshake(selector, RankIdentity.local(1), 2);
+            BootstrapClient client = new BootstrapClient(selector, RankIdentity.local(1), 2);
             AtomicReference<String> refusal = new AtomicReference<>();
             Ranks.await("rank 0 answers", () -> {
                 try {
-                    introduction.greet(place, Deadline.in(Ranks.PATIENCE));
-                } catch (Handshake.WrongPlaceException e) {
+                    client.handshake(place, Deadline.in(Ranks.PATIENCE));
+                } catch (BootstrapClient.NotRankZeroException e) {
                     refusal.set(e.getMessage());
                 } catch (IOException e) {
                     return false; // not within an attempt's time
@@ -220,7 +221,7 @@ class AcceptorTest {
             rude.awaitEnd();
         }
         try (RawRank rude = RawRank.connect(rendezvous)) {
-            rude.say(new Contribution(1, 0, Collective.BARRIER, new byte[0]));
+            rude.say(new Contribution(1, 0, Call.BARRIER, new byte[0]));
             rude.awaitEnd();
         }
         try (ControlPlane one =

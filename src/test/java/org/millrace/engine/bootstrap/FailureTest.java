@@ -1,10 +1,5 @@
 package org.millrace.engine.bootstrap;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,10 +13,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.Rejected;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A group that is complete loses a rank, or is told that one failed. */
 @Timeout(120)
@@ -85,7 +86,8 @@ class FailureTest {
         planes.get(2).fail(text);
         planes.get(2).close();
         String told = Ranks.awaitFailure(planes.get(1)).message();
-        assertTrue(told.contains(" failed: xxxx") && told.endsWith("...") && told.length() <= MessageCodec.MAX_TEXT_CHARS,
+        assertTrue(
+                told.contains(" failed: xxxx") && told.endsWith("...") && told.length() <= MessageCodec.MAX_TEXT_CHARS,
                 told.length() + " characters");
         Ranks.closeAll(planes);
     }
@@ -118,7 +120,11 @@ class FailureTest {
         ANNOUNCES_TOO_MUCH("announced a message of 4294967295 bytes; the limit is 1048593") {
             @Override
             void inject(RawRank rank) throws Exception {
-                rank.send(ByteBuffer.allocate(MessageCodec.HEADER_BYTES).putInt(MessageCodec.MAGIC).putInt(-1).put((byte) 6).flip());
+                rank.send(ByteBuffer.allocate(MessageCodec.HEADER_BYTES)
+                        .putInt(MessageCodec.MAGIC)
+                        .putInt(-1)
+                        .put((byte) 6)
+                        .flip());
             }
         },
         ANNOUNCES_A_BYTE_TOO_MUCH("announced a message of 1048594 bytes; the limit is 1048593") {
@@ -140,7 +146,7 @@ class FailureTest {
         SPEAKS_FOR_ANOTHER("sent a Contribution that is not for it to send") {
             @Override
             void inject(RawRank rank) throws Exception {
-                rank.say(new Contribution(1, 0, Collective.BARRIER, new byte[0]));
+                rank.say(new Contribution(1, 0, Call.BARRIER, new byte[0]));
             }
         },
         RUNS_AHEAD(
@@ -148,7 +154,7 @@ class FailureTest {
             @Override
             void inject(RawRank rank) throws Exception {
                 for (int sequence = 0; sequence < 3; sequence++) {
-                    rank.say(new Contribution(2, sequence, Collective.BARRIER, new byte[0]));
+                    rank.say(new Contribution(2, sequence, Call.BARRIER, new byte[0]));
                 }
             }
         },

@@ -1,16 +1,17 @@
 package org.millrace.engine.bootstrap;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.net.ProtocolException;
 import java.time.Duration;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What one rank knows, without a network. */
 class GroupStateTest {
@@ -35,7 +36,7 @@ class GroupStateTest {
     }
 
     private static Contribution barrier(int rank, long sequence) {
-        return new Contribution(rank, sequence, Collective.BARRIER, new byte[0]);
+        return new Contribution(rank, sequence, Call.BARRIER, new byte[0]);
     }
 
     @Test
@@ -62,7 +63,7 @@ class GroupStateTest {
     @Test
     void whoDoesNotCallIsNamed() throws Exception {
         group.present(new RankIdentity(2, 12, "c"));
-        Contribution own = group.contribute(Collective.BARRIER, new byte[0]);
+        Contribution own = group.contribute(Call.BARRIER, new byte[0]);
         group.contributed(barrier(0, 0));
         assertEquals("barrier (collective call 0) of rank 1: rank 2 (pid 12 on c) has not called it within 0 s",
                 partsFail(own));
@@ -71,7 +72,7 @@ class GroupStateTest {
     @Test
     void aCallThatAllMadeSucceedsWhateverFollows() throws Exception {
         group.present(new RankIdentity(2, 12, "c"));
-        Contribution own = group.contribute(Collective.BARRIER, new byte[0]);
+        Contribution own = group.contribute(Call.BARRIER, new byte[0]);
         group.contributed(barrier(0, 0));
         group.contributed(barrier(2, 0));
         group.departed(0);
@@ -97,7 +98,7 @@ class GroupStateTest {
     @Test
     void whoHasLeftFailsNobody() throws Exception {
         group.present(new RankIdentity(2, 12, "c"));
-        Contribution own = group.contribute(Collective.BARRIER, new byte[0]);
+        Contribution own = group.contribute(Call.BARRIER, new byte[0]);
         group.close();
         String message = partsFail(own);
         assertTrue(message.endsWith("this rank has left the group"), message);
@@ -113,7 +114,7 @@ class GroupStateTest {
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 2)), "ahead of everybody");
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, -1)));
         assertThrows(ProtocolException.class,
-                () -> group.contributed(new Contribution(0, 0, Collective.BARRIER, new byte[MessageCodec.MAX_DATA + 1])));
+                () -> group.contributed(new Contribution(0, 0, Call.BARRIER, new byte[MessageCodec.MAX_DATA + 1])));
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(3, 0)));
         assertThrows(ProtocolException.class, () -> group.present(new RankIdentity(-1, 0, "")));
         assertThrows(ProtocolException.class, () -> group.departed(3));

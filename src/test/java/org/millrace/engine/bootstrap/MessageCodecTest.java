@@ -1,37 +1,37 @@
 package org.millrace.engine.bootstrap;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.millrace.engine.bootstrap.Message.Challenge;
+import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.Hello;
-import org.millrace.engine.bootstrap.Message.Letter;
 import org.millrace.engine.bootstrap.Message.OtherVersion;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class MessageCodecTest {
 
     private static final List<Message> ALL = List.of(new Hello(3, 4, 123_456_789_012L, "node-ü", new byte[] {1, 2, 3}),
             new Challenge(7, "", new byte[16], new byte[32]), new Proof(new byte[32]), new Rejected("no"),
-            new Present(new RankIdentity(5, 6, "host")),
-            new Contribution(1, Long.MAX_VALUE, Collective.BARRIER, new byte[0]),
-            new Contribution(1, 2, Collective.ALL_GATHER, new byte[MessageCodec.MAX_DATA]), new Failed(2, "line\n\tline"),
-            new Departed(0), new Letter(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
+            new Present(new RankIdentity(5, 6, "host")), new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
+            new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]), new Failed(2, "line\n\tline"),
+            new Departed(0), new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
 
     private static Message decode(ByteBuffer frame) throws ProtocolException {
-        ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES).put(frame.slice(0, MessageCodec.HEADER_BYTES)).flip();
+        ByteBuffer header =
+                ByteBuffer.allocate(MessageCodec.HEADER_BYTES).put(frame.slice(0, MessageCodec.HEADER_BYTES)).flip();
         ByteBuffer body = frame.slice(MessageCodec.HEADER_BYTES, frame.limit() - MessageCodec.HEADER_BYTES);
         if (MessageCodec.bodyLength(header, MessageCodec.MAX_BODY) != body.limit()) {
             throw new ProtocolException("another length");
@@ -51,7 +51,8 @@ class MessageCodecTest {
 
     @Test
     void theLongestContributionFitsExactly() {
-        ByteBuffer frame = MessageCodec.encode(new Contribution(1, 2, Collective.ALL_GATHER, new byte[MessageCodec.MAX_DATA]));
+        ByteBuffer frame =
+                MessageCodec.encode(new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]));
         assertEquals(MessageCodec.MAX_BODY, frame.limit() - MessageCodec.HEADER_BYTES);
     }
 

@@ -20,13 +20,13 @@ final class RawRank implements AutoCloseable {
 
     private final SocketChannel channel;
     private final Selector selector = Selector.open();
-    private final ControlConnection link;
+    private final ControlConnection connection;
     private final Queue<Message> received = new ArrayDeque<>();
 
     private RawRank(InetSocketAddress address) throws IOException {
         channel = SocketChannel.open(address);
-        link = new ControlConnection(channel, selector);
-        link.trust();
+        connection = new ControlConnection(channel, selector);
+        connection.trust();
     }
 
     /** Connected to rank 0, which may not be there yet; nothing is said. */
@@ -83,7 +83,7 @@ final class RawRank implements AutoCloseable {
             selector.select(1000);
             selector.selectedKeys().clear();
             try {
-                link.serve(received::add);
+                connection.serve(received::add);
             } catch (IOException e) {
                 if (received.isEmpty()) {
                     throw e;
@@ -115,7 +115,7 @@ final class RawRank implements AutoCloseable {
 
     /** Says nothing more. What rank 0 does with half a message it would wait for, it does now. */
     void awaitEndOrLeave() throws IOException {
-        link.finish();
+        connection.finish();
         selector.select(1000);
         channel.shutdownOutput();
         awaitEnd();
