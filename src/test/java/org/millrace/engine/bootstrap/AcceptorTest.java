@@ -1,5 +1,11 @@
 package org.millrace.engine.bootstrap;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -39,11 +45,6 @@ import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Ranks that do not fit, strangers at rank 0's listener, and strangers where rank 0 should be. */
 @Timeout(120)

@@ -1,5 +1,10 @@
 package org.millrace.engine.bootstrap;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,10 +24,6 @@ import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.Rejected;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A group that is complete loses a rank, or is told that one failed. */
 @Timeout(120)

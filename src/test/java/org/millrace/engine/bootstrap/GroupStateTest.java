@@ -1,5 +1,10 @@
 package org.millrace.engine.bootstrap;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.net.ProtocolException;
 import java.time.Duration;
 import org.junit.jupiter.api.BeforeEach;
@@ -8,10 +13,6 @@ import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What one rank knows, without a network. */
 class GroupStateTest {

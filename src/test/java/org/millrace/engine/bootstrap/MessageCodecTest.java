@@ -1,12 +1,17 @@
 package org.millrace.engine.bootstrap;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
-import org.millrace.engine.bootstrap.Message.Challenge;
 import org.millrace.engine.bootstrap.Message.Call;
+import org.millrace.engine.bootstrap.Message.Challenge;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
@@ -16,10 +21,6 @@ import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class MessageCodecTest {
 
