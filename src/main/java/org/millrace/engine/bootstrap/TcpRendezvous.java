@@ -46,8 +46,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         } catch (IOException e) {
             throw new MillraceException("rank 0 cannot listen on " + this + ": " + e.getMessage()
                     + "; HOST has to be an address of the machine of rank 0, and the port one that no other group or "
-                    + "program uses",
-                    e);
+                    + "program uses", e);
         }
     }
 
