@@ -7,7 +7,7 @@ import org.millrace.MillraceException;
 import org.millrace.engine.rendezvous.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.ConnectionFailures;
+import org.millrace.plugin.takeover.ConnectionFailures;
 
 /**
  * Looks for what can go wrong while a communicator's kernels run, on a thread of its own, because the user's may be
