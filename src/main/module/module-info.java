@@ -15,6 +15,7 @@ module org.millrace {
     exports org.millrace.transport;
 
     opens org.millrace.cli to info.picocli;
+    opens org.millrace.cli.console to info.picocli;
     opens org.millrace.cli.doctor to info.picocli;
     opens org.millrace.cli.gin to info.picocli;
     opens org.millrace.cli.matrix to info.picocli;

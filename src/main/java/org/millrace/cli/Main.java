@@ -4,6 +4,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintWriter;
 import java.util.Set;
+import org.millrace.cli.console.FailureText;
 import org.millrace.config.ConfigurationException;
 import picocli.CommandLine;
 import picocli.CommandLine.ExitCode;

@@ -2,6 +2,8 @@ package org.millrace.cli;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.Version;
 import org.millrace.cli.doctor.DoctorCommand;
 import org.millrace.cli.gin.GinCommand;
 import org.millrace.cli.matrix.MatrixCommand;
@@ -26,7 +28,7 @@ import picocli.CommandLine.Spec;
                 PluginCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
-public final class MillraceCommand implements Runnable {
+public final class MillraceCommand implements Runnable, GlobalOptions {
 
     @Spec
     private CommandSpec spec;
@@ -53,20 +55,12 @@ public final class MillraceCommand implements Runnable {
     /** For picocli. */
     public MillraceCommand() {}
 
-    /**
-     * The settings of the command line.
-     *
-     * @return a copy; names are those of the environment variables
-     */
+    @Override
     public Map<String, String> settings() {
         return new LinkedHashMap<>(settings);
     }
 
-    /**
-     * Whether failures are shown with stack traces.
-     *
-     * @return true if the user asked for it
-     */
+    @Override
     public boolean stackTraces() {
         return stackTraces;
     }

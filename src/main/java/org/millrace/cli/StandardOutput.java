@@ -10,18 +10,18 @@ import java.nio.charset.Charset;
  * A stream of results that knows whether they arrived. {@link PrintWriter} swallows what goes wrong, and a full disk
  * would end with status 0.
  */
-final class StandardOutput extends OutputStream {
+public final class StandardOutput extends OutputStream {
 
     private final OutputStream file;
     /** The first that went wrong; null while nothing has. */
     private volatile IOException failure;
 
     /** @param file where everything goes, as in {@code new FileOutputStream(FileDescriptor.out)} */
-    StandardOutput(OutputStream file) {
+    public StandardOutput(OutputStream file) {
         this.file = file;
     }
 
-    PrintWriter writer() {
+    public PrintWriter writer() {
         Charset charset = System.out.charset();
         return new PrintWriter(new OutputStreamWriter(this, charset), true);
     }
@@ -46,7 +46,7 @@ final class StandardOutput extends OutputStream {
      *
      * @return a sentence, or null: all has arrived, or the reader has left, as {@code head} does, and wants no more
      */
-    String complaint() {
+    public String complaint() {
         IOException thrown = failure;
         return thrown == null || "Broken pipe".equals(thrown.getMessage()) ? null
                 : "the results could not be written: " + thrown.getMessage();

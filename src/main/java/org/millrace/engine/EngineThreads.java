@@ -8,7 +8,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.device.host.HostDevice;
+import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
@@ -22,14 +22,14 @@ final class EngineThreads implements AutoCloseable {
     private static final long FIRST_PARK_NANOS = 10_000;
     private static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
 
-    private final HostDevice device;
+    private final EmulatedDevice device;
     private final ProxyAgent proxies;
     private final AgentSet agents;
     private final AgentRunner[] runners;
     private final AtomicInteger users = new AtomicInteger(1);
 
     EngineThreads(int rank, EngineOptions options) {
-        this.device = new HostDevice(rank);
+        this.device = new EmulatedDevice(rank);
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         this.agents = together ? new AgentSet(device.name() + "+" + proxies.name(), device, proxies)
@@ -53,7 +53,7 @@ final class EngineThreads implements AutoCloseable {
         return this;
     }
 
-    HostDevice device() {
+    EmulatedDevice device() {
         return device;
     }
 

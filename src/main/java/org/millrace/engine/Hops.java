@@ -1,7 +1,7 @@
 package org.millrace.engine;
 
 import java.util.List;
-import org.millrace.device.host.Endpoint;
+import org.millrace.device.channel.DeviceEndpoint;
 
 /**
  * The links that an operation uses together in one direction.
@@ -10,7 +10,7 @@ import org.millrace.device.host.Endpoint;
  * @param endpoints the device's ends of them, in the same order
  * @param <P>       the device's end of one
  */
-record Hops<P>(List<Link<P>> links, List<Endpoint<P>> endpoints) {
+record Hops<P>(List<Link<P>> links, List<DeviceEndpoint<P>> endpoints) {
 
     private static final Hops<?> NONE = new Hops<>(List.of(), List.of());
 

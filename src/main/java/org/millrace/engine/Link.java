@@ -6,7 +6,7 @@ import java.util.Queue;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.millrace.abi.Protocol;
-import org.millrace.device.host.Endpoint;
+import org.millrace.device.channel.DeviceEndpoint;
 import org.millrace.net.Pending;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.transport.Connection;
@@ -20,7 +20,7 @@ import org.millrace.transport.Connection;
 final class Link<P> {
 
     private final String name;
-    private final Endpoint<P> endpoint;
+    private final DeviceEndpoint<P> endpoint;
     private final Hops<P> alone;
     private final Supplier<Pending<Connection>> maker;
     private final Function<Connection, P> toPort;
@@ -39,13 +39,13 @@ final class Link<P> {
      */
     Link(String name, Supplier<Pending<Connection>> maker, Function<Connection, P> toPort) {
         this.name = name;
-        this.endpoint = new Endpoint<>(name);
+        this.endpoint = new DeviceEndpoint<>(name);
         this.alone = Hops.of(List.of(this));
         this.maker = maker;
         this.toPort = toPort;
     }
 
-    Endpoint<P> endpoint() {
+    DeviceEndpoint<P> endpoint() {
         return endpoint;
     }
 

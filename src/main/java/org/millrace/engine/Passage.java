@@ -1,12 +1,12 @@
 package org.millrace.engine;
 
-import org.millrace.device.host.Algorithm;
-import org.millrace.device.host.BlockMemory;
-import org.millrace.device.host.ChunkShape;
-import org.millrace.device.host.HostBlock;
-import org.millrace.device.host.PrimitiveBlock;
-import org.millrace.device.host.ReceivePort;
-import org.millrace.device.host.SendPort;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+import org.millrace.device.function.Block;
+import org.millrace.device.function.ChunkSchedule;
+import org.millrace.device.function.PrimitiveBlock;
+import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.ChunkShape;
 
 /**
  * An operation's way through a channel. Host and device derive the same one from the same work: the host to announce it
@@ -17,7 +17,7 @@ import org.millrace.device.host.SendPort;
  * @param from      the connections it receives on
  * @param to        the connections it sends on
  */
-record Passage(Algorithm algorithm, ChunkShape shape, Hops<ReceivePort> from, Hops<SendPort> to) {
+record Passage(ChunkSchedule algorithm, ChunkShape shape, Hops<ReceivePort> from, Hops<SendPort> to) {
 
     /** @param regions that the shape is for */
     void announce(Identity identity, UserRegions regions) {
@@ -29,7 +29,7 @@ record Passage(Algorithm algorithm, ChunkShape shape, Hops<ReceivePort> from, Ho
         }
     }
 
-    HostBlock block(BlockMemory memory) {
+    Block block(BlockMemory memory) {
         return new PrimitiveBlock(algorithm, memory, shape, from.endpoints(), to.endpoints());
     }
 }

@@ -6,13 +6,13 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkType;
-import org.millrace.device.host.BlockMemory;
-import org.millrace.device.host.BlockPair;
-import org.millrace.device.host.Chain;
-import org.millrace.device.host.ChunkShape;
-import org.millrace.device.host.HostBlock;
-import org.millrace.device.host.LocalBlock;
-import org.millrace.device.host.Share;
+import org.millrace.device.function.Block;
+import org.millrace.device.function.BlockPair;
+import org.millrace.device.function.Chain;
+import org.millrace.device.function.ChannelPart;
+import org.millrace.device.function.LocalBlock;
+import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.KernelMemory;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.transport.Connections;
@@ -116,14 +116,14 @@ final class Transfers {
                 : ChunkShape.ONE_STEP.in(options.protocol(bytes));
     }
 
-    private Share share(long bytes, int part, int parts, ChunkShape shape) {
+    private ChannelPart share(long bytes, int part, int parts, ChunkShape shape) {
         long begin = PointToPointWork.partBegin(parts, part, bytes);
-        return Share.of(begin, PointToPointWork.partBegin(parts, part + 1, bytes) - begin, 1,
+        return ChannelPart.of(begin, PointToPointWork.partBegin(parts, part + 1, bytes) - begin, 1,
                 options.chunkBytes(shape.protocol(), shape.chunkBytes(layout)));
     }
 
     /** The block that runs a channel's part of an item, on the device. */
-    HostBlock block(PointToPointWork work, int channel, KernelMemory memory) {
+    Block block(PointToPointWork work, int channel, KernelMemory memory) {
         int part = work.part(channel);
         boolean sends = work.sendRank() != NOBODY && part < work.sendChannels();
         boolean receives = work.receiveRank() != NOBODY && part < work.receiveChannels();
@@ -132,11 +132,11 @@ final class Transfers {
         if (work.sendRank() == rank) {
             return new LocalBlock(BlockMemory.copied(from, to), work.sendBytes());
         }
-        HostBlock send = sends
+        Block send = sends
                 ? send(work.sendRank(), work.sendBytes(), part, work.sendChannels(),
                         (work.flags() & PointToPointWork.SEND_REGISTERED) != 0).block(BlockMemory.copied(from, from))
                 : null;
-        HostBlock receive = receives
+        Block receive = receives
                 ? receive(work.receiveRank(), work.receiveBytes(), part, work.receiveChannels(),
                         (work.flags() & PointToPointWork.RECEIVE_REGISTERED) != 0).block(BlockMemory.copied(to, to))
                 : null;

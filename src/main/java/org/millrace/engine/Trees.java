@@ -3,11 +3,12 @@ package org.millrace.engine;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.device.host.Chain;
-import org.millrace.device.host.ChunkShape;
-import org.millrace.device.host.ReceivePort;
-import org.millrace.device.host.SendPort;
-import org.millrace.device.host.Share;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+import org.millrace.device.function.Chain;
+import org.millrace.device.function.ChannelPart;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.primitives.ChunkShape;
 import org.millrace.transport.Connections;
 
 /**
@@ -51,7 +52,7 @@ final class Trees {
     /** The root's only passage, or the way up and the way down of any other rank. */
     List<Passage> passages(int function, CollectiveWork work, int channel) {
         ChunkShape shape = ChunkShape.ONE_STEP.in(FunctionNumber.protocol(function));
-        Share share = Share.of(work.firstElement(channel), work.elements(channel),
+        ChannelPart share = ChannelPart.of(work.firstElement(channel), work.elements(channel),
                 FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
         TreePlace place = places[channel % TREES];
         if (branches[channel] == null) {

@@ -1,26 +1,26 @@
 package org.millrace.proxy;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongSupplier;
 import org.millrace.agent.Agent;
+import org.millrace.agent.AgentRequest;
+import org.millrace.agent.RequestQueue;
+import org.millrace.agent.VisitSchedule;
 
 /**
  * Serves connections, one pass after another, the busy ones in each. Connections are added and removed from any thread
- * through a queue; a removal is acknowledged, so that whoever asked knows that nothing touches the connection's memory
- * any more.
+ * through a queue; a removal is acknowledged, so that the one who asked knows that nothing touches the connection's
+ * memory any more.
  */
 public final class ProxyAgent implements Agent {
 
     private final String name;
     private final LongSupplier nanoClock;
-    private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
-    private final List<Removal> removals = new ArrayList<>();
-    private final VisitSchedule visits = new VisitSchedule(this);
+    private final RequestQueue requests = new RequestQueue();
+    private final VisitSchedule<ProxyConnection> visits =
+            new VisitSchedule<>(new ProxyConnection[0], this::progress, VisitSchedule.BUSY_VISITS);
 
     /**
      * An agent with nothing to serve yet.
@@ -43,21 +43,14 @@ public final class ProxyAgent implements Agent {
 
     @Override
     public int doWork() {
-        int work = 0;
-        Runnable command = commands.poll();
-        if (command != null) {
-            command.run();
-            work++;
-        }
+        int work = requests.runOne();
         work += visits.pass();
-        if (!removals.isEmpty()) {
-            removals.removeIf(Removal::tryToComplete);
-        }
+        requests.answer();
         return work;
     }
 
     /** One visit; a connection that fails is served no more. */
-    int progress(ProxyConnection connection) {
+    private int progress(ProxyConnection connection) {
         try {
             return connection.progress();
         } catch (Throwable failure) {
@@ -80,7 +73,7 @@ public final class ProxyAgent implements Agent {
      */
     public void add(Collection<? extends ProxyConnection> added) {
         List<ProxyConnection> copy = List.copyOf(added);
-        commands.add(() -> visits.add(copy));
+        requests.add(() -> visits.add(copy));
     }
 
     /**
@@ -88,12 +81,11 @@ public final class ProxyAgent implements Agent {
      *
      * @param removed  connections that were added; those that failed since may be among them
      * @param patience how long to wait for what is under way while nothing moves; zero to stop at once
-     * @return an acknowledgement to wait for
+     * @return a request to wait for; fulfilled if nothing was under way any more, and not if it was given up. Of a
+     *         connection that failed, its {@link StopListener} knows
      */
-    public Acknowledgement remove(Collection<? extends ProxyConnection> removed, Duration patience) {
-        Removal removal = new Removal(List.copyOf(removed), patience.toNanos());
-        commands.add(() -> removals.add(removal));
-        return removal.acknowledgement;
+    public AgentRequest remove(Collection<? extends ProxyConnection> removed, Duration patience) {
+        return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
     }
 
     private void detach(ProxyConnection connection, Throwable failure) {
@@ -102,10 +94,9 @@ public final class ProxyAgent implements Agent {
         }
     }
 
-    private final class Removal {
+    private final class Removal extends AgentRequest {
         private final List<ProxyConnection> removed;
         private final long patienceNanos;
-        private final Acknowledgement acknowledgement = new Acknowledgement();
         private long deadline;
 
         Removal(List<ProxyConnection> removed, long patienceNanos) {
@@ -114,7 +105,8 @@ public final class ProxyAgent implements Agent {
             this.deadline = nanoClock.getAsLong() + patienceNanos;
         }
 
-        boolean tryToComplete() {
+        @Override
+        protected boolean attempt() {
             boolean drained = true;
             for (ProxyConnection connection : removed) {
                 if (visits.contains(connection) && progress(connection) > 0) {
@@ -126,8 +118,7 @@ public final class ProxyAgent implements Agent {
                 return false;
             }
             removed.forEach(connection -> detach(connection, null));
-            acknowledgement.give(drained);
-            return true;
+            return answer(drained);
         }
 
         /** A connection that cannot tell has failed, and nothing is left of it to wait for. */

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.millrace.agent.AgentRequest;
 
 /** How an agent lets go of connections, on a clock of the test's own. */
 class ProxyRemovalTest {
@@ -70,21 +71,21 @@ class ProxyRemovalTest {
         return stub;
     }
 
-    private static boolean given(Acknowledgement acknowledgement) {
-        return acknowledgement.await(Duration.ZERO);
+    private static boolean given(AgentRequest removal) {
+        return removal.await(Duration.ZERO);
     }
 
     @Test
     void aConnectionOnWhichNothingMovesIsGivenUpWhenPatienceIsOver() {
         Stub stuck = served();
-        Acknowledgement acknowledgement = agent.remove(List.of(stuck), PATIENCE);
+        AgentRequest removal = agent.remove(List.of(stuck), PATIENCE);
         now += PATIENCE.toNanos() - 1;
         agent.doWork();
-        assertFalse(given(acknowledgement));
+        assertFalse(given(removal));
         now++;
         agent.doWork();
-        assertTrue(given(acknowledgement));
-        assertFalse(acknowledgement.drained());
+        assertTrue(given(removal));
+        assertFalse(removal.isFulfilled());
         assertEquals(1, stuck.stops);
         assertNull(stuck.failure);
     }
@@ -93,24 +94,24 @@ class ProxyRemovalTest {
     void patienceBeginsAnewWithEveryMove() {
         Stub slow = served();
         slow.moves = 20;
-        Acknowledgement acknowledgement = agent.remove(List.of(slow), PATIENCE);
+        AgentRequest removal = agent.remove(List.of(slow), PATIENCE);
         while (slow.moves > 0) {
             agent.doWork();
             now += PATIENCE.toNanos() - 1;
-            assertFalse(given(acknowledgement));
+            assertFalse(given(removal));
         }
         slow.drained = true;
         agent.doWork();
-        assertTrue(given(acknowledgement));
-        assertTrue(acknowledgement.drained());
+        assertTrue(given(removal));
+        assertTrue(removal.isFulfilled());
     }
 
     @Test
     void withoutPatienceAConnectionIsLetGoInTheNextPass() {
         Stub stuck = served();
-        Acknowledgement acknowledgement = agent.remove(List.of(stuck), Duration.ZERO);
+        AgentRequest removal = agent.remove(List.of(stuck), Duration.ZERO);
         agent.doWork();
-        assertTrue(given(acknowledgement));
+        assertTrue(given(removal));
         int passes = stuck.passes;
         agent.doWork();
         assertEquals(passes, stuck.passes);
@@ -122,9 +123,9 @@ class ProxyRemovalTest {
         Stub broken = served();
         Stub other = served();
         broken.broken = true;
-        Acknowledgement acknowledgement = agent.remove(List.of(broken), PATIENCE);
+        AgentRequest removal = agent.remove(List.of(broken), PATIENCE);
         agent.doWork();
-        assertTrue(given(acknowledgement));
+        assertTrue(given(removal));
         assertNotNull(broken.failure);
         assertEquals(1, broken.stops);
         int passes = other.passes;
@@ -138,9 +139,9 @@ class ProxyRemovalTest {
         Stub broken = served();
         broken.broken = true;
         agent.onFailure(new ProxyException("of the whole pass"));
-        Acknowledgement acknowledgement = agent.remove(List.of(broken), PATIENCE);
+        AgentRequest removal = agent.remove(List.of(broken), PATIENCE);
         agent.doWork();
-        assertTrue(given(acknowledgement));
+        assertTrue(given(removal));
         assertEquals(1, broken.stops);
     }
 }

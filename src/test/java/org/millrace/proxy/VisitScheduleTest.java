@@ -11,6 +11,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.agent.VisitSchedule;
 
 /** Idle connections are visited less often than busy ones, but never forgotten. */
 class VisitScheduleTest {

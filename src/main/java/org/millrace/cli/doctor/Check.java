@@ -15,5 +15,5 @@ public interface Check {
      *
      * @return what was found
      */
-    Finding find();
+    CheckResult find();
 }

@@ -31,9 +31,10 @@ final class DeviceCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         List<String> failures = SelfTest.run(settings);
-        return failures.isEmpty() ? Finding.works("an all-reduce of two ranks gave what it must")
-                : Finding.unusable(failures.getFirst(), failures.subList(1, failures.size()).toArray(String[]::new));
+        return failures.isEmpty() ? CheckResult.works("an all-reduce of two ranks gave what it must")
+                : CheckResult.unusable(failures.getFirst(),
+                        failures.subList(1, failures.size()).toArray(String[]::new));
     }
 }

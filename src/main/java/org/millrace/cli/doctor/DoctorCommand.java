@@ -5,9 +5,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import org.millrace.cli.FailureText;
-import org.millrace.cli.MillraceCommand;
-import org.millrace.cli.Version;
+import org.millrace.cli.console.FailureText;
+import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.Version;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Origin;
@@ -33,7 +33,7 @@ public final class DoctorCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private MillraceCommand parent;
+    private GlobalOptions parent;
 
     @Option(names = "--probe", hidden = true)
     private Probe probe;
@@ -59,7 +59,7 @@ public final class DoctorCommand implements Callable<Integer> {
             usable = report(out, emulatedDevice(parent.settings()));
             reportSettings(out, configuration);
         } catch (ConfigurationException refused) { // whatever needs settings cannot be tried
-            out.printf("%-16s %-10s %s%n", "settings", Finding.State.UNUSABLE, indent(refused.getMessage()));
+            out.printf("%-16s %-10s %s%n", "settings", CheckResult.State.UNUSABLE, indent(refused.getMessage()));
             usable = false;
         }
         out.flush();
@@ -78,17 +78,17 @@ public final class DoctorCommand implements Callable<Integer> {
 
     /** Prints what a check finds; true if it is found and works. */
     static boolean report(PrintWriter out, Check check) {
-        Finding finding;
+        CheckResult finding;
         try {
             finding = check.find();
         } catch (ConfigurationException refused) {
-            finding = Finding.unusable("not tried: see the settings below");
+            finding = CheckResult.unusable("not tried: see the settings below");
         } catch (RuntimeException | LinkageError failure) { // one that fails must not hide the others
-            finding = Finding.unusable("the check failed: " + FailureText.of(failure));
+            finding = CheckResult.unusable("the check failed: " + FailureText.of(failure));
         }
         out.printf("%-16s %-10s %s%n", check.subject(), finding.state(), indent(finding.summary()));
         finding.advice().forEach(line -> out.printf("%-27s > %s%n", "", indent(line)));
-        return finding.state() == Finding.State.WORKS;
+        return finding.state() == CheckResult.State.WORKS;
     }
 
     private static String indent(String text) {

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.millrace.cli.Host;
+import org.millrace.cli.console.Host;
 import org.millrace.cuda.CudaReport;
 
 /** The GPUs: those that the CUDA runtime shows this process, and those that the driver lists, which may be more. */
@@ -34,7 +34,7 @@ final class GpuCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         List<String> listed = listed();
         Optional<CudaReport> report = cuda.get();
         List<String> usable =
@@ -42,13 +42,13 @@ final class GpuCheck implements Check {
         String problem = report.map(CudaReport::deviceProblem).orElse("the CUDA runtime cannot be loaded");
         if (!usable.isEmpty()) {
             String hidden = usable.size() < listed.size() ? "; the driver lists " + listed.size() : "";
-            return Finding.works(usable.size() + ": " + String.join(", ", usable) + hidden);
+            return CheckResult.works(usable.size() + ": " + String.join(", ", usable) + hidden);
         }
         if (!listed.isEmpty()) {
-            return Finding.unusable(listed.size() + " listed by the driver (" + String.join(", ", listed)
+            return CheckResult.unusable(listed.size() + " listed by the driver (" + String.join(", ", listed)
                     + "), but this process can use none", problem);
         }
-        return Finding.missing("GPUs; looked at " + proc.resolve("gpus") + " and asked the CUDA runtime", problem);
+        return CheckResult.missing("GPUs; looked at " + proc.resolve("gpus") + " and asked the CUDA runtime", problem);
     }
 
     private static String describe(CudaReport.Device device) {

@@ -9,15 +9,15 @@ final class JavaCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         String java =
                 Runtime.version() + ", " + System.getProperty("java.vendor") + ", " + System.getProperty("java.home");
         Module module = JavaCheck.class.getModule();
         if (!module.isNativeAccessEnabled()) {
             String name = module.isNamed() ? module.getName() : "ALL-UNNAMED";
-            return Finding.unusable(java + "; native access is not granted",
+            return CheckResult.unusable(java + "; native access is not granted",
                     "start Java with --enable-native-access=" + name + ", or run millrace.jar with java -jar");
         }
-        return Finding.works(java);
+        return CheckResult.works(java);
     }
 }

@@ -1,6 +1,6 @@
 package org.millrace.cli.doctor;
 
-import org.millrace.cli.Host;
+import org.millrace.cli.console.Host;
 
 /** The operating system. */
 final class KernelCheck implements Check {
@@ -11,10 +11,10 @@ final class KernelCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         String kernel = Host.kernel();
-        return System.getProperty("os.name").equals("Linux") ? Finding.works(kernel)
-                : Finding.works(kernel,
+        return System.getProperty("os.name").equals("Linux") ? CheckResult.works(kernel)
+                : CheckResult.works(kernel,
                         "NCCL, shared memory and the looks of this machine below need Linux; the emulated device does not");
     }
 }

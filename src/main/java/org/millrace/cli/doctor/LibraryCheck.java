@@ -10,7 +10,7 @@ import org.millrace.cuda.LibraryReport;
 final class LibraryCheck implements Check {
 
     private final String subject;
-    private final Supplier<Optional<Finding>> harm;
+    private final Supplier<Optional<CheckResult>> harm;
     private final Supplier<LibraryReport> report;
 
     /**
@@ -20,7 +20,7 @@ final class LibraryCheck implements Check {
      * @param harm    why it must not be loaded in this process
      * @param report  loads it
      */
-    LibraryCheck(String subject, Supplier<Optional<Finding>> harm, Supplier<LibraryReport> report) {
+    LibraryCheck(String subject, Supplier<Optional<CheckResult>> harm, Supplier<LibraryReport> report) {
         this.subject = subject;
         this.harm = harm;
         this.report = report;
@@ -32,21 +32,22 @@ final class LibraryCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         return harm.get().orElseGet(() -> of(report.get()));
     }
 
-    private static Finding of(LibraryReport report) {
+    private static CheckResult of(LibraryReport report) {
         if (report.problem() == null) {
             List<String> passed = report.setAside()
                     .stream()
                     .map(candidate -> "passed over, because it is broken: " + candidate)
                     .toList();
-            return new Finding(Finding.State.WORKS, report.version() + ", " + report.path(), passed);
+            return new CheckResult(CheckResult.State.WORKS, report.version() + ", " + report.path(), passed);
         }
         // The first sentence says what is the matter, the others what to do.
         List<String> sentences = new ArrayList<>(List.of(report.problem().split("(?<=[^.])\\. (?=[A-Z])")));
         String summary = (report.path() == null ? "" : report.path() + ": ") + sentences.removeFirst();
-        return new Finding(report.missing() ? Finding.State.MISSING : Finding.State.UNUSABLE, summary, sentences);
+        return new CheckResult(report.missing() ? CheckResult.State.MISSING : CheckResult.State.UNUSABLE, summary,
+                sentences);
     }
 }

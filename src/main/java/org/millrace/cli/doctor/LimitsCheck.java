@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.millrace.cli.Host;
+import org.millrace.cli.console.Host;
 
 /**
  * What the user may take: open files (every TCP stream is one) and locked memory (which networks with RDMA register).
@@ -22,11 +22,11 @@ final class LimitsCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         Optional<String> files = soft("Max open files");
         Optional<String> locked = soft("Max locked memory");
         if (files.isEmpty() || locked.isEmpty()) {
-            return Finding.missing(LIMITS.toString());
+            return CheckResult.missing(LIMITS.toString());
         }
         List<String> advice = new ArrayList<>();
         if (isNumber(files.get()) && Long.parseLong(files.get()) <= FEW_FILES) {
@@ -36,7 +36,7 @@ final class LimitsCheck implements Check {
             advice.add("only a network with RDMA needs more locked memory: ulimit -l unlimited");
         }
         String lockedText = isNumber(locked.get()) ? Bytes.text(Long.parseLong(locked.get())) : locked.get();
-        return Finding.works("open files " + files.get() + ", locked memory " + lockedText,
+        return CheckResult.works("open files " + files.get() + ", locked memory " + lockedText,
                 advice.toArray(String[]::new));
     }
 

@@ -1,6 +1,6 @@
 package org.millrace.cli.doctor;
 
-import org.millrace.cli.Host;
+import org.millrace.cli.console.Host;
 
 /** Main memory, the limit of the control group, and the Java heap, in which no operand lies. */
 final class MemoryCheck implements Check {
@@ -11,7 +11,7 @@ final class MemoryCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         StringBuilder summary = new StringBuilder();
         Host.field("/proc/meminfo", "MemTotal")
                 .ifPresent(total -> summary.append("total ").append(kibibytes(total)).append(", "));
@@ -21,7 +21,7 @@ final class MemoryCheck implements Check {
                 .filter(limit -> !limit.equals("max"))
                 .ifPresent(limit -> summary.append("cgroup ").append(Bytes.text(Long.parseLong(limit))).append(", "));
         summary.append("Java heap up to ").append(Bytes.text(Runtime.getRuntime().maxMemory()));
-        return Finding.works(summary.toString());
+        return CheckResult.works(summary.toString());
     }
 
     /** {@code /proc/meminfo} writes {@code 24684096 kB} and means KiB. */

@@ -18,7 +18,7 @@ final class NativeChecks {
 
     private final Map<String, String> settings;
     private final Map<Probe, ProbeProcess> trials = new EnumMap<>(Probe.class);
-    private final Map<Probe, Optional<Finding>> harms = new EnumMap<>(Probe.class);
+    private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
     private CudaReport cuda;
 
     /**
@@ -42,7 +42,7 @@ final class NativeChecks {
                 new ProvidersCheck(settings, this::isHarmless));
     }
 
-    private Optional<Finding> harm(Probe probe) {
+    private Optional<CheckResult> harm(Probe probe) {
         return harms.computeIfAbsent(probe, tried -> trials.get(tried).harm());
     }
 

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.millrace.MillraceException;
-import org.millrace.cli.JavaCommand;
+import org.millrace.cli.console.JavaCommand;
 
 /** Another JVM that loads a library, and what became of it. */
 final class ProbeProcess {
@@ -45,7 +45,7 @@ final class ProbeProcess {
     }
 
     /** Why the library must not be loaded here; empty if it did no harm there. */
-    Optional<Finding> harm() {
+    Optional<CheckResult> harm() {
         boolean ended = false;
         try {
             ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
@@ -56,8 +56,8 @@ final class ProbeProcess {
         }
         String remedy = "install it anew, or point at another one with " + probe.setting() + "=/path/to/library";
         if (!ended) {
-            return Optional
-                    .of(Finding.unusable("a process that loads it does not come back within " + PATIENCE_SECONDS + " s",
+            return Optional.of(
+                    CheckResult.unusable("a process that loads it does not come back within " + PATIENCE_SECONDS + " s",
                             "does nvidia-smi answer? If so, " + remedy));
         }
         int status = process.exitValue();
@@ -65,7 +65,7 @@ final class ProbeProcess {
             return Optional.empty();
         }
         String how = status > SIGNALED ? "signal " + (status - SIGNALED) : "exit status " + status;
-        return Optional.of(Finding.unusable(
+        return Optional.of(CheckResult.unusable(
                 "loading it ends the process (" + how + "): the file, or one that it loads, is damaged", remedy));
     }
 }

@@ -30,7 +30,7 @@ final class ProvidersCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         List<String> advice = new ArrayList<>();
         List<CommunicatorProvider> providers = Millrace.providers(advice);
         List<String> names = providers.stream().map(CommunicatorProvider::device).sorted().toList();
@@ -42,8 +42,8 @@ final class ProvidersCheck implements Check {
         }
         String[] lines = advice.toArray(String[]::new);
         return names.isEmpty()
-                ? Finding.missing("META-INF/services/" + CommunicatorProvider.class.getName() + " on the class path",
-                        lines)
-                : Finding.works(String.join(", ", names), lines);
+                ? CheckResult.missing(
+                        "META-INF/services/" + CommunicatorProvider.class.getName() + " on the class path", lines)
+                : CheckResult.works(String.join(", ", names), lines);
     }
 }

@@ -28,11 +28,11 @@ final class RailsCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         Configuration configuration = Configuration.load(settings);
         List<InetAddress> addresses = configuration.get(Settings.SOCKET_ADDRESSES)
                 .orElseGet(() -> Interfaces.chooseAll(configuration.get(Settings.SOCKET_INTERFACES).orElse(""), null));
-        return Finding.works(addresses.size() + " over TCP between hosts: "
+        return CheckResult.works(addresses.size() + " over TCP between hosts: "
                 + addresses.stream().map(InetAddress::getHostAddress).collect(Collectors.joining(", ")));
     }
 }

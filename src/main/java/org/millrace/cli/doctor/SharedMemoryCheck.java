@@ -25,21 +25,21 @@ final class SharedMemoryCheck implements Check {
     }
 
     @Override
-    public Finding find() {
+    public CheckResult find() {
         if (!Files.isDirectory(directory)) {
-            return Finding.missing(directory.toString(), "processes of one host talk over TCP instead");
+            return CheckResult.missing(directory.toString(), "processes of one host talk over TCP instead");
         }
         if (!Files.isWritable(directory)) {
-            return Finding.unusable(directory + " cannot be written by this user", "chmod 1777 " + directory);
+            return CheckResult.unusable(directory + " cannot be written by this user", "chmod 1777 " + directory);
         }
         try {
             FileStore store = Files.getFileStore(directory);
             String summary = directory + ": " + Bytes.text(store.getUsableSpace()) + " free of "
                     + Bytes.text(store.getTotalSpace());
-            return store.getUsableSpace() <= LITTLE ? Finding.unusable(summary + ", which is too little", MORE)
-                    : Finding.works(summary);
+            return store.getUsableSpace() <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
+                    : CheckResult.works(summary);
         } catch (IOException failure) {
-            return Finding.unusable(directory + ": " + failure, MORE);
+            return CheckResult.unusable(directory + ": " + failure, MORE);
         }
     }
 }

@@ -11,11 +11,11 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.IntFunction;
 import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.cli.Converters;
-import org.millrace.cli.JavaCommand;
-import org.millrace.cli.MillraceCommand;
+import org.millrace.cli.console.Converters;
+import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.JavaCommand;
 import org.millrace.cli.gin.cuda.CudaGin;
-import org.millrace.cli.perf.RunScope;
+import org.millrace.cli.launch.RunScope;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.config.ValueTypes;
@@ -57,7 +57,7 @@ public final class GinCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private MillraceCommand parent;
+    private GlobalOptions parent;
 
     @Parameters(
             paramLabel = "PATTERN",

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.millrace.MillraceException;
-import org.millrace.cli.FailureText;
+import org.millrace.cli.console.FailureText;
 import org.millrace.config.DurationType;
 import org.millrace.engine.GinRank;
 import org.millrace.gin.GinServed;

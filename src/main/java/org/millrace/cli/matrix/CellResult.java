@@ -1,11 +1,11 @@
 package org.millrace.cli.matrix;
 
-import org.millrace.cli.perf.RankEvent;
+import org.millrace.cli.launch.RankEvent;
 
 /** What became of a cell: all ranks' words together. */
 final class CellResult {
 
-    private final Group group;
+    private final CellGroup group;
     private final Cell cell;
     private int heard;
     private long wrong;
@@ -13,12 +13,12 @@ final class CellResult {
     private String refusal = "";
     private String failure = "";
 
-    CellResult(Group group, Cell cell) {
+    CellResult(CellGroup group, Cell cell) {
         this.group = group;
         this.cell = cell;
     }
 
-    Group group() {
+    CellGroup group() {
         return group;
     }
 

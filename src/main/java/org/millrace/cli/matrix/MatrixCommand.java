@@ -15,10 +15,10 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Function;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.cli.Converters;
-import org.millrace.cli.MillraceCommand;
-import org.millrace.cli.StatusLine;
-import org.millrace.cli.perf.RankMain;
+import org.millrace.cli.console.Converters;
+import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.StatusLine;
+import org.millrace.cli.launch.RankMain;
 import org.millrace.config.Configuration;
 import org.millrace.config.Origin;
 import org.millrace.config.Settings;
@@ -52,7 +52,7 @@ public final class MatrixCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private MillraceCommand parent;
+    private GlobalOptions parent;
 
     @Option(names = "--collective", paramLabel = "NAME", split = ",", description = "Only these, with commas between.")
     private List<String> collectives = List.of();
@@ -133,7 +133,7 @@ public final class MatrixCommand implements Callable<Integer> {
         Map<String, String> settings = settings();
         if (workerRank != null) {
             String[] where = workerRendezvous.split(":", 2);
-            List<Group> groups = plan.groups(Integer.parseInt(where[0]), true);
+            List<CellGroup> groups = plan.groups(Integer.parseInt(where[0]), true);
             RankMain.run(events -> new MatrixWorker(groups, workerRank, where[1], settings, chosen, events));
             return ExitCode.OK; // the parent knows better
         }
@@ -143,7 +143,7 @@ public final class MatrixCommand implements Callable<Integer> {
                         spec.commandLine().getErr(), StatusLine.isTerminal(StatusLine.ERR), deadline).run();
         double seconds = (System.nanoTime() - start) / 1e9;
         PrintWriter out = spec.commandLine().getOut();
-        Repetition repetition = new Repetition(chosen, parent.settings());
+        RerunCommand repetition = new RerunCommand(chosen, parent.settings());
         new MatrixTable(out, results, repetition)
                 .print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
         writeJson(MatrixJson.write(plan, results, repetition, seconds));
@@ -167,7 +167,7 @@ public final class MatrixCommand implements Callable<Integer> {
         return new MatrixPlan.Selected(
                 select("--collective", List.of(Operation.values()), collectives, Operation::label),
                 select("--algorithm", MatrixPlan.ALGORITHMS, algorithms, name -> name),
-                select("--transport", Way.all(), transports, Way::label),
+                select("--transport", TransportVariant.all(), transports, TransportVariant::label),
                 select("--protocol", MatrixPlan.PROTOCOLS, protocols, name -> name),
                 select("--mode", List.of(Mode.values()), modes, Mode::name), counts,
                 processes == null ? List.of(false, true) : List.of(processes), quick ? QUICK_GROUPS : 0);

@@ -3,15 +3,15 @@ package org.millrace.cli.matrix;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.millrace.cli.Json;
-import org.millrace.cli.Version;
+import org.millrace.cli.console.Json;
+import org.millrace.cli.console.Version;
 
 /** The table for programs: every cell with what became of it. */
 final class MatrixJson {
 
     private MatrixJson() {}
 
-    static String write(MatrixPlan plan, List<CellResult> results, Repetition repetition, double seconds) {
+    static String write(MatrixPlan plan, List<CellResult> results, RerunCommand repetition, double seconds) {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("millrace", Version.millrace());
         document.put("seed", plan.seed());
@@ -24,8 +24,8 @@ final class MatrixJson {
         return Json.write(document);
     }
 
-    private static Map<String, Object> cell(CellResult result, Repetition repetition) {
-        Group group = result.group();
+    private static Map<String, Object> cell(CellResult result, RerunCommand repetition) {
+        CellGroup group = result.group();
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("collective", result.cell().operation().label());
         entry.put("algorithm", group.algorithm());

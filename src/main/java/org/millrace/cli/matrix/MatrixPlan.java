@@ -12,7 +12,7 @@ import org.millrace.Operation;
  * @param groups in the order in which they run
  * @param seed   what data and samples are made from
  */
-record MatrixPlan(List<Group> groups, long seed) {
+record MatrixPlan(List<CellGroup> groups, long seed) {
 
     static final List<String> ALGORITHMS = List.of("ring", "tree", "collnet");
     static final List<String> PROTOCOLS = List.of("LL", "LL128", "Simple");
@@ -22,8 +22,8 @@ record MatrixPlan(List<Group> groups, long seed) {
      *
      * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
      */
-    record Selected(List<Operation> collectives, List<String> algorithms, List<Way> ways, List<String> protocols,
-            List<Mode> modes, List<Integer> ranks, List<Boolean> processes, int sample) {
+    record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> ways,
+            List<String> protocols, List<Mode> modes, List<Integer> ranks, List<Boolean> processes, int sample) {
     }
 
     static MatrixPlan of(Selected selected, long seed) {
@@ -31,7 +31,7 @@ record MatrixPlan(List<Group> groups, long seed) {
         Random random = new Random(seed);
         for (boolean processes : selected.processes) {
             for (int ranks : selected.ranks) {
-                List<Group> some = new ArrayList<>(builder.groups(selected, ranks, processes));
+                List<CellGroup> some = new ArrayList<>(builder.groups(selected, ranks, processes));
                 if (selected.sample > 0) {
                     Collections.shuffle(some, random);
                     some = some.subList(0, Math.min(selected.sample, some.size()));
@@ -42,7 +42,7 @@ record MatrixPlan(List<Group> groups, long seed) {
         return new MatrixPlan(List.copyOf(builder.taken), seed);
     }
 
-    List<Group> groups(int ranks, boolean processes) {
+    List<CellGroup> groups(int ranks, boolean processes) {
         return groups.stream().filter(group -> group.ranks() == ranks && group.processes() == processes).toList();
     }
 
@@ -50,30 +50,30 @@ record MatrixPlan(List<Group> groups, long seed) {
     private static final class Builder {
 
         private final List<Operation> collectives;
-        private final List<Group> taken = new ArrayList<>();
+        private final List<CellGroup> taken = new ArrayList<>();
         private int cells;
 
         Builder(List<Operation> collectives) {
             this.collectives = collectives;
         }
 
-        List<Group> groups(Selected selected, int ranks, boolean processes) {
-            List<Group> groups = new ArrayList<>();
-            for (Way way : selected.ways) {
+        List<CellGroup> groups(Selected selected, int ranks, boolean processes) {
+            List<CellGroup> groups = new ArrayList<>();
+            for (TransportVariant way : selected.ways) {
                 for (String algorithm : way.algorithms().stream().filter(selected.algorithms::contains).toList()) {
                     for (Mode mode : selected.modes) {
                         selected.protocols.forEach(protocol -> groups
-                                .add(new Group(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
+                                .add(new CellGroup(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
                     }
                 }
             }
             return groups;
         }
 
-        void take(List<Group> some) {
-            for (Group each : some) {
+        void take(List<CellGroup> some) {
+            for (CellGroup each : some) {
                 List<Cell> own = collectives.stream().map(operation -> new Cell(cells++, operation)).toList();
-                taken.add(new Group(taken.size(), each.ranks(), each.processes(), each.way(), each.algorithm(),
+                taken.add(new CellGroup(taken.size(), each.ranks(), each.processes(), each.way(), each.algorithm(),
                         each.protocol(), each.mode(), own));
             }
         }

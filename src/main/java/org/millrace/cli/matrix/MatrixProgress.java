@@ -2,7 +2,7 @@ package org.millrace.cli.matrix;
 
 import java.io.PrintWriter;
 import java.util.Locale;
-import org.millrace.cli.StatusLine;
+import org.millrace.cli.console.StatusLine;
 
 /**
  * Says how far a run is, which takes minutes: on a terminal all the time, elsewhere when a number of ranks is through.
@@ -17,7 +17,7 @@ final class MatrixProgress {
     private final StatusLine status;
     private final int cells;
     private final long start = System.nanoTime();
-    private Group current;
+    private CellGroup current;
     private int done;
     private int ran;
     private int failed;
@@ -37,7 +37,7 @@ final class MatrixProgress {
     }
 
     /** Groups of as many ranks as this one are next, as threads or processes as its are. */
-    void begin(Group group) {
+    void begin(CellGroup group) {
         current = group;
         show();
     }

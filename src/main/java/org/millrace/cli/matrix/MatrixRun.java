@@ -9,12 +9,12 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
-import org.millrace.cli.JavaCommand;
-import org.millrace.cli.perf.ProcessRanks;
-import org.millrace.cli.perf.RankEvent;
-import org.millrace.cli.perf.Ranks;
-import org.millrace.cli.perf.RunScope;
-import org.millrace.cli.perf.ThreadRanks;
+import org.millrace.cli.console.JavaCommand;
+import org.millrace.cli.launch.ProcessRanks;
+import org.millrace.cli.launch.RankEvent;
+import org.millrace.cli.launch.Ranks;
+import org.millrace.cli.launch.RunScope;
+import org.millrace.cli.launch.ThreadRanks;
 
 /** Lets ranks go through the groups: the same threads or processes for all groups of a number of ranks. */
 final class MatrixRun {
@@ -54,10 +54,10 @@ final class MatrixRun {
             for (int ranks : plan.groups()
                     .stream()
                     .filter(group -> group.processes() == processes)
-                    .map(Group::ranks)
+                    .map(CellGroup::ranks)
                     .distinct()
                     .toList()) {
-                List<Group> runnable = plan.groups(ranks, processes);
+                List<CellGroup> runnable = plan.groups(ranks, processes);
                 if (!runnable.isEmpty()) {
                     run(ranks, processes, runnable);
                 }
@@ -66,7 +66,7 @@ final class MatrixRun {
         return results;
     }
 
-    private void run(int ranks, boolean processes, List<Group> groups) {
+    private void run(int ranks, boolean processes, List<CellGroup> groups) {
         BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
         progress.begin(groups.getFirst());
         try (RunScope scope = new RunScope()) {

@@ -24,23 +24,23 @@ final class MatrixTable {
 
     private final PrintWriter out;
     private final List<CellResult> results;
-    private final Repetition repetition;
+    private final RerunCommand repetition;
     private final List<String> reasons = new ArrayList<>();
     private final Map<String, Map<String, String>> rows = new LinkedHashMap<>();
 
-    MatrixTable(PrintWriter out, List<CellResult> results, Repetition repetition) {
+    MatrixTable(PrintWriter out, List<CellResult> results, RerunCommand repetition) {
         this.out = out;
         this.results = results;
         this.repetition = repetition;
     }
 
     private static String row(CellResult result) {
-        Group group = result.group();
+        CellGroup group = result.group();
         return String.format("%-14s %-7s %-12s %-6s", result.cell().operation().label(), group.algorithm(), group.way(),
                 group.mode());
     }
 
-    private static String column(Group group, String protocol) {
+    private static String column(CellGroup group, String protocol) {
         return protocol + " " + group.ranks() + (group.processes() ? "p" : "t");
     }
 
@@ -113,7 +113,7 @@ final class MatrixTable {
     private void printImpossibleRows() {
         Map<String, Set<String>> collectives = new LinkedHashMap<>();
         for (CellResult first : firstOfRows()) {
-            Group group = first.group();
+            CellGroup group = first.group();
             String letters = String.join("", Set.copyOf(rows.get(row(first)).values()));
             if (first.isImpossible() && letters.equals(text(first))) {
                 String all = firstOfRows().stream()

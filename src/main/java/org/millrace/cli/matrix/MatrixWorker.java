@@ -13,10 +13,10 @@ import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
-import org.millrace.cli.FailureText;
+import org.millrace.cli.console.FailureText;
+import org.millrace.cli.launch.RankEvent;
+import org.millrace.cli.launch.RankWorker;
 import org.millrace.cli.perf.CheckedCollectives;
-import org.millrace.cli.perf.RankEvent;
-import org.millrace.cli.perf.RankWorker;
 
 /**
  * One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the
@@ -33,7 +33,7 @@ final class MatrixWorker implements RankWorker {
     /** Bytes: one element or two; no multiple of anything; several chunks, as buffers are of 64 KiB. */
     private static final List<Integer> SIZES = List.of(8, 4021, LARGEST - 1237);
 
-    private final List<Group> groups;
+    private final List<CellGroup> groups;
     private final int rank;
     private final String rendezvous;
     private final Map<String, String> settings;
@@ -42,7 +42,7 @@ final class MatrixWorker implements RankWorker {
     private volatile boolean aborted;
     private volatile Communicator joined;
 
-    MatrixWorker(List<Group> groups, int rank, String rendezvous, Map<String, String> settings, long seed,
+    MatrixWorker(List<CellGroup> groups, int rank, String rendezvous, Map<String, String> settings, long seed,
             Consumer<RankEvent> events) {
         this.groups = groups;
         this.rank = rank;
@@ -73,7 +73,7 @@ final class MatrixWorker implements RankWorker {
         }
     }
 
-    private void run(Group group) {
+    private void run(CellGroup group) {
         if (aborted) {
             throw new MillraceException("the run was ended");
         }
@@ -98,7 +98,7 @@ final class MatrixWorker implements RankWorker {
      * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
      * end.
      */
-    private void check(Group group, Communicator communicator, Stream stream, Arena arena, int[] done) {
+    private void check(CellGroup group, Communicator communicator, Stream stream, Arena arena, int[] done) {
         try (CheckedCollectives checks =
                 new CheckedCollectives(communicator, stream, arena, LARGEST, PATIENCE, group.mode() == Mode.PTR)) {
             for (Cell cell : group.cells()) {
@@ -111,7 +111,7 @@ final class MatrixWorker implements RankWorker {
         }
     }
 
-    private RankEvent check(Group group, Cell cell, Communicator communicator, CheckedCollectives checks) {
+    private RankEvent check(CellGroup group, Cell cell, Communicator communicator, CheckedCollectives checks) {
         Random random = new Random(group.seed(seed, cell));
         int type = random.nextInt(DataType.values().length);
         int reduction = random.nextInt(Integer.MAX_VALUE);
@@ -119,19 +119,19 @@ final class MatrixWorker implements RankWorker {
         long operands = random.nextLong();
         long wrong = 0;
         int ran = 0;
-        Difference difference = Difference.NONE;
+        RouteMismatch difference = RouteMismatch.NONE;
         for (int i = 0; i < SIZES.size() && !difference.general(); i++) {
             DataType elements = DataType.values()[(type + i) % DataType.values().length];
             long wrongNow = checks.countWrong(operands + i, cell.operation(), elements, reduction + i, SIZES.get(i),
                     inPlace ^ i == 1);
-            Difference found = communicator.route()
+            RouteMismatch found = communicator.route()
                     .map(group::difference)
-                    .orElseGet(() -> new Difference("",
+                    .orElseGet(() -> new RouteMismatch("",
                             "the communicator does not say how " + cell.operation().label() + " travelled", false));
-            boolean asAsked = found.equals(Difference.NONE);
+            boolean asAsked = found.equals(RouteMismatch.NONE);
             ran += asAsked ? 1 : 0;
             wrong += asAsked ? wrongNow : 0; // what ran another way is that way's cell
-            difference = difference.failure().isEmpty() && !found.equals(Difference.NONE) ? found : difference;
+            difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
         }
         return new RankEvent.Checked(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
     }

@@ -10,6 +10,11 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.Registration;
 import org.millrace.Stream;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.OperandMemory;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
+import org.millrace.cli.launch.RunDeadline;
 
 /**
  * One rank's part of collectives on random operands, each result compared with a reference that is independent of what
@@ -23,7 +28,7 @@ public final class CheckedCollectives implements AutoCloseable {
     private final MemorySegment send;
     private final MemorySegment receive;
     private final List<Registration> registrations;
-    private final Deadline deadline;
+    private final RunDeadline deadline;
 
     /**
      * Checks on a communicator.
@@ -39,7 +44,7 @@ public final class CheckedCollectives implements AutoCloseable {
             boolean registers) {
         this.communicator = communicator;
         this.stream = stream;
-        deadline = Deadline.after(patience);
+        deadline = RunDeadline.after(patience);
         memory = new OperandMemory(communicator.device(), stream, deadline, communicator.rank(), communicator.size(),
                 arena);
         send = communicator.device().allocate(largest, arena);
@@ -61,7 +66,7 @@ public final class CheckedCollectives implements AutoCloseable {
      * @throws org.millrace.MillraceException if it fails, or is not done in time
      */
     public long countWrong(long seed, Operation operation, DataType type, int reduction, long bytes, boolean inPlace) {
-        Collective collective = Arrays.stream(Collective.values())
+        CollectiveCall collective = Arrays.stream(CollectiveCall.values())
                 .filter(each -> each.toString().equals(operation.label()))
                 .findFirst()
                 .orElseThrow();

@@ -5,6 +5,8 @@ import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
+import org.millrace.cli.check.OperandMemory;
+import org.millrace.cli.launch.RunDeadline;
 
 /**
  * A time after which all ranks stop something together: an operation that only some of them go on to would never
@@ -15,7 +17,7 @@ final class CommonClock {
     private final Communicator communicator;
     private final Stream stream;
     private final OperandMemory memory;
-    private final Deadline end;
+    private final RunDeadline end;
 
     /**
      * Starts the clock.
@@ -27,10 +29,10 @@ final class CommonClock {
         this.communicator = communicator;
         this.stream = stream;
         this.memory = memory;
-        this.end = Deadline.after(time);
+        this.end = RunDeadline.after(time);
     }
 
-    /** Whether the time has passed for any rank. Collective: all ranks call it, and hear the same. */
+    /** Whether the time has passed for any rank. CollectiveCall: all ranks call it, and hear the same. */
     boolean passed() {
         return memory.exchange(end.passed() ? 1 : 0,
                 word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;

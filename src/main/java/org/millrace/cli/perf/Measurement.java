@@ -8,6 +8,13 @@ import org.millrace.Communicator;
 import org.millrace.ReduceOp;
 import org.millrace.Route;
 import org.millrace.Stream;
+import org.millrace.cli.check.OperandMemory;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.RandomOperands;
+import org.millrace.cli.check.Reference;
+import org.millrace.cli.launch.CaseResult;
+import org.millrace.cli.launch.RankEvent;
+import org.millrace.cli.launch.RunDeadline;
 
 /** The part of a run for which there is a communicator. */
 final class Measurement {
@@ -28,7 +35,7 @@ final class Measurement {
     private final OperandMemory memory;
     private final MemorySegment send;
     private final MemorySegment receive;
-    private final Deadline deadline;
+    private final RunDeadline deadline;
     /** Wrong elements that no line of the table has shown yet. */
     private long wrongSoFar;
     private long checked;
@@ -40,7 +47,7 @@ final class Measurement {
      * @param receive has room for the largest operand
      */
     Measurement(PerfPlan plan, Communicator communicator, Stream stream, OperandMemory memory, MemorySegment send,
-            MemorySegment receive, Deadline deadline) {
+            MemorySegment receive, RunDeadline deadline) {
         this.plan = plan;
         this.rank = communicator.rank();
         this.communicator = communicator;
@@ -57,8 +64,8 @@ final class Measurement {
         smallStarters(first);
         starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS);
         for (PerfCase line : plan.cases()) {
-            Sample outOfPlace = sample(line, false);
-            Sample inPlace = sample(line, true);
+            CaseResult outOfPlace = sample(line, false);
+            CaseResult inPlace = sample(line, true);
             communicator.route()
                     .ifPresent(
                             route -> events.accept(new RankEvent.Routed(rank, line.index(), new Route(route.algorithm(),
@@ -82,39 +89,39 @@ final class Measurement {
 
     private void starters(PerfCase like, long bytes, int operations) {
         int parts = plan.collective().parts(plan.ranks());
-        run(Placed.of(new PerfCase(0, like.type(), like.reduction(), bytes / like.type().bytes() / parts * parts, 0,
-                operations), plan, rank, send, receive), operations);
+        run(OperandBuffers.of(new PerfCase(0, like.type(), like.reduction(),
+                bytes / like.type().bytes() / parts * parts, 0, operations), plan, rank, send, receive), operations);
     }
 
     /** One operation on fresh operands; the number of its wrong elements. */
     long check(PerfCase line, boolean inPlace) {
-        return wrong(Placed.of(line, plan, rank, send, inPlace ? send : receive), Reference.of(line.type()),
-                Operands.of(plan.seed(), line.index(), inPlace));
+        return wrong(OperandBuffers.of(line, plan, rank, send, inPlace ? send : receive), Reference.of(line.type()),
+                RandomOperands.of(plan.seed(), line.index(), inPlace));
     }
 
-    private Sample sample(PerfCase line, boolean inPlace) {
+    private CaseResult sample(PerfCase line, boolean inPlace) {
         if (inPlace && !plan.collective().hasInPlace()) {
-            return Sample.NONE;
+            return CaseResult.NONE;
         }
-        Placed placed = Placed.of(line, plan, rank, send, inPlace ? send : receive);
+        OperandBuffers placed = OperandBuffers.of(line, plan, rank, send, inPlace ? send : receive);
         Reference reference = plan.check() ? Reference.of(line.type()) : null;
         if (reference != null) {
-            memory.fill(placed.from(), line, reference, Operands.of(~plan.seed(), line.index(), inPlace));
+            memory.fill(placed.from(), line, reference, RandomOperands.of(~plan.seed(), line.index(), inPlace));
         }
         run(placed, line.warmup());
         long start = System.nanoTime();
         run(placed, line.iterations());
         double nanos = (double) (System.nanoTime() - start) / line.iterations();
         if (reference == null) {
-            return new Sample(nanos, Sample.UNCHECKED);
+            return new CaseResult(nanos, CaseResult.UNCHECKED);
         }
-        long wrong = wrongSoFar + wrong(placed, reference, Operands.of(plan.seed(), line.index(), inPlace));
+        long wrong = wrongSoFar + wrong(placed, reference, RandomOperands.of(plan.seed(), line.index(), inPlace));
         wrongSoFar = 0;
-        return new Sample(nanos, wrong);
+        return new CaseResult(nanos, wrong);
     }
 
     /** Operations one behind the other; or, where every one is checked, one at a time. */
-    private void run(Placed placed, int operations) {
+    private void run(OperandBuffers placed, int operations) {
         if (plan.checking() != Checking.EVERY) {
             enqueue(placed, operations);
             return;
@@ -122,12 +129,12 @@ final class Measurement {
         Reference reference = Reference.of(placed.line().type());
         for (int i = 0; i < operations; i++) {
             wrongSoFar += wrong(placed, reference,
-                    Operands.of(plan.seed() + ++checked, placed.line().index(), placed.isInPlace()));
+                    RandomOperands.of(plan.seed() + ++checked, placed.line().index(), placed.isInPlace()));
         }
     }
 
     /** One more operation, on operands that the timed ones have not seen: what they left cannot pass for its result. */
-    private long wrong(Placed placed, Reference reference, Operands operands) {
+    private long wrong(OperandBuffers placed, Reference reference, RandomOperands operands) {
         if (!placed.isSame()) {
             memory.poison(placed.to(), placed.line());
         }
@@ -138,7 +145,7 @@ final class Measurement {
     }
 
     /** Operations one behind the other, and waits for the last. */
-    private void enqueue(Placed placed, int operations) {
+    private void enqueue(OperandBuffers placed, int operations) {
         ReduceOp op = placed.line().reduction().operation(rank);
         for (int i = 0; i < operations; i++) {
             plan.collective()

@@ -10,9 +10,15 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.cli.JavaCommand;
-import org.millrace.cli.MillraceCommand;
-import org.millrace.cli.StatusLine;
+import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.JavaCommand;
+import org.millrace.cli.console.StatusLine;
+import org.millrace.cli.launch.ProcessRanks;
+import org.millrace.cli.launch.RankMain;
+import org.millrace.cli.launch.RankProcess;
+import org.millrace.cli.launch.Ranks;
+import org.millrace.cli.launch.RunScope;
+import org.millrace.cli.launch.ThreadRanks;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
@@ -47,7 +53,7 @@ public final class PerfCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private MillraceCommand parent;
+    private GlobalOptions parent;
 
     @Mixin
     private PerfOptions options;

@@ -2,7 +2,7 @@ package org.millrace.cli.perf;
 
 import java.io.PrintWriter;
 import java.util.Locale;
-import org.millrace.cli.StatusLine;
+import org.millrace.cli.console.StatusLine;
 
 /** The table, and, on a terminal, a line below it that says what is going on while the next line takes long. */
 final class PerfDisplay implements PerfRun.Display {

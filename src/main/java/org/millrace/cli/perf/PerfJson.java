@@ -7,9 +7,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.millrace.Route;
-import org.millrace.cli.Host;
-import org.millrace.cli.Json;
-import org.millrace.cli.Version;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.console.Host;
+import org.millrace.cli.console.Json;
+import org.millrace.cli.console.Version;
+import org.millrace.cli.launch.CaseResult;
+import org.millrace.cli.launch.RankEvent;
 import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
@@ -117,7 +120,7 @@ final class PerfJson {
         return entry;
     }
 
-    private Map<String, Object> sample(PerfCase line, Sample sample) {
+    private Map<String, Object> sample(PerfCase line, CaseResult sample) {
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("time_ns", sample.nanos());
         entry.put("algbw", PerfResults.algorithmBandwidth(line, sample));

@@ -4,7 +4,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import org.millrace.cli.Converters;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
+import org.millrace.cli.console.Converters;
 import org.millrace.config.SizeType;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -25,7 +28,7 @@ final class PerfOptions {
             paramLabel = "COLLECTIVE",
             converter = Selection.CollectiveConverter.class,
             description = "What to measure: ${COMPLETION-CANDIDATES}.")
-    Collective collective;
+    CollectiveCall collective;
 
     @Option(
             names = {"-b", "--minbytes"},

@@ -4,6 +4,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.millrace.DataType;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
 
 /**
  * What is measured: the same for every rank, and derived from the command line alone, so that ranks never have to agree
@@ -16,7 +19,7 @@ import org.millrace.DataType;
  * @param seed       what operands are made from
  * @param deadline   how long everything together may take
  */
-record PerfPlan(Collective collective, int ranks, List<PerfCase> cases, Checking checking, long seed,
+record PerfPlan(CollectiveCall collective, int ranks, List<PerfCase> cases, Checking checking, long seed,
         Duration deadline) {
 
     /**

@@ -7,6 +7,9 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.millrace.Route;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.launch.CaseResult;
+import org.millrace.cli.launch.RankEvent;
 import org.millrace.net.fault.Fault;
 
 /**
@@ -23,14 +26,14 @@ final class PerfResults {
      * @param inPlace    all ranks together
      * @param route      how its operations travelled; empty if the device does not tell
      */
-    record Row(PerfCase line, Sample outOfPlace, Sample inPlace, Optional<Route> route) {
+    record Row(PerfCase line, CaseResult outOfPlace, CaseResult inPlace, Optional<Route> route) {
     }
 
     private final PerfPlan plan;
     private final RankEvent.Joined[] joined;
     private final int[] done;
-    private final Sample[] outOfPlace;
-    private final Sample[] inPlace;
+    private final CaseResult[] outOfPlace;
+    private final CaseResult[] inPlace;
     private final List<RankRoutes> routes = new ArrayList<>();
     private final Set<String> befallen = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
@@ -39,8 +42,8 @@ final class PerfResults {
         this.plan = plan;
         joined = new RankEvent.Joined[plan.ranks()];
         done = new int[plan.ranks()];
-        outOfPlace = new Sample[plan.cases().size()];
-        inPlace = new Sample[plan.cases().size()];
+        outOfPlace = new CaseResult[plan.cases().size()];
+        inPlace = new CaseResult[plan.cases().size()];
         plan.cases().forEach(_ -> routes.add(new RankRoutes()));
     }
 
@@ -68,7 +71,7 @@ final class PerfResults {
         done[event.rank()] = index + 1;
     }
 
-    private static Sample merge(Sample known, Sample added) {
+    private static CaseResult merge(CaseResult known, CaseResult added) {
         return known == null ? added : known.with(added);
     }
 
@@ -120,12 +123,12 @@ final class PerfResults {
     }
 
     /** GB/s: operand over time. */
-    static double algorithmBandwidth(PerfCase line, Sample sample) {
+    static double algorithmBandwidth(PerfCase line, CaseResult sample) {
         return sample.nanos() == 0 ? 0 : line.bytes() / sample.nanos();
     }
 
     /** GB/s of the busiest link, which does not depend on the number of ranks. */
-    double busBandwidth(PerfCase line, Sample sample) {
+    double busBandwidth(PerfCase line, CaseResult sample) {
         return algorithmBandwidth(line, sample) * plan.collective().busFactor(plan.ranks());
     }
 
@@ -133,7 +136,7 @@ final class PerfResults {
     double averageBusBandwidth() {
         return rows.stream()
                 .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace())
-                        .filter(Sample::isMeasured)
+                        .filter(CaseResult::isMeasured)
                         .mapToDouble(sample -> busBandwidth(row.line(), sample)))
                 .average()
                 .orElse(0);

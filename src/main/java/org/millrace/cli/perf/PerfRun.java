@@ -8,6 +8,9 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.millrace.cli.launch.RankEvent;
+import org.millrace.cli.launch.Ranks;
+import org.millrace.cli.launch.RunDeadline;
 import org.millrace.config.DurationType;
 
 /**
@@ -66,7 +69,7 @@ final class PerfRun {
      * @return why the run is not complete, the likeliest cause first; empty if it is complete
      */
     List<Failure> run(Ranks ranks) {
-        Deadline deadline = Deadline.after(plan.deadline());
+        RunDeadline deadline = RunDeadline.after(plan.deadline());
         ranks.start();
         while (ended < plan.ranks() && failed.isEmpty()) {
             if (!take(deadline)) {
@@ -82,7 +85,7 @@ final class PerfRun {
             ranks.awaitEnd(deadline.remaining());
             return List.of();
         }
-        Deadline settled = Deadline.after(SETTLE);
+        RunDeadline settled = RunDeadline.after(SETTLE);
         while (ended < plan.ranks() && !settled.passed()) {
             take(settled);
         }
@@ -95,7 +98,7 @@ final class PerfRun {
     }
 
     /** Handles one event; false if none came in a while. */
-    private boolean take(Deadline deadline) {
+    private boolean take(RunDeadline deadline) {
         RankEvent event;
         try {
             Duration wait = deadline.remaining().compareTo(TICK) < 0 ? deadline.remaining() : TICK;

@@ -4,6 +4,9 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Optional;
 import org.millrace.Route;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.launch.CaseResult;
+import org.millrace.cli.launch.RankEvent;
 
 /**
  * Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results
@@ -72,7 +75,7 @@ final class PerfTable {
         out.flush();
     }
 
-    private void print(PerfCase line, Sample sample) {
+    private void print(PerfCase line, CaseResult sample) {
         if (!sample.isMeasured()) {
             out.printf("  %8s  %7s  %7s  %6s", "N/A", "N/A", "N/A", "N/A");
             return;

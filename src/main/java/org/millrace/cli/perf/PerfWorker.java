@@ -11,8 +11,12 @@ import org.millrace.Communicator;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
-import org.millrace.cli.FailureText;
-import org.millrace.cli.Host;
+import org.millrace.cli.check.OperandMemory;
+import org.millrace.cli.console.FailureText;
+import org.millrace.cli.console.Host;
+import org.millrace.cli.launch.RankEvent;
+import org.millrace.cli.launch.RankWorker;
+import org.millrace.cli.launch.RunDeadline;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.PlantedFaults;
 
@@ -30,7 +34,7 @@ final class PerfWorker implements RankWorker {
     private final String rendezvous;
     private final Map<String, String> settings;
     private final Consumer<RankEvent> events;
-    private final Deadline deadline;
+    private final RunDeadline deadline;
     private final Map<Fault, Long> faultsBefore = PlantedFaults.counts();
 
     private boolean failed;
@@ -43,7 +47,7 @@ final class PerfWorker implements RankWorker {
         this.rendezvous = rendezvous;
         this.settings = settings;
         this.events = events;
-        deadline = Deadline.after(plan.deadline().plus(SLACK));
+        deadline = RunDeadline.after(plan.deadline().plus(SLACK));
     }
 
     /**

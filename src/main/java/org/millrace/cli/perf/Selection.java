@@ -5,6 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.Predicate;
 import org.millrace.DataType;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.Reduction;
 import org.millrace.config.ValueTypes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
@@ -43,14 +45,14 @@ final class Selection {
     }
 
     /** One collective. */
-    static final class CollectiveConverter implements ITypeConverter<Collective> {
+    static final class CollectiveConverter implements ITypeConverter<CollectiveCall> {
         @Override
-        public Collective convert(String text) {
+        public CollectiveCall convert(String text) {
             try {
-                return ValueTypes.choices(Collective.class).parse(text);
+                return ValueTypes.choices(CollectiveCall.class).parse(text);
             } catch (IllegalArgumentException unknown) {
                 throw new TypeConversionException(
-                        "there is no '" + text + "'; allowed: " + ValueTypes.choices(Collective.class).allowed());
+                        "there is no '" + text + "'; allowed: " + ValueTypes.choices(CollectiveCall.class).allowed());
             }
         }
     }

@@ -7,6 +7,12 @@ import java.util.Map;
 import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
+import org.millrace.cli.launch.Ranks;
+import org.millrace.cli.launch.RunScope;
+import org.millrace.cli.launch.ThreadRanks;
 
 /** The smallest measurement: two ranks, one all-reduce, checked. */
 public final class SelfTest {
@@ -23,7 +29,7 @@ public final class SelfTest {
      * @return what went wrong; empty if nothing did
      */
     public static List<String> run(Map<String, String> settings) {
-        PerfPlan plan = new PerfPlan(Collective.ALL_REDUCE, 2,
+        PerfPlan plan = new PerfPlan(CollectiveCall.ALL_REDUCE, 2,
                 List.of(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),
                 Checking.AFTERWARDS, 1, DEADLINE);
         PerfResults results = new PerfResults(plan);

@@ -8,6 +8,7 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
+import org.millrace.agent.AgentRequest;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
@@ -134,16 +135,15 @@ abstract class TakeoverConnection implements NetConnection {
         if (agent == null) {
             return;
         }
-        Acknowledgement acknowledgement =
-                agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
-        if (!acknowledgement.await(DRAIN_LIMIT)) {
-            acknowledgement = agent.remove(List.of(proxy), Duration.ZERO);
-            if (!acknowledgement.await(ACKNOWLEDGE)) {
+        AgentRequest removal = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+        if (!removal.await(DRAIN_LIMIT)) {
+            removal = agent.remove(List.of(proxy), Duration.ZERO);
+            if (!removal.await(ACKNOWLEDGE)) {
                 throw new MillraceException(proxy.name()
                         + ": the proxy's thread does not let go of the connection's memory: a pass of it does not return");
             }
         }
-        if (!acknowledgement.drained()) {
+        if (!removal.isFulfilled()) {
             givenUp(proxy.lastSeen());
         }
         service.release(agent);

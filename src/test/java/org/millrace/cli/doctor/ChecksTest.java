@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.cli.doctor.Finding.State;
+import org.millrace.cli.doctor.CheckResult.State;
 import org.millrace.cuda.CudaReport;
 import org.millrace.cuda.LibraryReport;
 
@@ -26,7 +26,7 @@ class ChecksTest {
     @TempDir
     private Path directory;
 
-    private Finding driver() {
+    private CheckResult driver() {
         return new DriverCheck(directory.resolve("proc"), directory).find();
     }
 
@@ -43,7 +43,7 @@ class ChecksTest {
                 driver().toString());
 
         Files.createFile(directory.resolve("nvidiactl"));
-        assertEquals(Finding.works("NVIDIA's driver 580.95.05"), driver());
+        assertEquals(CheckResult.works("NVIDIA's driver 580.95.05"), driver());
     }
 
     @Test
@@ -52,7 +52,7 @@ class ChecksTest {
         Files.writeString(directory.resolve("proc/version"),
                 "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n");
         Files.createFile(directory.resolve("nvidiactl"));
-        assertEquals(Finding.works("NVIDIA's driver 580.159.04"), driver());
+        assertEquals(CheckResult.works("NVIDIA's driver 580.159.04"), driver());
     }
 
     @Test
@@ -67,53 +67,53 @@ class ChecksTest {
             Path gpu = Files.createDirectories(directory.resolve("gpus").resolve(address));
             Files.writeString(gpu.resolve("information"), "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\n");
         }
-        assertEquals(Finding.unusable(
+        assertEquals(CheckResult.unusable(
                 "2 listed by the driver (NVIDIA H200 at 0000:0a:00.0, NVIDIA H200 at 0000:0b:00.0), but this process can use none",
                 "no device. Do this"), gpus(none));
         assertEquals(List.of("the CUDA runtime cannot be loaded"), gpus(null).advice());
         CudaReport one = new CudaReport(none.library(), "13.0",
                 List.of(new CudaReport.Device(0, "NVIDIA H200", 141L << 30, "0000:0b:00.0", "9.0")), null);
         assertEquals(
-                Finding.works(
+                CheckResult.works(
                         "1: 0 NVIDIA H200 (141.0 GiB, compute capability 9.0) at 0000:0b:00.0; the driver lists 2"),
                 gpus(one));
     }
 
-    private Finding gpus(CudaReport report) {
+    private CheckResult gpus(CudaReport report) {
         return new GpuCheck(directory, () -> Optional.ofNullable(report)).find();
     }
 
-    private static Finding library(LibraryReport report) {
+    private static CheckResult library(LibraryReport report) {
         return new LibraryCheck("NCCL", Optional::empty, () -> report).find();
     }
 
     @Test
     void aLibraryIsMissingUnusableOrWorks() {
         Path file = Path.of("/lib/libnccl.so.2");
-        assertEquals(Finding.missing("NCCL was not found: looked for libnccl.so.2 in /a", "Install it, or set X"),
+        assertEquals(CheckResult.missing("NCCL was not found: looked for libnccl.so.2 in /a", "Install it, or set X"),
                 library(new LibraryReport("NCCL", null, null,
                         "NCCL was not found: looked for libnccl.so.2 in /a. Install it, or set X", true, List.of())));
-        assertEquals(Finding.unusable("X=/x is not a usable NCCL: invalid ELF header", "Correct it"),
+        assertEquals(CheckResult.unusable("X=/x is not a usable NCCL: invalid ELF header", "Correct it"),
                 library(new LibraryReport("NCCL", null, null,
                         "X=/x is not a usable NCCL: invalid ELF header. Correct it", false, List.of())));
-        assertEquals(Finding.unusable(file + ": ncclGetVersion failed"),
+        assertEquals(CheckResult.unusable(file + ": ncclGetVersion failed"),
                 library(new LibraryReport("NCCL", file, null, "ncclGetVersion failed", false, List.of())));
-        assertEquals(Finding.works("2.28.9, " + file, "passed over, because it is broken: /b: bad"),
+        assertEquals(CheckResult.works("2.28.9, " + file, "passed over, because it is broken: /b: bad"),
                 library(new LibraryReport("NCCL", file, "2.28.9", null, false, List.of("/b: bad"))));
     }
 
     @Test
     void aLibraryThatDoesHarmIsNotLoaded() {
-        Finding harm = Finding.unusable("harm");
+        CheckResult harm = CheckResult.unusable("harm");
         assertEquals(harm, new LibraryCheck("NCCL", () -> Optional.of(harm), () -> fail("loaded all the same")).find());
-        Finding untried = new ProvidersCheck(Map.of(), () -> false).find();
+        CheckResult untried = new ProvidersCheck(Map.of(), () -> false).find();
         assertTrue(untried.advice().toString().contains("was not tried"), untried.toString());
     }
 
     @Test
     void sharedMemoryIsMissingOrWorks() {
         assertEquals(State.MISSING, new SharedMemoryCheck(directory.resolve("none")).find().state());
-        Finding here = new SharedMemoryCheck(directory).find();
+        CheckResult here = new SharedMemoryCheck(directory).find();
         assertTrue(here.summary().contains(" free of "), here.toString());
     }
 
@@ -128,11 +128,11 @@ class ChecksTest {
     @Test
     void aDeviceIsTriedOut() {
         assertEquals(State.WORKS, new DeviceCheck("test", "mapped", Map.of()).find().state());
-        Finding wrong = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "wrong")).find();
-        assertEquals(Finding.unusable("an all-reduce of two ranks gave 2 wrong elements"), wrong);
-        Finding failing = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "throw")).find();
+        CheckResult wrong = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "wrong")).find();
+        assertEquals(CheckResult.unusable("an all-reduce of two ranks gave 2 wrong elements"), wrong);
+        CheckResult failing = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "throw")).find();
         assertTrue(failing.summary().contains("rank 1: the planted failure"), failing.toString());
-        Finding absent = new DeviceCheck("test", "gpu", Map.of()).find();
+        CheckResult absent = new DeviceCheck("test", "gpu", Map.of()).find();
         assertTrue(absent.state() == State.UNUSABLE
                 && absent.summary().contains("mapped (org.millrace.cli.MappedProvider)"), absent.toString());
     }
@@ -147,7 +147,7 @@ class ChecksTest {
             }
 
             @Override
-            public Finding find() {
+            public CheckResult find() {
                 throw new UnsatisfiedLinkError("no such symbol");
             }
         });

@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.millrace.Operation;
-import org.millrace.cli.perf.RankEvent;
+import org.millrace.cli.launch.RankEvent;
 
 class CellResultTest {
 
-    private final CellResult result = new CellResult(
-            new Group(0, 2, false, new Way("P2P", List.of("ring"), Map.of()), "ring", "LL", Mode.NORMAL, List.of()),
-            new Cell(0, Operation.BROADCAST));
+    private final CellResult result =
+            new CellResult(new CellGroup(0, 2, false, new TransportVariant("P2P", List.of("ring"), Map.of()), "ring",
+                    "LL", Mode.NORMAL, List.of()), new Cell(0, Operation.BROADCAST));
 
     /** A rank that only receives takes it for what was asked for. */
     @Test

@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.millrace.Operation;
-import org.millrace.cli.perf.RankEvent;
+import org.millrace.cli.launch.RankEvent;
 
 class MatrixProgressTest {
 
-    private final Group group =
-            new Group(0, 2, true, new Way("SHM", List.of("ring"), Map.of()), "ring", "LL", Mode.NORMAL, List.of());
+    private final CellGroup group = new CellGroup(0, 2, true, new TransportVariant("SHM", List.of("ring"), Map.of()),
+            "ring", "LL", Mode.NORMAL, List.of());
     private final StringWriter text = new StringWriter();
 
     private MatrixProgress progress(boolean terminal) {

@@ -10,6 +10,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
 
 class CollectiveTest {
 
@@ -20,21 +23,21 @@ class CollectiveTest {
     @ParameterizedTest
     @CsvSource({"ALL_REDUCE, 1.5", "ALL_GATHER, 0.75", "REDUCE_SCATTER, 0.75", "BROADCAST, 1", "REDUCE, 1",
             "ALLTOALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75", "SENDRECV, 1"})
-    void busFactorsAreThoseOfNcclTests(Collective collective, double factor) {
+    void busFactorsAreThoseOfNcclTests(CollectiveCall collective, double factor) {
         assertEquals(factor, collective.busFactor(RANKS), 1e-12);
     }
 
     /** Every element of the receive operand of every rank is said once, and lies in some operand. */
     @ParameterizedTest
     @EnumSource
-    void resultsCoverTheReceiveOperand(Collective collective) {
+    void resultsCoverTheReceiveOperand(CollectiveCall collective) {
         for (int rank = 0; rank < RANKS; rank++) {
-            List<Collective.Part> parts = collective.result(rank, RANKS, COUNT);
-            long covered = parts.stream().mapToLong(Collective.Part::count).sum();
-            boolean hasResult =
-                    collective != Collective.REDUCE && collective != Collective.GATHER || rank == Collective.ROOT;
+            List<CollectiveCall.Part> parts = collective.result(rank, RANKS, COUNT);
+            long covered = parts.stream().mapToLong(CollectiveCall.Part::count).sum();
+            boolean hasResult = collective != CollectiveCall.REDUCE && collective != CollectiveCall.GATHER
+                    || rank == CollectiveCall.ROOT;
             assertEquals(hasResult ? collective.receiveCount(COUNT, RANKS) : 0, covered);
-            for (Collective.Part part : parts) {
+            for (CollectiveCall.Part part : parts) {
                 assertEquals(true, part.first() >= 0
                         && part.first() + part.count() <= collective.sendCount(COUNT, RANKS) && part.source() < RANKS,
                         part.toString());
@@ -44,13 +47,15 @@ class CollectiveTest {
 
     @Test
     void partsComeFromWhereTheyMust() {
-        assertEquals(List.of(Collective.Part.copied(0, 10, 5), Collective.Part.copied(1, 10, 5),
-                Collective.Part.copied(2, 10, 5)), Collective.ALLTOALL.result(2, 3, 5));
-        assertEquals(List.of(Collective.Part.reduced(10, 5)), Collective.REDUCE_SCATTER.result(2, 3, 5));
-        assertEquals(List.of(Collective.Part.copied(Collective.ROOT, 10, 5)), Collective.SCATTER.result(2, 3, 5));
-        assertEquals(List.of(), Collective.GATHER.result(2, 3, 5));
-        assertEquals(List.of(Collective.Part.copied(2, 0, 5)), Collective.SENDRECV.result(0, 3, 5));
-        assertEquals(List.of(Collective.Part.copied(Collective.ROOT, 0, 5)), Collective.BROADCAST.result(2, 3, 5));
+        assertEquals(List.of(CollectiveCall.Part.copied(0, 10, 5), CollectiveCall.Part.copied(1, 10, 5),
+                CollectiveCall.Part.copied(2, 10, 5)), CollectiveCall.ALLTOALL.result(2, 3, 5));
+        assertEquals(List.of(CollectiveCall.Part.reduced(10, 5)), CollectiveCall.REDUCE_SCATTER.result(2, 3, 5));
+        assertEquals(List.of(CollectiveCall.Part.copied(CollectiveCall.ROOT, 10, 5)),
+                CollectiveCall.SCATTER.result(2, 3, 5));
+        assertEquals(List.of(), CollectiveCall.GATHER.result(2, 3, 5));
+        assertEquals(List.of(CollectiveCall.Part.copied(2, 0, 5)), CollectiveCall.SENDRECV.result(0, 3, 5));
+        assertEquals(List.of(CollectiveCall.Part.copied(CollectiveCall.ROOT, 0, 5)),
+                CollectiveCall.BROADCAST.result(2, 3, 5));
     }
 
     @Test
@@ -59,20 +64,20 @@ class CollectiveTest {
         MemorySegment memory = Arena.ofAuto().allocate(line.bytes(), 4);
         MemorySegment other = Arena.ofAuto().allocate(line.bytes(), 4);
         long third = 3 * COUNT * Float.BYTES;
-        Placed gather = Placed.of(line, plan(Collective.ALL_GATHER, line), 3, memory, memory);
+        OperandBuffers gather = OperandBuffers.of(line, plan(CollectiveCall.ALL_GATHER, line), 3, memory, memory);
         assertEquals(memory.asSlice(third, COUNT * Float.BYTES), gather.from());
         assertEquals(memory, gather.to());
-        Placed scatter = Placed.of(line, plan(Collective.REDUCE_SCATTER, line), 3, memory, memory);
+        OperandBuffers scatter = OperandBuffers.of(line, plan(CollectiveCall.REDUCE_SCATTER, line), 3, memory, memory);
         assertEquals(memory, scatter.from());
         assertEquals(memory.asSlice(third, COUNT * Float.BYTES), scatter.to());
-        Placed apart = Placed.of(line, plan(Collective.ALL_GATHER, line), 3, memory, other);
+        OperandBuffers apart = OperandBuffers.of(line, plan(CollectiveCall.ALL_GATHER, line), 3, memory, other);
         assertEquals(memory.asSlice(0, COUNT * Float.BYTES), apart.from());
         assertEquals(COUNT, apart.count());
-        Placed same = Placed.of(line, plan(Collective.ALL_REDUCE, line), 3, memory, memory);
+        OperandBuffers same = OperandBuffers.of(line, plan(CollectiveCall.ALL_REDUCE, line), 3, memory, memory);
         assertEquals(List.of(true, false), List.of(same.isSame(), gather.isSame()));
     }
 
-    private static PerfPlan plan(Collective collective, PerfCase line) {
+    private static PerfPlan plan(CollectiveCall collective, PerfCase line) {
         return new PerfPlan(collective, RANKS, List.of(line), Checking.AFTERWARDS, 1, java.time.Duration.ofSeconds(1));
     }
 }

@@ -20,6 +20,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.Millrace;
 import org.millrace.Stream;
+import org.millrace.cli.check.OperandMemory;
+import org.millrace.cli.launch.RunDeadline;
 
 /** Whichever rank's clock is ahead, all stop or none does. */
 @Timeout(120)
@@ -52,7 +54,7 @@ class CommonClockTest {
                             Map.of("MILLRACE_DEVICE", "host"));
                     Stream stream = communicator.device().newStream()) {
                 OperandMemory memory =
-                        new OperandMemory(communicator.device(), stream, Deadline.after(PATIENCE), rank, 2, arena);
+                        new OperandMemory(communicator.device(), stream, RunDeadline.after(PATIENCE), rank, 2, arena);
                 return new CommonClock(communicator, stream, memory, time).passed();
             }
         };

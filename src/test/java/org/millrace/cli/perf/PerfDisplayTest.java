@@ -10,13 +10,17 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
+import org.millrace.cli.launch.RankEvent;
 
 class PerfDisplayTest {
 
     private final List<PerfCase> cases =
             PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 16, 2, 0), 1, 1, 0);
     private final PerfPlan plan =
-            new PerfPlan(Collective.ALL_REDUCE, 1, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+            new PerfPlan(CollectiveCall.ALL_REDUCE, 1, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
     private final PerfResults results = new PerfResults(plan);
     private final StringWriter text = new StringWriter();
 

@@ -7,6 +7,9 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
 
 class PerfPlanTest {
 
@@ -51,7 +54,7 @@ class PerfPlanTest {
     }
 
     private static PerfPlan plan(long bytes, int iterations, int warmup, Checking checking) {
-        return new PerfPlan(Collective.ALL_REDUCE, 2,
+        return new PerfPlan(CollectiveCall.ALL_REDUCE, 2,
                 PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
                         new PerfPlan.Sizes(bytes, bytes, 2, 0), 1, iterations, warmup),
                 checking, 1, Duration.ofSeconds(1));

@@ -12,17 +12,22 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
 import org.millrace.Route;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.PerfCase;
+import org.millrace.cli.check.Reduction;
+import org.millrace.cli.launch.CaseResult;
+import org.millrace.cli.launch.RankEvent;
 
 class PerfResultsTest {
 
     private final List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
             new PerfPlan.Sizes(1000, 2000, 2, 0), 1, 10, 1);
     private final PerfPlan plan =
-            new PerfPlan(Collective.ALL_REDUCE, 4, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+            new PerfPlan(CollectiveCall.ALL_REDUCE, 4, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
     private final PerfResults results = new PerfResults(plan);
 
     private void measured(int rank, int index, double nanos, long wrong) {
-        results.add(new RankEvent.Measured(rank, index, new Sample(nanos, wrong), new Sample(nanos / 2, 0)));
+        results.add(new RankEvent.Measured(rank, index, new CaseResult(nanos, wrong), new CaseResult(nanos / 2, 0)));
     }
 
     @Test
@@ -34,8 +39,8 @@ class PerfResultsTest {
         assertTrue(results.takeComplete().isEmpty());
         measured(3, 0, 200, 0);
         List<PerfResults.Row> rows = results.takeComplete();
-        assertEquals(List.of(
-                new PerfResults.Row(cases.getFirst(), new Sample(400, 5), new Sample(200, 0), Optional.empty())), rows);
+        assertEquals(List.of(new PerfResults.Row(cases.getFirst(), new CaseResult(400, 5), new CaseResult(200, 0),
+                Optional.empty())), rows);
         assertTrue(results.takeComplete().isEmpty(), "only once");
         assertEquals(5, results.wrong());
     }
@@ -44,7 +49,7 @@ class PerfResultsTest {
     void bandwidthsAreThoseOfNcclTests() {
         PerfCase line = cases.getFirst();
         assertEquals(1000, line.bytes());
-        Sample sample = new Sample(500, 0);
+        CaseResult sample = new CaseResult(500, 0);
         assertEquals(2.0, PerfResults.algorithmBandwidth(line, sample), 1e-12);
         assertEquals(2.0 * 2 * 3 / 4, results.busBandwidth(line, sample), 1e-12);
         for (int rank = 0; rank < 4; rank++) {
@@ -69,7 +74,7 @@ class PerfResultsTest {
     void theTableHasTheColumnsOfNcclTests() {
         StringWriter text = new StringWriter();
         new PerfTable(new PrintWriter(text), plan, results).print(new PerfResults.Row(cases.getFirst(),
-                new Sample(500, 5), new Sample(12_345_678, Sample.UNCHECKED), Optional.empty()));
+                new CaseResult(500, 5), new CaseResult(12_345_678, CaseResult.UNCHECKED), Optional.empty()));
         List<String> lines = text.toString().lines().map(line -> line.strip().replaceAll(" +", " ")).toList();
         assertEquals("1000 250 float sum -1 0.50 2.00 3.00 5 12346 0.00 0.00 N/A", lines.getLast());
         assertEquals("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong", lines.get(1));

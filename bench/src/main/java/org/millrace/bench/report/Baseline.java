@@ -10,7 +10,7 @@ import java.util.Map;
 import org.millrace.bench.measure.Modes;
 import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
-import org.millrace.cli.Json;
+import org.millrace.cli.console.Json;
 
 /**
  * What a kind of machine gave before: for each line the ratio to C with its interval, or Java's time with its quartiles

@@ -15,7 +15,7 @@ import org.millrace.bench.measure.Modes;
 import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Samples;
 import org.millrace.bench.measure.Statistics;
-import org.millrace.cli.Json;
+import org.millrace.cli.console.Json;
 
 /**
  * Results as JSON. Samples and histograms (HdrHistogram's compressed encoding in base 64) are what is read again;

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.cli.Json;
+import org.millrace.cli.console.Json;
 
 class ResultFileTest {
 

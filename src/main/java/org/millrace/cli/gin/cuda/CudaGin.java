@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.IntFunction;
 import org.millrace.MillraceException;
-import org.millrace.cli.perf.RankTeam;
+import org.millrace.cli.launch.RankTeam;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaRuntime;

@@ -7,7 +7,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
-import org.millrace.cli.perf.RankTeam;
+import org.millrace.cli.launch.RankTeam;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.CurrentDevice;

@@ -3,7 +3,7 @@ package org.millrace.cli.gin.cuda;
 import java.io.PrintWriter;
 import java.util.Arrays;
 import java.util.Objects;
-import org.millrace.cli.perf.RankTeam;
+import org.millrace.cli.launch.RankTeam;
 
 /** Prints a line when all ranks have measured it: the time of the slowest, and how many bytes are wrong anywhere. */
 final class GinTable {

@@ -1,10 +1,10 @@
 package org.millrace.device.gin.expert;
 
 import java.lang.foreign.MemorySegment;
+import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.device.host.HostBlock;
 import org.millrace.gin.Window;
 
 /**
@@ -12,7 +12,7 @@ import org.millrace.gin.Window;
  * buffer, and adds their number to the rank's tail. A slot is free again when the rank's head has passed it: then the
  * put that came from it is over too.
  */
-final class ChannelSender implements HostBlock {
+final class ChannelSender implements Block {
 
     private final HostGin gin;
     private final GinTeam team;

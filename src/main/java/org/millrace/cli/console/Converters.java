@@ -1,0 +1,129 @@
+package org.millrace.cli.console;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.millrace.config.DurationType;
+import org.millrace.config.SizeType;
+import org.millrace.config.ValueType;
+import org.millrace.config.ValueTypes;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** Lets options of the command line be written as settings are. */
+public final class Converters {
+
+    private Converters() {}
+
+    /**
+     * Values of one type.
+     *
+     * @param <T> what a value is in the program
+     */
+    public abstract static class OfValueType<T> implements ITypeConverter<T> {
+
+        private final ValueType<T> type;
+
+        /**
+         * For a subclass without parameters, as picocli wants it.
+         *
+         * @param type how values are written
+         */
+        protected OfValueType(ValueType<T> type) {
+            this.type = type;
+        }
+
+        @Override
+        public T convert(String text) {
+            try {
+                return type.parse(text.strip());
+            } catch (IllegalArgumentException unusable) {
+                throw new TypeConversionException("'" + text + "' is not usable; allowed: " + type.allowed());
+            }
+        }
+    }
+
+    /** Sizes of 0 to 1 TiB. */
+    public static final class Size extends OfValueType<Long> {
+        /** For picocli. */
+        public Size() {
+            super(new SizeType(0, 1L << 40, 1));
+        }
+    }
+
+    /** Times of 1 ms to a week. */
+    public static final class Time extends OfValueType<Duration> {
+        /** For picocli. */
+        public Time() {
+            super(new DurationType(Duration.ofMillis(1), Duration.ofDays(7)));
+        }
+    }
+
+    /** 0 or 1. */
+    public static final class Flag extends OfValueType<Boolean> {
+        /** For picocli. */
+        public Flag() {
+            super(ValueTypes.booleans());
+        }
+    }
+
+    /** Whole numbers of at least 1. */
+    public static final class Count extends OfValueType<Integer> {
+        /** For picocli. */
+        public Count() {
+            super(ValueTypes.integers(1, Integer.MAX_VALUE));
+        }
+    }
+
+    /** Whole numbers of at least 0. */
+    public static final class CountOrNone extends OfValueType<Integer> {
+        /** For picocli. */
+        public CountOrNone() {
+            super(ValueTypes.integers(0, Integer.MAX_VALUE));
+        }
+    }
+
+    /**
+     * How many there may be of what takes threads, sockets and memory for each, and for each pair: ranks, contexts,
+     * channels.
+     */
+    public static final class Few extends OfValueType<Integer> {
+        /** For picocli. */
+        public Few() {
+            super(ValueTypes.integers(1, 256));
+        }
+    }
+
+    /** Any whole number of 64 bits. */
+    public static final class Seed extends OfValueType<Long> {
+        /** For picocli. */
+        public Seed() {
+            super(ValueTypes.longs());
+        }
+    }
+
+    /**
+     * A file that is going to be written. What keeps it from being written is said before a long run, and not after it.
+     */
+    public static final class ResultFile implements ITypeConverter<Path> {
+        /** For picocli. */
+        public ResultFile() {}
+
+        @Override
+        public Path convert(String text) {
+            Path file = Path.of(text);
+            require(!text.isBlank(), "the name of a file is missing");
+            require(!Files.isDirectory(file), text + " is a directory; name a file");
+            Path directory = file.toAbsolutePath().getParent();
+            require(Files.isDirectory(directory), text + ": the directory does not exist");
+            require(Files.isWritable(Files.exists(file) ? file : directory), text + " cannot be written by this user");
+            return file;
+        }
+
+        private static void require(boolean condition, String otherwise) {
+            if (!condition) {
+                throw new TypeConversionException(otherwise);
+            }
+        }
+    }
+}

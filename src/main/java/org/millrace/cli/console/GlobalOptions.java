@@ -1,0 +1,13 @@
+package org.millrace.cli.console;
+
+import java.util.Map;
+
+/** What the options before and behind every command say. */
+public interface GlobalOptions {
+
+    /** The settings of the command line, by the names of the environment variables: a copy. */
+    Map<String, String> settings();
+
+    /** Whether failures are shown with stack traces. */
+    boolean stackTraces();
+}

@@ -1,0 +1,63 @@
+package org.millrace.cli.console;
+
+import java.io.File;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The command that starts another JVM like this one. */
+public final class JavaCommand {
+
+    /** By name: commands use this class, and it lies above them. */
+    private static final String MAIN = "org.millrace.cli.Main";
+
+    private JavaCommand() {}
+
+    /**
+     * The same Java, options, class path or module path, and main class.
+     *
+     * @param arguments what the main class gets
+     * @return the command, Java first
+     */
+    public static List<String> of(List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        // a debugger's or profiler's port is taken by this process
+        ManagementFactory.getRuntimeMXBean()
+                .getInputArguments()
+                .stream()
+                .filter(JavaCommand::isInheritable)
+                .forEach(command::add);
+        Module module = JavaCommand.class.getModule();
+        String classPath = System.getProperty("java.class.path");
+        if (module.isNamed()) {
+            command.addAll(List.of("--enable-native-access=" + module.getName(), "--module-path",
+                    System.getProperty("jdk.module.path")));
+            if (!classPath.isEmpty()) {
+                command.addAll(List.of("--class-path", classPath));
+            }
+            command.addAll(List.of("--module", module.getName() + "/" + MAIN));
+        } else if (isJar(classPath)) {
+            command.addAll(List.of("-jar", classPath)); // its manifest grants what it needs
+        } else {
+            command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--class-path", classPath, MAIN));
+        }
+        command.addAll(arguments);
+        return command;
+    }
+
+    private static boolean isInheritable(String option) {
+        return !option.startsWith("-agentlib:") && !option.startsWith("-Xrunjdwp") && !option.startsWith("-Xdebug")
+                && !option.startsWith("--enable-native-access");
+    }
+
+    /**
+     * Whether this process was started by {@code java -jar}: the launcher then makes the jar the whole class path, and
+     * begins its command with it.
+     */
+    private static boolean isJar(String classPath) {
+        return !classPath.contains(File.pathSeparator) && classPath.endsWith(".jar")
+                && System.getProperty("sun.java.command", "").startsWith(classPath);
+    }
+}

@@ -1,0 +1,83 @@
+package org.millrace.cli.matrix;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.millrace.Route;
+import org.millrace.config.Settings;
+
+/**
+ * Cells that one communicator runs, as they differ in the collective only.
+ *
+ * @param number    of the group, which names its rendezvous
+ * @param ranks     how many
+ * @param processes whether each is a process
+ * @param way       transport
+ * @param algorithm ring, tree or collnet
+ * @param protocol  LL, LL128 or Simple
+ * @param mode      where data lies
+ * @param cells     what it runs
+ */
+record CellGroup(int number, int ranks, boolean processes, TransportVariant way, String algorithm, String protocol,
+        Mode mode, List<Cell> cells) {
+
+    /** Where there is one, sends and receives of up to this size travel in LL. */
+    private static final String LL_THRESHOLD = "NCCL_P2P_LL_THRESHOLD";
+
+    /** What was asked for, over what the user has set. */
+    Map<String, String> settings(Map<String, String> user) {
+        Map<String, String> settings = new LinkedHashMap<>(user);
+        settings.putAll(TransportVariant.neutral());
+        settings.putAll(way.settings());
+        settings.put("NCCL_PROTO", protocol);
+        settings.put("NCCL_ALGO", algorithm.equals("collnet") ? "ring" : algorithm);
+        settings.putAll(mode.settings());
+        if (Settings.all().stream().anyMatch(each -> each.name().equals(LL_THRESHOLD))) {
+            settings.put(LL_THRESHOLD, protocol.equals("LL") ? "1G" : "0");
+        }
+        return settings;
+    }
+
+    /**
+     * Compares what ran with what was asked for. What all ranks see alike comes first: a rank that sends nothing sees
+     * no transport.
+     *
+     * @return why it is not the same, empty if it is
+     */
+    RouteMismatch difference(Route ran) {
+        String direct = algorithm.equals("ring") ? "direct" : algorithm;
+        if (!ran.algorithm().equals(algorithm) && !ran.algorithm().equals(direct)) {
+            return way.label().equals("COLLNET") ? RouteMismatch.of("COLLNET", ran.algorithm(), ran, false)
+                    : RouteMismatch.of(algorithm, ran.algorithm(), ran, true);
+        }
+        if (!ran.protocol().equals(protocol)) {
+            return RouteMismatch.of(protocol, ran.protocol(), ran, true);
+        }
+        if (!ran.transports().isEmpty() && !way.label().equals("COLLNET")
+                && !ran.transports().stream().allMatch(this::isWay)) {
+            return RouteMismatch.ofTransport(way.transport(), String.join(", ", ran.transports()), ran,
+                    TransportVariant.others());
+        }
+        return ran.mode().equals(mode.name()) ? RouteMismatch.NONE
+                : RouteMismatch.of(mode.name(), ran.mode(), ran, false);
+    }
+
+    private boolean isWay(String transport) {
+        return transport.equals(way.label())
+                || TransportVariant.others().contains(way.label()) && transport.startsWith(way.label());
+    }
+
+    /**
+     * What a cell's data and types are made from: its own names, and not its number, which is another one where less is
+     * selected.
+     */
+    long seed(long seed, Cell cell) {
+        return 31 * seed
+                + String.join("/", cell.operation().label(), algorithm, way.label(), protocol, mode.name(), where())
+                        .hashCode();
+    }
+
+    String where() {
+        return ranks + (processes ? " processes" : " threads");
+    }
+}

@@ -1,0 +1,45 @@
+package org.millrace.cli.console;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class JsonTest {
+
+    @Test
+    void everythingIsWritten() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("text", "a \"b\" \\ \n\t\u0001 é");
+        map.put("numbers", Arrays.asList(1, -2.5, Long.MAX_VALUE, Double.NaN, Double.POSITIVE_INFINITY));
+        map.put("empty", List.of());
+        map.put("none", null);
+        map.put("nested", Map.of("yes", true));
+        assertEquals("""
+                {
+                  "text": "a \\"b\\" \\\\ \\n\\t\\u0001 é",
+                  "numbers": [
+                    1,
+                    -2.5,
+                    9223372036854775807,
+                    null,
+                    null
+                  ],
+                  "empty": [],
+                  "none": null,
+                  "nested": {
+                    "yes": true
+                  }
+                }
+                """, Json.write(map));
+    }
+
+    @Test
+    void whatJsonDoesNotHaveIsRefused() {
+        assertThrows(IllegalArgumentException.class, () -> Json.write(new Object()));
+    }
+}
