@@ -15,7 +15,6 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.proxy.Acknowledgement;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
