@@ -14,7 +14,7 @@ import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.engine.rendezvous.Machine;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.transport.Connections;
 import org.millrace.transport.EndSettings;

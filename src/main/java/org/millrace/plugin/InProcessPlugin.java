@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.millrace.MillraceException;
 import org.millrace.gin.GinServed;
+import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.gin.GinTally;
 import org.millrace.plugin.settings.NativeEnvironment;

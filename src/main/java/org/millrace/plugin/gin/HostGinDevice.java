@@ -10,6 +10,9 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinAgent;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.plugin.shim.NativeMemory;
 

@@ -9,8 +9,11 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.settings.NcclInteger;
 
 /**

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -21,6 +20,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.net.DrainTimeout;
 import org.millrace.plugin.net.NetConnection;
 

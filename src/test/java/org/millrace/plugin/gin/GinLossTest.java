@@ -3,7 +3,6 @@ package org.millrace.plugin.gin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -27,6 +26,8 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.WindowMemory;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameHeader;
@@ -37,8 +38,10 @@ import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.net.PeerHandle;
 import org.millrace.plugin.settings.GinSettings;
 
