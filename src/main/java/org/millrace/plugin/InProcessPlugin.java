@@ -7,7 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.gin.GinServed;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.gin.GinTally;

@@ -3,14 +3,10 @@ package org.millrace.plugin.gin;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.GinAgent;
-import org.millrace.gin.IndexStore;
-import org.millrace.gin.WindowMemory;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
-import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /**

@@ -1,12 +1,8 @@
 package org.millrace.plugin.gin;
 
 import org.millrace.MillraceException;
-import org.millrace.gin.GinCommunicator;
-import org.millrace.gin.PeerSignals;
-import org.millrace.gin.SignalMemory;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.queue.SignalMemory;
-import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.plugin.log.NcclLog;
 

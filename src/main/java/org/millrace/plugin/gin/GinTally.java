@@ -2,8 +2,6 @@ package org.millrace.plugin.gin;
 
 import java.util.HashSet;
 import java.util.Set;
-import org.millrace.gin.GinContext;
-import org.millrace.gin.GinServed;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.queue.GinServed;
 

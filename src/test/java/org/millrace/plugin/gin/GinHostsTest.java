@@ -2,6 +2,7 @@ package org.millrace.plugin.gin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -27,17 +28,13 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
-import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.Window;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.log.CapturedLog;
 import org.millrace.plugin.shim.NativeMemory;
