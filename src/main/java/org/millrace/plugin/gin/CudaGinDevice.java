@@ -19,6 +19,8 @@ import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
+import org.millrace.cuda.copy.CopyKernel;
+import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.cuda.CudaIndexStore;
@@ -127,7 +129,7 @@ final class CudaGinDevice implements GinDevice {
     @Override
     public long allocate(long bytes) {
         DeviceMemory memory = device.allocate(bytes);
-        Copies.fill(device.runtime(), memory.segment(), (byte) 0);
+        device.runtime().fill(memory.segment(), (byte) 0);
         allocated.put(memory.address(), memory);
         return memory.address();
     }
@@ -186,7 +188,7 @@ final class CudaGinDevice implements GinDevice {
 
     @Override
     public void store(long address, MemorySegment bytes) {
-        Copies.copy(device.runtime(), allocated.get(address).segment().asSlice(0, bytes.byteSize()), bytes);
+        device.runtime().copy(allocated.get(address).segment().asSlice(0, bytes.byteSize()), bytes);
     }
 
     @Override
