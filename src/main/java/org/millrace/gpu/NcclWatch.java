@@ -15,7 +15,6 @@ import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.ConnectionFailures;
 import org.millrace.plugin.takeover.ConnectionFailures;
 
 /**

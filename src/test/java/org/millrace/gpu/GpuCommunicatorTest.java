@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -33,7 +34,6 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
-import org.millrace.plugin.LostConnection;
 import org.millrace.plugin.takeover.LostConnection;
 
 /**
