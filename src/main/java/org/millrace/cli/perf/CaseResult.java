@@ -1,4 +1,4 @@
-package org.millrace.cli.launch;
+package org.millrace.cli.perf;
 
 /**
  * What one rank, or all together, measured of a case, in place or not.
@@ -10,21 +10,21 @@ public record CaseResult(double nanos, long wrong) {
 
     public static final long UNCHECKED = -1;
     /** Of an operation that has no such form. */
-    public static final CaseResult NONE = new CaseResult(0, UNCHECKED);
+    static final CaseResult NONE = new CaseResult(0, UNCHECKED);
 
     /**
      * Both ranks' wrong elements, and the time of the slower one: a collective is over when the last rank has its
      * result.
      */
-    public CaseResult with(CaseResult other) {
+    CaseResult with(CaseResult other) {
         return new CaseResult(Math.max(nanos, other.nanos), wrong == UNCHECKED ? UNCHECKED : wrong + other.wrong);
     }
 
-    public boolean isMeasured() {
+    boolean isMeasured() {
         return nanos > 0;
     }
 
-    public boolean isChecked() {
+    boolean isChecked() {
         return wrong != UNCHECKED;
     }
 }

@@ -1,4 +1,4 @@
-package org.millrace.cli.perf;
+package org.millrace.cli.check;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -20,7 +20,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.Millrace;
 import org.millrace.Stream;
-import org.millrace.cli.check.OperandMemory;
 import org.millrace.cli.launch.RunDeadline;
 
 /** Whichever rank's clock is ahead, all stop or none does. */
@@ -53,9 +52,8 @@ class CommonClockTest {
                     Communicator communicator = Millrace.join("file:" + directory.resolve("group"), rank, 2,
                             Map.of("MILLRACE_DEVICE", "host"));
                     Stream stream = communicator.device().newStream()) {
-                OperandMemory memory =
-                        new OperandMemory(communicator.device(), stream, RunDeadline.after(PATIENCE), rank, 2, arena);
-                return new CommonClock(communicator, stream, memory, time).passed();
+                return new CheckedCollectives(communicator, stream, arena, Long.BYTES, RunDeadline.after(PATIENCE),
+                        false).commonClock(time).getAsBoolean();
             }
         };
     }

@@ -6,10 +6,10 @@ import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.millrace.gin.queue.GinServed;
 
-class GinNotesTest {
+class CudaGinRankTest {
 
     private static String note(String named, OptionalInt nccl, OptionalInt ours) {
-        return GinNotes.of(new GinServed(1, 2, 3, 4, 5, 0, 0), named, nccl, ours);
+        return CudaGinRank.note(new GinServed(1, 2, 3, 4, 5, 0, 0), named, nccl, ours);
     }
 
     @Test
