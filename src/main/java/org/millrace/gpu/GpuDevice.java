@@ -14,6 +14,7 @@ import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PointerAttributes;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.rendezvous.GroupFailure;
 
 /**

@@ -9,6 +9,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.rendezvous.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
@@ -16,6 +17,7 @@ import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.ConnectionFailures;
+import org.millrace.plugin.takeover.ConnectionFailures;
 
 /**
  * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
