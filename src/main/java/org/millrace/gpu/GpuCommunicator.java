@@ -27,7 +27,6 @@ import org.millrace.cuda.CudaGraph;
 import org.millrace.cuda.CudaStream;
 import org.millrace.element.Operands;
 import org.millrace.engine.bootstrap.GroupFailure;
-import org.millrace.engine.rendezvous.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 
 /**

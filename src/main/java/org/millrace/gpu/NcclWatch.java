@@ -10,13 +10,11 @@ import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
 import org.millrace.engine.bootstrap.GroupFailure;
-import org.millrace.engine.rendezvous.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.ConnectionFailures;
 import org.millrace.plugin.takeover.ConnectionFailures;
 
 /**
