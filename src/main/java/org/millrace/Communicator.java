@@ -129,8 +129,8 @@ public interface Communicator extends AutoCloseable {
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op, int root,
-            Stream stream) {
+    default void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, Stream stream) {
         throw lacks(Operation.REDUCE);
     }
 
@@ -163,7 +163,8 @@ public interface Communicator extends AutoCloseable {
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    default void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         throw lacks(Operation.GATHER);
     }
 

@@ -49,8 +49,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      *
      * <p>
      * The segments belong to the global scope, so that a proxy's accesses check no arena and no close can stop it in
-     * mid-pass. The memory itself is the arena's, which may be closed only after the thread that polls it has acknowledged that
-     * it stopped.
+     * mid-pass. The memory itself is the arena's, which may be closed only after the thread that polls it has
+     * acknowledged that it stopped.
      *
      * @param arena     the memory's owner
      * @param layout    its sizes

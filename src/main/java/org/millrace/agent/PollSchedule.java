@@ -5,11 +5,10 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Which of an agent's connections a pass polls. Every pass polls the busy ones. A connection that has had nothing to
- * do for many polls is idle, and idle ones are polled in turn, {@value #IDLE_CYCLE} passes for all of them: a poll
- * can be a system call, and a step of a busy connection is not to wait for those of hundreds of others. While no
- * connection has work every pass polls all: nobody is kept waiting then, and the pass may be followed by a sleep. One
- * thread.
+ * Which of an agent's connections a pass polls. Every pass polls the busy ones. A connection that has had nothing to do
+ * for many polls is idle, and idle ones are polled in turn, {@value #IDLE_CYCLE} passes for all of them: a poll can be
+ * a system call, and a step of a busy connection is not to wait for those of hundreds of others. While no connection
+ * has work every pass polls all: nobody is kept waiting then, and the pass may be followed by a sleep. One thread.
  *
  * <pre>
  *   connections    [0, busy)        [busy, size)
@@ -59,7 +58,7 @@ public final class PollSchedule<T> {
     /**
      * A schedule with nothing to poll.
      *
-     * @param none       an empty array of what is polled
+     * @param none      an empty array of what is polled
      * @param poller    what is done at a poll
      * @param busyPolls polls without work after which a connection is idle
      */

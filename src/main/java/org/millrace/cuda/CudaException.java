@@ -61,8 +61,7 @@ public final class CudaException extends MillraceException {
                     + " was given it (docker run --gpus all)";
         } else if (code == cudart_h.cudaErrorMemoryAllocation()) {
             return "Free some memory (nvidia-smi shows who holds how much of the GPU's), or ask for less; pinned host"
-                    + " memory is bounded by the machine's and"
-                    + " the container's memory limit";
+                    + " memory is bounded by the machine's and" + " the container's memory limit";
         } else if (code == cudart_h.cudaErrorDevicesUnavailable()) {
             return "Another process holds the GPU exclusively, or it is in prohibited mode: see nvidia-smi -q -d"
                     + " COMPUTE";
@@ -71,8 +70,7 @@ public final class CudaException extends MillraceException {
         } else if (code == cudart_h.cudaErrorNoKernelImageForDevice()
                 || code == cudart_h.cudaErrorUnsupportedPtxVersion()) {
             return "The image was built for other GPUs or by a newer toolkit than the driver knows: build it for this"
-                    + " GPU's compute capability, or take a newer"
-                    + " driver";
+                    + " GPU's compute capability, or take a newer" + " driver";
         } else if (code == cudart_h.cudaErrorIllegalAddress() || code == cudart_h.cudaErrorLaunchFailure()) {
             return "Device code touched memory it may not. The process cannot use the GPU any more; run it under"
                     + " compute-sanitizer to find where";
@@ -80,8 +78,7 @@ public final class CudaException extends MillraceException {
             return "On machines with NVSwitch the fabric manager must run: systemctl status nvidia-fabricmanager";
         } else if (code == cudart_h.cudaErrorSystemDriverMismatch()) {
             return "The driver's kernel module and its libcuda.so.1 are of different versions: restart after a driver"
-                    + " update,"
-                    + " and see which libcuda.so.1 is loaded";
+                    + " update," + " and see which libcuda.so.1 is loaded";
         } else if (code == cudart_h.cudaErrorStreamCaptureUnsupported()) {
             return "The call is not allowed while a stream of this process is being captured: end the capture first,"
                     + " or capture in relaxed mode";

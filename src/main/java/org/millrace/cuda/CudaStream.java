@@ -90,10 +90,10 @@ public final class CudaStream implements Stream {
     @Override
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
-            throw new MillraceException("the work of " + handle + " on " + device + " had not completed after "
-                    + deadline.toMillis()
-                    + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the"
-                    + " communicator to end it");
+            throw new MillraceException(
+                    "the work of " + handle + " on " + device + " had not completed after " + deadline.toMillis()
+                            + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the"
+                            + " communicator to end it");
         }
     }
 

@@ -121,8 +121,8 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op, int root,
-            Stream stream) {
+    public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.REDUCE, send, receive, count, type, root);
         watch.call(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
@@ -143,7 +143,8 @@ final class GpuCommunicator implements Communicator {
 
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
-    public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
         together(() -> {
@@ -156,7 +157,8 @@ final class GpuCommunicator implements Communicator {
 
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
-    public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
         together(() -> {

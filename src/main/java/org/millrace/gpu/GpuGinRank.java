@@ -101,8 +101,7 @@ public final class GpuGinRank implements AutoCloseable {
             if (window.address() == 0) {
                 throw new MillraceException("NCCL has no windows for this machine's memory:"
                         + " GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the driver"
-                        + " can)"
-                        + " and a GPU of compute capability 7.0 or more");
+                        + " can)" + " and a GPU of compute capability 7.0 or more");
             }
             return both;
         } catch (RuntimeException | Error thrown) {

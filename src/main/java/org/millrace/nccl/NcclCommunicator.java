@@ -33,8 +33,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     private final AtomicBoolean ending = new AtomicBoolean();
     private final @Nullable NcclCommunicator parent;
 
-    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot, @Nullable NcclCommunicator parent,
-            int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
+    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot,
+            @Nullable NcclCommunicator parent, int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
         super(library, device,
                 NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())),
                 size, rank, nonBlocking);
@@ -188,8 +188,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
-            enter(NcclFunction.COMM_REGISTER, communicator -> nccl_h.ncclCommRegister(communicator, address,
-                    memory.byteSize(), out));
+            enter(NcclFunction.COMM_REGISTER,
+                    communicator -> nccl_h.ncclCommRegister(communicator, address, memory.byteSize(), out));
             MemorySegment registration = out.get(ValueLayout.ADDRESS, 0);
             AtomicBoolean closed = new AtomicBoolean();
             return () -> {

@@ -9,8 +9,7 @@ public enum NcclResult {
     /** A call of CUDA's failed. */
     UNHANDLED_CUDA_ERROR("ncclUnhandledCudaError",
             "A CUDA call failed inside NCCL: see that nvidia-smi works and that the driver serves the CUDA that NCCL"
-                    + " was built for;"
-                    + " NCCL_DEBUG=WARN names the call"),
+                    + " was built for;" + " NCCL_DEBUG=WARN names the call"),
     /** A call of the operating system failed. */
     SYSTEM_ERROR("ncclSystemError",
             "A call of the operating system failed: see that the ranks reach each other on the interface NCCL chose"
@@ -27,8 +26,7 @@ public enum NcclResult {
     /** A call came at the wrong time, or ranks disagree. */
     INVALID_USAGE("ncclInvalidUsage",
             "The calls do not fit together: two ranks on one GPU, a group left open, a communicator that is still"
-                    + " being made, or an option that this NCCL does"
-                    + " not have; NCCL_DEBUG=WARN says which"),
+                    + " being made, or an option that this NCCL does" + " not have; NCCL_DEBUG=WARN says which"),
     /** Another rank failed or went away. */
     REMOTE_ERROR("ncclRemoteError",
             "Another rank failed or the network between was cut: look for the first error among the ranks, and abort"

@@ -35,8 +35,8 @@ public abstract sealed class NcclTransfers extends CommunicatorCalls permits Ncc
      * @param root    the rank whose elements they are
      * @param stream  where it is enqueued
      */
-    public final void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            CudaStream stream) {
+    public final void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type,
+            int root, CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = optional("send", send, bytes, root);
         long to = DeviceSegments.address("receive", receive, bytes);

@@ -34,14 +34,15 @@ public final class OperationQueue {
 
     /**
      * The last operation in which the connection has no part; null before there is one. A thread that reads it and
-     * finds the queue empty
-     * <i>after</i> that knows that no operation up to it is still to come.
+     * finds the queue empty <i>after</i> that knows that no operation up to it is still to come.
      */
-    @Nullable ProxyOp without() {
+    @Nullable
+    ProxyOp without() {
         return without;
     }
 
-    @Nullable ProxyOp poll() {
+    @Nullable
+    ProxyOp poll() {
         current = operations.poll();
         return current;
     }

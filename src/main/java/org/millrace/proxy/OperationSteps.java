@@ -19,7 +19,8 @@ final class OperationSteps {
     }
 
     /** The operation the next step belongs to; null if none is announced. */
-    @Nullable ProxyOp op() {
+    @Nullable
+    ProxyOp op() {
         if (op == null) {
             op = queue.poll();
             if (op != null) {
@@ -31,7 +32,8 @@ final class OperationSteps {
     }
 
     /** The last operation in which the connection has no part, if there is one; to be asked before {@link #op()}. */
-    @Nullable ProxyOp without() {
+    @Nullable
+    ProxyOp without() {
         return queue.without();
     }
 

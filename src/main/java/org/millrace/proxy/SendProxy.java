@@ -72,8 +72,8 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            OperationQueue queue, FrameSender sender, StopListener listener) {
+    public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
+            MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
         return new SendProxy(name, info.sendMem(), info.recvMem(), sender,
                 new OperationSendSource(name, info, memory, queue, share), listener);
     }

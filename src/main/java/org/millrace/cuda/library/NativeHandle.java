@@ -57,7 +57,8 @@ public final class NativeHandle {
         this(name, address, null, release);
     }
 
-    private NativeHandle(String name, @Nullable MemorySegment address, @Nullable MemorySegment slot, Consumer<MemorySegment> release) {
+    private NativeHandle(String name, @Nullable MemorySegment address, @Nullable MemorySegment slot,
+            Consumer<MemorySegment> release) {
         this.name = name;
         this.address = address;
         this.slot = slot;
