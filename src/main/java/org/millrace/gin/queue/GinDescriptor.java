@@ -54,7 +54,7 @@ public final class GinDescriptor {
         return GinOp.signals(op);
     }
 
-    /** What is wrong with it whatever windows there are, or null. */
+    /** What is wrong with it, if anything is, whatever windows there are. */
     public @Nullable String problem(GinContext context) {
         if (!versionKnown) {
             return "its format's version is not the one that NCCL asked for: build the program's kernels with the headers of the NCCL that it loads";

@@ -194,7 +194,7 @@ public interface WindowMemory extends AutoCloseable {
     void abandon(WindowTransfer transfer);
 
     /**
-     * Waits for what is under way, and gives back what was taken. Called once, by whoever closes the window, when no
+     * Waits for what is under way, and gives back what was taken. Called once, when the window is closed and no
      * transfer is open any more.
      */
     @Override
