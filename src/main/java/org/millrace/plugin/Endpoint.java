@@ -8,9 +8,9 @@ import java.util.function.UnaryOperator;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ShmOptions;
-import org.millrace.net.socket.Interfaces;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * Where this process is in the network: one listener serves all communicators.

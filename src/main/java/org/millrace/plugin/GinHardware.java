@@ -7,7 +7,7 @@ import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
-import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 
 /**
  * Where GIN's kernels run, and what memory they reach: a GPU, or the host. Serves one device; everything taken here is

@@ -13,7 +13,7 @@ import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.ConnectionKey;
-import org.millrace.net.socket.Interfaces;
+import org.millrace.net.socket.handshake.Interfaces;
 
 /**
  * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and

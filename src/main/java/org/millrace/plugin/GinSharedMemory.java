@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.millrace.MillraceException;
-import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.file.SharedMemory;
 
 /** What a group maps of memory that it shares with ranks of its host. */
 final class GinSharedMemory implements AutoCloseable {

@@ -3,7 +3,7 @@ package org.millrace.plugin;
 import org.millrace.MillraceException;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.queue.SignalMemory;
-import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.file.SharedMemory;
 
 /**
  * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up

@@ -4,7 +4,7 @@ import org.millrace.MillraceException;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.window.StagingRing;
 import org.millrace.gin.window.Window;
-import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.file.SharedMemory;
 
 /**
  * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them,

@@ -20,7 +20,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** Both ends of one connection, on one thread. */
 class FallbackServiceTest {

@@ -34,8 +34,8 @@ import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ShmOptions;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * Four ranks as four hosts, as one, and as two of two each: what lies on one host is staged and signalled in memory,

@@ -18,9 +18,9 @@ import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** Two ranks of one process, each with hardware of its own. */
 final class GinRankPair implements AutoCloseable {

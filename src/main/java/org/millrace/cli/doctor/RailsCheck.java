@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.net.socket.Interfaces;
+import org.millrace.net.socket.handshake.Interfaces;
 
 /** Over which addresses connections to other hosts go: one is the usual case, several are rails. */
 final class RailsCheck implements Check {
