@@ -108,7 +108,9 @@ final class GinPoster {
                 + ", and those before " + Integer.toUnsignedString(context.cis.acquire(peer)) + " are complete");
     }
 
-    /** How a block waits: it spins, yields, and gives up when its communicator fails or its time is over. One block's. */
+    /**
+     * How a block waits: it spins, yields, and gives up when its communicator fails or its time is over. One block's.
+     */
     static final class BlockWait {
 
         private static final int SPINS = 64;

@@ -18,8 +18,8 @@ final class GinWriter {
     }
 
     /** Fills in {@link #words}; returns the second descriptor, if it takes two. */
-    long @Nullable [] put(Window target, long targetOffset, Window source, long sourceOffset, long bytes, RemoteAction action,
-            int counter) {
+    long @Nullable [] put(Window target, long targetOffset, Window source, long sourceOffset, long bytes,
+            RemoteAction action, int counter) {
         beginPut(counter >= 0 ? GinOp.COUNTER : 0, bytes, action);
         format.source(words, source.handle(), sourceOffset);
         format.target(words, target.handle(), targetOffset);

@@ -31,7 +31,8 @@ public final class HostGin {
         this.number = context;
         this.context = communicator.context(context);
         this.writer = new GinWriter(communicator.requirements().format());
-        this.wait = new GinPoster.BlockWait(communicator.communicator(), communicator.requirements().deadline().toNanos());
+        this.wait =
+                new GinPoster.BlockWait(communicator.communicator(), communicator.requirements().deadline().toNanos());
         this.poster = new GinPoster(this.context, communicator.rank(), context, wait);
     }
 
@@ -64,8 +65,8 @@ public final class HostGin {
     }
 
     /**
-     * As {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)}, without waiting: returns false
-     * if the queue is full, and nothing was posted.
+     * As {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)}, without waiting: returns
+     * false if the queue is full, and nothing was posted.
      */
     public boolean tryPut(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes, RemoteAction action, int counter) {

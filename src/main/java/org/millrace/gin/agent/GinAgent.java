@@ -104,10 +104,10 @@ public final class GinAgent implements Agent {
 
     /**
      * Serves a communicator no longer and ends its connections, after what is under way is through. When this returns,
-     * nothing touches its windows and contexts. Returns whether all that was under way was through. Only this
-     * call knows for sure that a communicator which has failed is no longer served.
+     * nothing touches its windows and contexts. Returns whether all that was under way was through. Only this call
+     * knows for sure that a communicator which has failed is no longer served.
      *
-     * @param patience     how long to wait for what is under way
+     * @param patience how long to wait for what is under way
      * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {

@@ -55,8 +55,8 @@ public final class GinCommunicator {
      * @param senders   to each rank; that to itself is not used
      * @param receivers from each rank; that from itself is not used
      */
-    public GinCommunicator(int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers, GinOptions options,
-            GinFailureListener listener) {
+    public GinCommunicator(int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
+            GinOptions options, GinFailureListener listener) {
         this.listener = listener;
         this.stall = new StallDetector(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);

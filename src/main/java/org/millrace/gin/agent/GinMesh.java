@@ -26,9 +26,9 @@ public record GinMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[]
     /**
      * Makes the connections, all at once. Every rank calls it; it blocks until all are made.
      *
-     * @param here      where the others connect to; may be closed afterwards
-     * @param key       tells the communicator from others of the same listener, the same on every rank
-     * @param abort     a reason to give up, if there is one; asked again and again
+     * @param here  where the others connect to; may be closed afterwards
+     * @param key   tells the communicator from others of the same listener, the same on every rank
+     * @param abort a reason to give up, if there is one; asked again and again
      * @throws GinException if they were not made in time; the message names the ranks that are missing
      */
     public static GinMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,

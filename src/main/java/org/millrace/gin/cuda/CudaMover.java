@@ -32,7 +32,8 @@ public final class CudaMover implements AutoCloseable {
      * @param chunkBytes of {@link org.millrace.gin.GinOptions}
      * @param kernel     of the device that makes small copies, if there is one
      */
-    public CudaMover(CudaDriver driver, CudaDevice device, Network network, long chunkBytes, @Nullable CopyKernel kernel) {
+    public CudaMover(CudaDriver driver, CudaDevice device, Network network, long chunkBytes,
+            @Nullable CopyKernel kernel) {
         out = new CopyQueue(driver, device, kernel);
         in = new CopyQueue(driver, device, kernel);
         direct = new CopyQueue(driver, device, kernel);
@@ -85,7 +86,8 @@ public final class CudaMover implements AutoCloseable {
             PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
                     PinnedMemory.Flag.MAPPED);
             this.device = pinned.device().address();
-            // Of the global scope, so that a copy checks no arena: it is closed after the agent has let go of everything.
+            // Of the global scope, so that a copy checks no arena: it is closed after the agent has let go of
+            // everything.
             this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
             this.region = network.register(host);
             this.bufferBytes = bufferBytes;

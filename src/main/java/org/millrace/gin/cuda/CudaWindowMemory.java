@@ -38,7 +38,8 @@ public final class CudaWindowMemory implements WindowMemory {
      * @param peers     the same window at each rank, mapped here; null where it is not. Closed with this
      * @param peerBytes how much memory the window has at each rank
      */
-    public CudaWindowMemory(CudaMover mover, long address, long bytes, @Nullable ForeignMemory[] peers, long[] peerBytes) {
+    public CudaWindowMemory(CudaMover mover, long address, long bytes, @Nullable ForeignMemory[] peers,
+            long[] peerBytes) {
         this.mover = mover;
         this.address = address;
         this.bytes = bytes;

@@ -33,7 +33,7 @@ public final class SignalMemory {
     /**
      * A view of the memory.
      *
-     * @param memory  exactly {@link #bytes}, of the global scope, at a multiple of 8
+     * @param memory exactly {@link #bytes}, of the global scope, at a multiple of 8
      */
     public SignalMemory(MemorySegment memory, int ranks, int signals) {
         this.memory = memory;

@@ -20,7 +20,7 @@ public final class HostWindowMemory implements WindowMemory {
     /**
      * Registers memory.
      *
-     * @param memory  native, aligned to 8 bytes, not freed before the window is closed
+     * @param memory native, aligned to 8 bytes, not freed before the window is closed
      */
     @SuppressWarnings("restricted")
     public static HostWindowMemory register(Network network, MemorySegment memory) {

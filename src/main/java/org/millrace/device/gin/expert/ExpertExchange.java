@@ -139,8 +139,8 @@ public final class ExpertExchange {
     }
 
     /** One block of each channel sends, another receives. */
-    private void launch(String name, long[][] outgoing, long[][] incoming,
-            IntFunction<TokenSource> sources, IntFunction<TokenSink> sinks) {
+    private void launch(String name, long[][] outgoing, long[][] incoming, IntFunction<TokenSource> sources,
+            IntFunction<TokenSink> sinks) {
         List<Block> blocks = new ArrayList<>();
         for (int channel = 0; channel < plan.channels(); channel++) {
             blocks.add(new ChannelSender(gin(channel), team, plan, layout, window, memory, channel, outgoing[channel],
@@ -180,7 +180,8 @@ public final class ExpertExchange {
             int token = plan.nextToken(batch, self, channel, rank, next[rank]);
             next[rank] = token + 1;
             for (int word = 0; word < plan.words(); word++) {
-                memory.set(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES, plan.word(batch, self, token, word));
+                memory.set(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES,
+                        plan.word(batch, self, token, word));
             }
         }
     }

@@ -26,8 +26,8 @@ public final class ExpertLayout {
     }
 
     /**
-     * Signals that are needed in each context: those of all channels have numbers of their own, in whatever context they
-     * are used.
+     * Signals that are needed in each context: those of all channels have numbers of their own, in whatever context
+     * they are used.
      */
     public int signals() {
         return countsSignal() + 1;
