@@ -10,6 +10,7 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.unpack.UnpackMemory;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /** The receiving end of a connection that was taken over. */
 final class TakeoverReceiver extends TakenConnection {
@@ -47,7 +48,8 @@ final class TakeoverReceiver extends TakenConnection {
             return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped);
         }
         UnpackMemory pages = unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
-        return ReceiveProxy.unpacking(name, layout, memory, staging, pages, 0, receiver, this::stopped);
+        return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped,
+                slots -> new UnpackReceiveSource(name, pages, slots));
     }
 
     /** A kernel that has ended has all it waited for. */
