@@ -15,7 +15,7 @@ import org.millrace.gin.agent.GinCommunicator;
  *   this block                                       the agent
  *   data into a window, then a release fence
  *   place = pis++ ; waits while place - cis >= size  cis (release) after the place is zero: pairs with the acquire here
- *   words → place                                    every word (acquire): pairs with the fence, the agent sees the data
+ *   words → place                                    every word (acquire): pairs with the fence, it sees the data
  * </pre>
  */
 final class GinPoster {

@@ -33,13 +33,28 @@ import org.millrace.net.FrameSender;
  */
 public final class GinCommunicator {
 
+    /** Learns that a communicator has failed, or stands still. */
+    @FunctionalInterface
+    public interface FailureListener {
+        /** Called once, on the thread that found it, before anybody who waits is told. */
+        void failed(Throwable failure);
+
+        /**
+         * Called, on the agent's thread, when something has been under way for long without any progress; again after as
+         * long.
+         */
+        default void stalled(String what) {
+            // those who wait have deadlines of their own
+        }
+    }
+
     /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
     private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
 
     private final GinRank rank;
     private final GinPeer[] peers;
     private final MemorySegment error;
-    private final GinFailureListener listener;
+    private final FailureListener listener;
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private final StallDetector stall;
     /** While it is served. */
@@ -56,7 +71,7 @@ public final class GinCommunicator {
      * @param receivers from each rank; that from itself is not used
      */
     public GinCommunicator(int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
-            GinOptions options, GinFailureListener listener) {
+            GinOptions options, FailureListener listener) {
         this.listener = listener;
         this.stall = new StallDetector(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);

@@ -123,7 +123,8 @@ public final class GinContext {
     String describeStore() {
         return store == null || closed || !moved && store.isSettled() ? null
                 : "context " + number
-                        + ", the indices of its queues, which the GPU has not stored: kernels see no room and no end of a flush";
+                        + ", the indices of its queues, which the GPU has not stored: "
+                        + "kernels see no room and no end of a flush";
     }
 
     /** The signals at a peer, if others than frames get there. */

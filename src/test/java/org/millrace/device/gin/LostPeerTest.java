@@ -85,7 +85,8 @@ class LostPeerTest {
             GinException missed = assertThrows(GinException.class, gin::flush);
             assertTrue(missed.getMessage()
                     .contains(
-                            "rank 0: rank 1 has closed its end; the oldest descriptor under way to it: context 0, descriptor"),
+                            "rank 0: rank 1 has closed its end; "
+                                    + "the oldest descriptor under way to it: context 0, descriptor"),
                     missed.getMessage());
         }
     }
@@ -103,7 +104,8 @@ class LostPeerTest {
             GinException refused = assertThrows(GinException.class, gin::flush);
             assertTrue(refused.getMessage()
                     .contains(
-                            "rank 0 -> rank 1, context 1, descriptor 7 (put of 8 bytes to window 1 at 0 from window 1 at 60): "
+                            "rank 0 -> rank 1, context 1, descriptor 7 "
+                                    + "(put of 8 bytes to window 1 at 0 from window 1 at 60): "
                                     + "8 bytes at 60 are not within window 1 of 64 bytes"),
                     refused.getMessage());
         }

@@ -70,7 +70,8 @@ class StallTest {
             }
             assertTrue(pair.stalls.getFirst()
                     .startsWith(
-                            "rank 0: nothing has moved for 1 ms, and this is under way: context 0, the indices of its queues, which the GPU has not stored"),
+                            "rank 0: nothing has moved for 1 ms, and this is under way: "
+                                    + "context 0, the indices of its queues, which the GPU has not stored"),
                     pair.stalls.toString());
             assertEquals(0, context.cis.acquire(1));
             store.finishOne();
