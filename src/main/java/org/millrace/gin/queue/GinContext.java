@@ -122,8 +122,7 @@ public final class GinContext {
     @Nullable
     String describeStore() {
         return store == null || closed || !moved && store.isSettled() ? null
-                : "context " + number
-                        + ", the indices of its queues, which the GPU has not stored: "
+                : "context " + number + ", the indices of its queues, which the GPU has not stored: "
                         + "kernels see no room and no end of a flush";
     }
 

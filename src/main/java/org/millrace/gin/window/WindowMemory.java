@@ -50,7 +50,9 @@ public interface WindowMemory extends AutoCloseable {
     /** The payload has arrived at the transfer's place: it may be written to the window from now on. */
     void arrived(WindowTransfer transfer);
 
-    /** Whether all was written, and a kernel that is told so now will see it: of what arrived, of a copy or of an add. */
+    /**
+     * Whether all was written, and a kernel that is told so now will see it: of what arrived, of a copy or of an add.
+     */
     boolean written(WindowTransfer transfer);
 
     /** Begins a copy from a window of the same communicator, this one or another: their memories are of one kind. */
