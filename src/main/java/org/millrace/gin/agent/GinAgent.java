@@ -7,7 +7,6 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRequest;
 import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
-import org.millrace.agent.VisitSchedule;
 import org.millrace.gin.GinException;
 
 /**
