@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
-import org.millrace.gin.GinMesh;
+import org.millrace.gin.agent.GinMesh;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;

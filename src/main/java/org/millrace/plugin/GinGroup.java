@@ -14,14 +14,14 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.GinCommunicator;
-import org.millrace.gin.GinContext;
 import org.millrace.gin.GinException;
-import org.millrace.gin.GinFailureListener;
-import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.Window;
-import org.millrace.gin.WindowMemory;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.agent.GinFailureListener;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.window.Window;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 
 /** What NCCL calls a GIN {@code collComm}: all ranks of a communicator, connected, with their windows and contexts. */

@@ -3,9 +3,9 @@ package org.millrace.plugin;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.GinAgent;
-import org.millrace.gin.IndexStore;
-import org.millrace.gin.WindowMemory;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmOptions;
 
@@ -41,7 +41,7 @@ interface GinHardware extends AutoCloseable {
      * @param store  what brings them there; null if it is the same memory. Otherwise they are to be given back by
      *               {@link #free}
      */
-    record Indices(MemorySegment host, long device, IndexStore store) {
+    record Indices(MemorySegment host, long device, GinContext.IndexStore store) {
     }
 
     /** Zeroed memory for 4 bytes each. */

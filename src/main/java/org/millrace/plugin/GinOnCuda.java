@@ -20,12 +20,12 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.gin.GinAgent;
-import org.millrace.gin.HostWindowMemory;
-import org.millrace.gin.WindowMemory;
+import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.cuda.CudaIndexStore;
 import org.millrace.gin.cuda.CudaMover;
 import org.millrace.gin.cuda.CudaWindowMemory;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 
 /** GIN for kernels of one GPU. */

@@ -7,9 +7,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.GinAgent;
-import org.millrace.gin.HostWindowMemory;
-import org.millrace.gin.WindowMemory;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 
 /** GIN for what plays a kernel on the CPU: all memory is the host's. */

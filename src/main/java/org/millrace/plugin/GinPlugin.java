@@ -10,8 +10,8 @@ import java.util.function.UnaryOperator;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
-import org.millrace.gin.GinMesh;
-import org.millrace.gin.Window;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.window.Window;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.socket.Interfaces;
 

@@ -1,9 +1,8 @@
 package org.millrace.plugin;
 
 import org.millrace.MillraceException;
-import org.millrace.gin.GinCommunicator;
-import org.millrace.gin.PeerSignals;
-import org.millrace.gin.SignalMemory;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.queue.SignalMemory;
 import org.millrace.net.shm.SharedMemory;
 
 /**
@@ -38,7 +37,7 @@ final class GinSignals {
         }
 
         /** What a rank of this process reaches of a peer's signals, or null. */
-        PeerSignals of(int peer, int context, int rank) {
+        SignalMemory.PeerSignals of(int peer, int context, int rank) {
             return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
         }
     }

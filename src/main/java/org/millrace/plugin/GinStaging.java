@@ -1,9 +1,9 @@
 package org.millrace.plugin;
 
 import org.millrace.MillraceException;
-import org.millrace.gin.GinCommunicator;
-import org.millrace.gin.StagingRing;
-import org.millrace.gin.Window;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.window.StagingRing;
+import org.millrace.gin.window.Window;
 import org.millrace.net.shm.SharedMemory;
 
 /**

@@ -2,8 +2,8 @@ package org.millrace.plugin;
 
 import java.util.HashSet;
 import java.util.Set;
-import org.millrace.gin.GinContext;
-import org.millrace.gin.GinServed;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.queue.GinServed;
 
 /** All GIN contexts that NCCL has had of this process, for whoever asks what Java has served. */
 final class GinTally {

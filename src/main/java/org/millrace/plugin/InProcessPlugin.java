@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.gin.GinServed;
+import org.millrace.gin.queue.GinServed;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
 public final class InProcessPlugin {

@@ -12,7 +12,7 @@ import org.millrace.MillraceException;
 import org.millrace.cli.console.FailureText;
 import org.millrace.config.DurationType;
 import org.millrace.engine.GinRank;
-import org.millrace.gin.GinServed;
+import org.millrace.gin.queue.GinServed;
 
 /** Ranks as threads, from their meeting to their end. */
 final class GinRun {

@@ -1,7 +1,7 @@
 package org.millrace.cli.gin.cuda;
 
 import java.util.OptionalInt;
-import org.millrace.gin.GinServed;
+import org.millrace.gin.queue.GinServed;
 
 /** What a rank says of who served its kernels. */
 final class GinNotes {

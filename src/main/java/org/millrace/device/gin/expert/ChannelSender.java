@@ -5,7 +5,7 @@ import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.gin.Window;
+import org.millrace.gin.window.Window;
 
 /**
  * A channel's block that sends: it fills slots of its buffer to a rank, puts them into the same slots of the rank's

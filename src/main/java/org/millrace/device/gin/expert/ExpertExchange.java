@@ -11,7 +11,7 @@ import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 import org.millrace.device.stream.EmulatedKernel;
-import org.millrace.gin.Window;
+import org.millrace.gin.window.Window;
 
 /**
  * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many

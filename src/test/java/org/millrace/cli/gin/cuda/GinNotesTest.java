@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
-import org.millrace.gin.GinServed;
+import org.millrace.gin.queue.GinServed;
 
 class GinNotesTest {
 
