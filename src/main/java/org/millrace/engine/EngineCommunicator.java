@@ -52,10 +52,10 @@ final class EngineCommunicator implements Communicator {
         this.members = members;
         this.failure = members.failure();
         this.arguments = new Arguments(rank(), size(), members.threads().deviceThread());
-        this.routes = new Routes(members.links());
+        this.routes = new Routes(members.connectors());
         this.collectives = new Collectives(rank(), size(), members, routes);
         this.ownTransfers = new OwnTransfers(label(""));
-        this.transfers = new Transfers(rank(), members.links(), members.registrations(), members.options());
+        this.transfers = new Transfers(rank(), members.connectors(), members.registrations(), members.options());
         this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(),
                 functions(collectives, transfers), failure, failure::fail, members.options().stallDeadline()));
         this.launches = new Launches(label(""), members, collectives.channels(), transfers, ownTransfers, launcher);

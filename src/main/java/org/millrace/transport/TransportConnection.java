@@ -10,9 +10,9 @@ import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 
 /** An end that is connected. */
-final class MadeConnection implements Connection {
+final class TransportConnection implements Connection {
 
-    private static final Logger LOG = LogManager.getLogger(MadeConnection.class);
+    private static final Logger LOG = LogManager.getLogger(TransportConnection.class);
 
     private final ConnectionName name;
     private final String transport;
@@ -21,7 +21,7 @@ final class MadeConnection implements Connection {
     private final List<ProxyConnection> proxies;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    MadeConnection(ConnectionName name, String transport, TransportEnd end) {
+    TransportConnection(ConnectionName name, String transport, TransportEnd end) {
         this.name = name;
         this.transport = (transport + " " + end.way()).strip();
         this.end = end;

@@ -8,8 +8,11 @@ import org.millrace.MillraceException;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Pending;
 
-/** Takes one end through its phases. What goes wrong in any of them frees all that the ones before took. */
-final class EndInTheMaking implements Pending<Connection> {
+/**
+ * An end of a connection that is being made: it is taken through the phases of {@link TransportEnd}. What goes wrong in
+ * any of them frees all that the ones before took.
+ */
+public final class PendingConnection implements Pending<Connection> {
 
     private static final int SENDER = 1;
 
@@ -17,14 +20,14 @@ final class EndInTheMaking implements Pending<Connection> {
     private final String transport;
     private final TransportEnd end;
     private final PeerMessages messages;
-    private final BiConsumer<Pending<Connection>, Connection> onMade;
+    private final BiConsumer<PendingConnection, Connection> onMade;
     private byte[] theirs;
     private boolean proxyConnected;
     private boolean over;
 
     /** Runs the first phases, and tells the other end. */
-    EndInTheMaking(EndRequest request, String transport, TransportEnd end, PeerMessages messages,
-            BiConsumer<Pending<Connection>, Connection> onMade) {
+    PendingConnection(EndRequest request, String transport, TransportEnd end, PeerMessages messages,
+            BiConsumer<PendingConnection, Connection> onMade) {
         this.request = request;
         this.transport = transport;
         this.end = end;
@@ -43,17 +46,25 @@ final class EndInTheMaking implements Pending<Connection> {
         }
     }
 
+    /**
+     * Whether the other end has said what it set up: from then on the two are connected.
+     *
+     * @return false while its message is on its way, or it has not begun
+     */
+    public synchronized boolean peerIsSetUp() {
+        if (theirs == null && !over) {
+            theirs = messages.receive(request.there().rank(), tag(!request.sends()));
+        }
+        return theirs != null;
+    }
+
     @Override
     public synchronized Connection poll() {
         if (over) {
             throw new IllegalStateException(this + ": was made or given up before");
         }
-        if (theirs == null) {
-            byte[] message = messages.receive(request.there().rank(), tag(!request.sends()));
-            if (message == null) {
-                return null;
-            }
-            theirs = message;
+        if (!peerIsSetUp()) {
+            return null;
         }
         try {
             byte[] peer = withoutName(theirs);
@@ -61,7 +72,7 @@ final class EndInTheMaking implements Pending<Connection> {
             if (!proxyConnected || !end.connect(peer)) {
                 return null;
             }
-            MadeConnection made = new MadeConnection(request.name(), transport, end);
+            TransportConnection made = new TransportConnection(request.name(), transport, end);
             over = true;
             onMade.accept(this, made);
             return made;
@@ -108,7 +119,7 @@ final class EndInTheMaking implements Pending<Connection> {
     public synchronized void close() {
         if (!over) {
             over = true;
-            MadeConnection.free(request.name(), end);
+            TransportConnection.free(request.name(), end);
         }
     }
 
