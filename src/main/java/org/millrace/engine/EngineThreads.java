@@ -1,5 +1,6 @@
 package org.millrace.engine;
 
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -53,6 +54,16 @@ final class EngineThreads implements AutoCloseable {
                     device.name() + ": its threads have stopped, because the communicator was closed");
         }
         return this;
+    }
+
+    /** Refuses operands that the device's thread may not touch. */
+    void checkReach(String what, MemorySegment segment, long bytes) {
+        Thread user = deviceThread();
+        if (!segment.isAccessibleBy(user)) {
+            throw new IllegalArgumentException(
+                    what + ": the segment belongs to a confined arena, and the device's thread " + user.getName()
+                            + " may not touch it; use Arena.ofShared()");
+        }
     }
 
     EmulatedDevice device() {

@@ -9,9 +9,6 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
-import org.millrace.cuda.Copies;
-import org.millrace.cuda.CopyKernel;
-import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -19,6 +16,8 @@ import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
+import org.millrace.cuda.copy.CopyKernel;
+import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.cuda.CudaIndexStore;
@@ -124,7 +123,7 @@ final class GinOnCuda implements GinHardware {
     @Override
     public long allocate(long bytes) {
         DeviceMemory memory = device.allocate(bytes);
-        Copies.fill(device.runtime(), memory.segment(), (byte) 0);
+        device.runtime().fill(memory.segment(), (byte) 0);
         allocated.put(memory.address(), memory);
         return memory.address();
     }
@@ -183,7 +182,7 @@ final class GinOnCuda implements GinHardware {
 
     @Override
     public void store(long address, MemorySegment bytes) {
-        Copies.copy(device.runtime(), allocated.get(address).segment().asSlice(0, bytes.byteSize()), bytes);
+        device.runtime().copy(allocated.get(address).segment().asSlice(0, bytes.byteSize()), bytes);
     }
 
     @Override

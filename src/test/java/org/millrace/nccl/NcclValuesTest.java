@@ -105,7 +105,7 @@ class NcclValuesTest {
         try (Arena arena = Arena.ofConfined()) {
             return HexFormat.of()
                     .formatHex(
-                            Scalars.write(value, type, arena).asSlice(0, type.bytes()).toArray(ValueLayout.JAVA_BYTE));
+                            NcclReduction.scalar(value, type, arena).asSlice(0, type.bytes()).toArray(ValueLayout.JAVA_BYTE));
         }
     }
 }

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.millrace.cuda.LibraryReport;
+import org.millrace.cuda.library.LibraryReport;
 
 /** A native library: found and loaded, found but unusable, or nowhere. */
 final class LibraryCheck implements Check {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.millrace.cuda.CudaReport;
-import org.millrace.cuda.LibraryReport;
+import org.millrace.cuda.library.LibraryReport;
 import org.millrace.nccl.NcclLibrary;
 
 /**

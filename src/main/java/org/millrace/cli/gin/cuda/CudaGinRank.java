@@ -7,14 +7,13 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
 import org.millrace.cli.launch.RankTeam;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.CurrentDevice;
-import org.millrace.cuda.Waiting;
 import org.millrace.gpu.GpuGinRank;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.nccl.NcclDeviceRequirements;
 import org.millrace.plugin.ThreadNames;
 
 /** Carries out a plan as one rank on its GPU. */
@@ -73,7 +72,7 @@ final class CudaGinRank {
         GpuGinRank.GpuWindow source = member.window(bytes);
         GpuGinRank.GpuWindow target = member.window(bytes);
         NcclDeviceCommunicator device =
-                member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
+                member.device(new NcclDeviceCommunicator.Requirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes))
                 .run();
