@@ -15,7 +15,7 @@ public final class FunctionTable {
     private final DeviceFunction[] rows = new DeviceFunction[FunctionNumber.ROWS];
 
     /** A table without functions. */
-    FunctionTable() {}
+    public FunctionTable() {}
 
     private static FunctionTable standard() {
         FunctionTable table = new FunctionTable();
@@ -35,7 +35,7 @@ public final class FunctionTable {
         return table;
     }
 
-    void put(Operation operation, Algorithm algorithm, DeviceFunction function) {
+    public void put(Operation operation, Algorithm algorithm, DeviceFunction function) {
         rows[FunctionNumber.row(operation, algorithm)] = function;
     }
 
