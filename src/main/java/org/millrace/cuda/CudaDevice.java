@@ -212,9 +212,9 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * memory.
      *
      * <p>
-     * The structure grows with every release, but begins with {@code char name[256]}, {@code uuid[16]}, {@code luid[8]},
-     * {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} in all of them (facts: driver_types.h of CUDA 10
-     * to 13). So only this beginning is read, out of a buffer larger than any.
+     * The structure grows with every release, but begins with {@code char name[256]}, {@code uuid[16]},
+     * {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} in all of them (facts:
+     * driver_types.h of CUDA 10 to 13). So only this beginning is read, out of a buffer larger than any.
      *
      * @param name   for instance {@code "NVIDIA H200"}
      * @param memory bytes

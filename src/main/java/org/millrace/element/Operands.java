@@ -2,6 +2,7 @@ package org.millrace.element;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 
@@ -73,8 +74,8 @@ public final class Operands {
      *
      * @throws IllegalArgumentException as by the other method, or if there is no such rank
      */
-    public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
-            int root) {
+    public void check(Operation operation, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
+            DataType type, int root) {
         checkRank(operation, "root", root);
         if (rank == root) {
             check(operation, send, receive, count, type);
@@ -156,12 +157,12 @@ public final class Operands {
         long shared = Math.min(send.address() + sendBytes, receive.address() + receiveBytes)
                 - Math.max(send.address(), receive.address());
         if (shared > 0 && send.address() - receive.address() != inPlace) {
-            throw new IllegalArgumentException("send and receive overlap by " + shared + " of "
-                    + Math.min(sendBytes, receiveBytes) + " bytes: "
-                    + (inPlace == 0 ? "they must be the same (in place) or apart"
-                            : inPlace == NEVER_IN_PLACE ? "they must be apart"
-                                    : "send must begin " + inPlace
-                                            + " bytes behind receive (in place), or they must be apart"));
+            throw new IllegalArgumentException(
+                    "send and receive overlap by " + shared + " of " + Math.min(sendBytes, receiveBytes) + " bytes: "
+                            + (inPlace == 0 ? "they must be the same (in place) or apart"
+                                    : inPlace == NEVER_IN_PLACE ? "they must be apart"
+                                            : "send must begin " + inPlace
+                                                    + " bytes behind receive (in place), or they must be apart"));
         }
     }
 }

@@ -13,7 +13,7 @@ import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.proxy.ConnectionName;

@@ -24,7 +24,7 @@ import org.millrace.device.function.FunctionTable;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.element.Operands;
-import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.engine.bootstrap.ControlPlane;
 
 /**
  * A communicator on the emulated device: kernels and proxies are ours, the network is any of {@code org.millrace.net}.

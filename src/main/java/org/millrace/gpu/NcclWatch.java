@@ -9,18 +9,19 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.ConnectionFailures;
+import org.millrace.plugin.takeover.ConnectionFailures;
 
 /**
- * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread of its own, because the user's may be
- * stuck in a call: another rank's failure, a connection that the takeover lost, NCCL's own error, and a call that does
- * not return. The first of them aborts NCCL's communicator, which frees kernels and calls.
+ * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
+ * of its own, because the user's may be stuck in a call: another rank's failure, a connection that the takeover lost,
+ * NCCL's own error, and a call that does not return. The first of them aborts NCCL's communicator, which frees kernels
+ * and calls.
  */
 final class NcclWatch implements Runnable {
 
@@ -138,7 +139,8 @@ final class NcclWatch implements Runnable {
         if (since != 0 && System.nanoTime() - since > stall.toNanos()) {
             throw new MillraceException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
                     + stall.toMillis()
-                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every rank enqueues the same operations");
+                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every"
+                    + " rank enqueues the same operations");
         }
     }
 

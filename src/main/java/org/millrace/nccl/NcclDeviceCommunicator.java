@@ -59,8 +59,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         this.struct = struct;
     }
 
-    static NcclDeviceCommunicator of(NcclCommunicator communicator, Requirements requirements,
-            int compiledWith) {
+    static NcclDeviceCommunicator of(NcclCommunicator communicator, Requirements requirements, int compiledWith) {
         communicator.library.require(NcclFunction.DEV_COMM_CREATE);
         DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version(), requirements.gin());
         // Like a window, it may be written after the call has returned.

@@ -75,8 +75,9 @@ public final class NcclReduction implements AutoCloseable {
     }
 
     /**
-     * A number in the representation of an element type. Rounds to nearest, ties to even, and too large a number to infinity, or to the largest in the 8-bit types, as
-     * CUDA does; for an integer type cuts off towards zero and stays within its range.
+     * A number in the representation of an element type. Rounds to nearest, ties to even, and too large a number to
+     * infinity, or to the largest in the 8-bit types, as CUDA does; for an integer type cuts off towards zero and stays
+     * within its range.
      */
     static MemorySegment scalar(double value, DataType type, SegmentAllocator allocator) {
         MemorySegment scalar = allocator.allocate(Long.BYTES, Long.BYTES);

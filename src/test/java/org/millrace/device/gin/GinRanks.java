@@ -24,9 +24,9 @@ import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * The ranks of a group in one process, each with a network of its own; one or two threads carry all their descriptors
