@@ -51,8 +51,9 @@ final class CollNet implements AutoCloseable {
      * @param resources closed at the end: the aggregator is added to it, and the connection
      * @return null if it is off
      */
-    static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options, DeviceCommunicator device,
-            Network network, Listener here, CommunicatorFailure failure, EngineResources resources) {
+    static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options,
+            DeviceCommunicator device, Network network, Listener here, CommunicatorFailure failure,
+            EngineResources resources) {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
         long maxBytes = configuration.get(Settings.COLLNET_MAX_BYTES);
         byte[] address = here.address();

@@ -113,8 +113,7 @@ final class EngineCommunicator implements Communicator {
             Stream stream) {
         checkOpen(stream);
         operands.check(Operation.BROADCAST, send, receive, count, type, root);
-        collective(Operation.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root,
-                stream);
+        collective(Operation.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root, stream);
     }
 
     @Override
@@ -122,8 +121,7 @@ final class EngineCommunicator implements Communicator {
             Stream stream) {
         checkOpen(stream);
         operands.check(Operation.REDUCE, send, receive, count, type, root);
-        collective(Operation.REDUCE, send, rank() == root ? receive : null, count, type, op, root,
-                stream);
+        collective(Operation.REDUCE, send, rank() == root ? receive : null, count, type, op, root, stream);
     }
 
     /** @param root this rank, where there is none */
@@ -275,8 +273,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * LaunchQueue at once, or leaves it to the thread's group. What was issued before something threw is launched all the
-     * same: the other ranks count on it.
+     * LaunchQueue at once, or leaves it to the thread's group. What was issued before something threw is launched all
+     * the same: the other ranks count on it.
      */
     private synchronized void issue(Runnable operations) {
         checkOpen();

@@ -29,7 +29,8 @@ final class GroupLaunch {
      * @param used  the streams that the operations name, at least one; copied
      * @param alone whether no other communicator is in the group
      */
-    GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<Stream> used, boolean alone) {
+    GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<Stream> used,
+            boolean alone) {
         this.device = device;
         this.launcher = launcher;
         this.plans = plans;
@@ -48,8 +49,8 @@ final class GroupLaunch {
     }
 
     /**
-     * LaunchQueue what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether
-     * that was all.
+     * LaunchQueue what the work FIFO has room for: all there is, if no other communicator is in the group. Returns
+     * whether that was all.
      */
     boolean launch() {
         try {

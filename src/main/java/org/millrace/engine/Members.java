@@ -75,8 +75,8 @@ final class Members {
                     ? CollNet.open(control, configuration, options, device, network, here, failure, resources)
                     : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
-            this.connectors = new Connectors(device, connections, options.connectDeadline(), failure,
-                    threads.proxies(), threads.connections());
+            this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
+                    threads.connections());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
             control.fail(String.valueOf(thrown.getMessage()));

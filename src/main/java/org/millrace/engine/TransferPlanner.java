@@ -47,8 +47,7 @@ final class TransferPlanner {
         PointToPointWork work =
                 PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
         work.channels(powerOfTwo(channels));
-        work.flags(PointToPointWork.PROFILED
-                | flags(send, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL)
+        work.flags(PointToPointWork.PROFILED | flags(send, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL)
                 | flags(receive, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL));
         work.sendRank(send == null ? PointToPointWork.NOBODY : send.peer());
         work.receiveRank(receive == null ? PointToPointWork.NOBODY : receive.peer());

@@ -115,8 +115,8 @@ public final class OperationSignature {
         String typeName = type < DataType.values().length ? DataType.ofCode(type).label() : "type " + type;
         String opName =
                 op < PRE_MUL_SUM ? ReduceOp.BuiltIn.values()[op].label() : op == PRE_MUL_SUM ? "mulsum" : "op " + op;
-        return (operation == null ? "kind " + code : operation.label()) + " of " + count
-                + " " + typeName + (operation == null || operation.reduces() ? ", " + opName : "")
+        return (operation == null ? "kind " + code : operation.label()) + " of " + count + " " + typeName
+                + (operation == null || operation.reduces() ? ", " + opName : "")
                 + (operation != null && operation.hasRoot() ? ", root " + root : "");
     }
 }

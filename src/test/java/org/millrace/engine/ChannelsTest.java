@@ -63,23 +63,23 @@ class ChannelsTest {
     @ParameterizedTest
     @ValueSource(strings = {"1G", "0"})
     void dataTravelsAroundTheRingThatTheChannelSays(String threshold) throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "ring",
-                "NCCL_BUFFSIZE", "32K", "MILLRACE_PTR_THRESHOLD", threshold, "MILLRACE_NET", "socket"),
-                communicator -> {
-                    DeviceChannel channel = device(communicator).channel(0);
-                    channel.ring(RING);
-                    runAll(communicator);
-                    int rank = communicator.rank();
-                    int place = Arrays.stream(RING).boxed().toList().indexOf(rank);
-                    int next = RING[(place + 1) % RANKS];
-                    assertTrue(channel.send(next, DeviceChannel.COLLECTIVE).port().step() > 0,
-                            "nothing went from rank " + rank + " to rank " + next);
-                    for (int peer = 0; peer < RANKS; peer++) {
-                        var port = channel.send(peer, DeviceChannel.COLLECTIVE).port();
-                        assertEquals(peer == next, port != null && port.step() > 0,
-                                "rank " + rank + " to rank " + peer);
-                    }
-                });
+        List<Throwable> thrown =
+                EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "ring", "NCCL_BUFFSIZE", "32K",
+                        "MILLRACE_PTR_THRESHOLD", threshold, "MILLRACE_NET", "socket"), communicator -> {
+                            DeviceChannel channel = device(communicator).channel(0);
+                            channel.ring(RING);
+                            runAll(communicator);
+                            int rank = communicator.rank();
+                            int place = Arrays.stream(RING).boxed().toList().indexOf(rank);
+                            int next = RING[(place + 1) % RANKS];
+                            assertTrue(channel.send(next, DeviceChannel.COLLECTIVE).port().step() > 0,
+                                    "nothing went from rank " + rank + " to rank " + next);
+                            for (int peer = 0; peer < RANKS; peer++) {
+                                var port = channel.send(peer, DeviceChannel.COLLECTIVE).port();
+                                assertEquals(peer == next, port != null && port.step() > 0,
+                                        "rank " + rank + " to rank " + peer);
+                            }
+                        });
         thrown.forEach(failure -> assertNull(failure));
     }
 
@@ -119,8 +119,8 @@ class ChannelsTest {
         // a chain with its root at rank 2, which is none of the two trees
         int[] up = {2, 0, KernelChannel.NOBODY, 1};
         int[][] down = {{1}, {3}, {0}, {}};
-        List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"),
-                communicator -> {
+        List<Throwable> thrown =
+                EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"), communicator -> {
                     int rank = communicator.rank();
                     DeviceChannel channel = device(communicator).channel(0);
                     channel.view().tree(3, up[rank], down[rank]);
@@ -143,8 +143,8 @@ class ChannelsTest {
 
     @Test
     void theHostFillsWhatKernelsRead() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_MIN_NCHANNELS", "3"),
-                communicator -> {
+        List<Throwable> thrown =
+                EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_MIN_NCHANNELS", "3"), communicator -> {
                     DeviceCommunicator device = device(communicator);
                     int rank = communicator.rank();
                     assertEquals(rank, device.view().rank());

@@ -7,8 +7,7 @@ import org.millrace.device.primitives.Primitives;
 import org.millrace.device.work.DeviceCommunicator;
 
 /**
- * A ring all-gather. In a round each rank sends a chunk of its own and
- * passes on those of the others, n - 1 hops each:
+ * A ring all-gather. In a round each rank sends a chunk of its own and passes on those of the others, n - 1 hops each:
  *
  * <pre>
  *   primitive          0           1 .. n-2             n-1

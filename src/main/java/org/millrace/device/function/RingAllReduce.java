@@ -7,9 +7,8 @@ import org.millrace.device.primitives.Primitives;
 import org.millrace.device.work.DeviceCommunicator;
 
 /**
- * A ring all-reduce, in rounds of one chunk per rank. In a round of n ranks every chunk travels
- * 2(n - 1) hops: n - 1 on which each rank adds its own elements, after which one rank holds the sum, and n - 1 on which
- * the sum is passed on:
+ * A ring all-reduce, in rounds of one chunk per rank. In a round of n ranks every chunk travels 2(n - 1) hops: n - 1 on
+ * which each rank adds its own elements, after which one rank holds the sum, and n - 1 on which the sum is passed on:
  *
  * <pre>
  *   primitive         0     1 .. n-2               n-1                         n .. 2n-3             2n-2

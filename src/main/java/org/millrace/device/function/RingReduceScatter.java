@@ -7,8 +7,8 @@ import org.millrace.device.primitives.Primitives;
 import org.millrace.device.work.DeviceCommunicator;
 
 /**
- * A ring reduce-scatter. In a round each rank's chunk travels n - 1 hops
- * towards it, and each rank on the way adds its own:
+ * A ring reduce-scatter. In a round each rank's chunk travels n - 1 hops towards it, and each rank on the way adds its
+ * own:
  *
  * <pre>
  *   primitive          0     1 .. n-2               n-1

@@ -49,8 +49,7 @@ final class SendReceive implements DeviceFunction {
     }
 
     private static ChunkShape shape(PointToPointWork work, int registered, int ll, DeviceCommunicator communicator) {
-        return (work.flags() & registered) != 0
-                ? ChunkShape.ONE_STEP.inUserMemory(communicator.view().transferChunk())
+        return (work.flags() & registered) != 0 ? ChunkShape.ONE_STEP.inUserMemory(communicator.view().transferChunk())
                 : ChunkShape.ONE_STEP.in((work.flags() & ll) != 0 ? Protocol.LL : Protocol.SIMPLE);
     }
 

@@ -57,8 +57,8 @@ public final class Connectors {
      * @param failure     learns what cannot be made; watched on the service's thread
      * @param proxies     serve what is made
      */
-    public Connectors(DeviceCommunicator device, @Nullable Connections connections, Duration connectDeadline, GroupFailure failure,
-            ProxyAgent proxies, ConnectorService service) {
+    public Connectors(DeviceCommunicator device, @Nullable Connections connections, Duration connectDeadline,
+            GroupFailure failure, ProxyAgent proxies, ConnectorService service) {
         this.device = device;
         this.connections = connections;
         this.connectDeadline = connectDeadline;

@@ -178,7 +178,9 @@ class RingTest {
             for (int rank = 0; rank < ranks; rank++) {
                 MemorySegment mine = filled(rank, count);
                 MemorySegment own = output[rank].asSlice(8L * count * rank, 8L * count);
-                pump.add(rank, RingAllGather.schedule(share(1, shape(ChunkShape.TWO_SLICES)), Pump.ring(arena, rank, ranks), ranks, count, inPlace),
+                pump.add(rank,
+                        RingAllGather.schedule(share(1, shape(ChunkShape.TWO_SLICES)), Pump.ring(arena, rank, ranks),
+                                ranks, count, inPlace),
                         sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.TWO_SLICES),
                         previous(rank), next(rank));
             }
@@ -200,7 +202,9 @@ class RingTest {
             MemorySegment[] output = each(rank -> inPlace ? input[rank].asSlice(8L * count * rank, 8L * count)
                     : arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, RingReduceScatter.schedule(share(1, shape(ChunkShape.TWO_SLICES)), Pump.ring(arena, rank, ranks), ranks, count),
+                pump.add(rank,
+                        RingReduceScatter.schedule(share(1, shape(ChunkShape.TWO_SLICES)),
+                                Pump.ring(arena, rank, ranks), ranks, count),
                         sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();

@@ -70,7 +70,8 @@ class WorkLauncherTest {
         FunctionTable functions = new FunctionTable();
         functions.put(Operation.ofCode(ADD), Algorithm.RING, new TestFunction());
         functions.put(Operation.ofCode(HANG), Algorithm.RING, new TestFunction());
-        return new WorkLauncher(device, communicator, functions, failure::get, thrown -> failure.compareAndSet(null, thrown), Duration.ofSeconds(20));
+        return new WorkLauncher(device, communicator, functions, failure::get,
+                thrown -> failure.compareAndSet(null, thrown), Duration.ofSeconds(20));
     }
 
     private final class TestFunction implements DeviceFunction {
@@ -254,9 +255,11 @@ class WorkLauncherTest {
         communicator.abort();
         launcher.drain();
         KernelPlan behind = waiting;
-        String told = assertThrows(MillraceException.class, () -> launchIfRoom(launcher, behind, stream, () -> {})).getMessage();
+        String told = assertThrows(MillraceException.class, () -> launchIfRoom(launcher, behind, stream, () -> {}))
+                .getMessage();
         assertTrue(told.contains("while it waited for room") && told.contains("the test aborted"), told);
-        assertTrue(assertThrows(MillraceException.class, () -> launchIfRoom(launcher, behind, stream, () -> {})).getMessage()
+        assertTrue(assertThrows(MillraceException.class, () -> launchIfRoom(launcher, behind, stream, () -> {}))
+                .getMessage()
                 .contains("the communicator is closed"));
     }
 
