@@ -66,7 +66,7 @@ public final class InProcessPlugin {
      * @return the sum
      */
     public static GinServed ginServed() {
-        return GinTally.total();
+        return GinGroup.Totals.served();
     }
 
     /** The file is only needed until it is loaded: NCCL finds a library that is loaded by its path. */

@@ -49,8 +49,8 @@ public final class PluginEntry {
                 Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
     }
 
-    private static DataPath path(TakeoverSettings settings) {
-        UnpackDevice unpack = UnpackDevice.of(UnpackSettings.read(NativeEnvironment::get));
-        return settings.takeover() ? TakeoverPath.start(NativeEnvironment::get, unpack) : new FallbackPath(unpack);
+    private static DataPath path(PluginConfiguration settings) {
+        UnpackDevice unpack = UnpackDevice.of(settings);
+        return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

@@ -1,7 +1,8 @@
 package org.millrace.plugin.takeover;
 
 import java.util.List;
-import java.util.function.UnaryOperator;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.TimedIdleStrategy;
 import org.millrace.config.ConfigurationException;
@@ -23,7 +24,6 @@ import org.millrace.proxy.ProxyAgent;
 public final class TakeoverPath implements DataPath {
 
     private static final byte ID = 2;
-    private static final String THREADS = "MILLRACE_THREADS";
 
     /**
      * Threads of a process unless it is told otherwise: enough for the bandwidth of host memory, few enough to leave a
@@ -63,16 +63,12 @@ public final class TakeoverPath implements DataPath {
     /**
      * Starts the threads.
      *
-     * @param unpack what kernels that unpack need, closed with the service; null for those that do not
+     * @param threads how many the user wants, if they say so
+     * @param unpack  what kernels that unpack need, closed with the path; null for those that do not
      */
-    public static TakeoverPath start(UnaryOperator<String> environment, UnpackDevice unpack) {
+    public static TakeoverPath start(Optional<Integer> threads, @Nullable UnpackDevice unpack) {
         int usual = Math.clamp(Runtime.getRuntime().availableProcessors() / CORES_PER_THREAD, 1, MOST_THREADS);
-        long threads = NcclInteger.parse(environment.apply(THREADS), usual);
-        if (threads < 1 || threads > 256) {
-            throw new ConfigurationException(THREADS + "=" + threads
-                    + " is not possible; allowed: 1 to 256 proxy threads, or not set (here: " + usual + ")");
-        }
-        return new TakeoverPath((int) threads, unpack);
+        return new TakeoverPath(threads.orElse(usual), unpack);
     }
 
     @Override

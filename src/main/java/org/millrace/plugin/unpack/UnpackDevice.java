@@ -17,18 +17,18 @@ public final class UnpackDevice implements AutoCloseable {
 
     private static final long ALIGNMENT = 4096;
 
-    private final UnpackSettings settings;
+    private final PluginConfiguration settings;
     private final Arena arena = Arena.ofShared();
     private BounceBuffer bounce;
     private long bounceAddress;
 
-    private UnpackDevice(UnpackSettings settings) {
+    private UnpackDevice(PluginConfiguration settings) {
         this.settings = settings;
     }
 
     /** What the settings ask for, or null; nothing is taken before the first connection. */
-    public static UnpackDevice of(UnpackSettings settings) {
-        return settings.wanted() ? new UnpackDevice(settings) : null;
+    public static UnpackDevice of(PluginConfiguration settings) {
+        return settings.unpack() != Kernels.NONE ? new UnpackDevice(settings) : null;
     }
 
     /**
@@ -42,7 +42,7 @@ public final class UnpackDevice implements AutoCloseable {
 
     /** Zeroed memory of the device that is current on the calling thread, or of the host. */
     Shared share(long bytes, Arena owner) {
-        if (settings.onHost()) {
+        if (settings.unpack() == Kernels.HOST) {
             long address = owner.allocate(bytes, ALIGNMENT).address();
             return new Shared(NativeMemory.at(address, bytes), address);
         }
@@ -83,6 +83,6 @@ public final class UnpackDevice implements AutoCloseable {
     @Override
     public String toString() {
         return "kernels unpack from a bounce buffer of " + (settings.bounceBytes() >> 20) + " MiB"
-                + (settings.onHost() ? ", on the host" : "");
+                + (settings.unpack() == Kernels.HOST ? ", on the host" : "");
     }
 }
