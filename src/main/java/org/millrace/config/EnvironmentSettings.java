@@ -62,8 +62,9 @@ public final class EnvironmentSettings {
      * @return a value
      */
     public <T> T get(Setting<T> setting, T instead, String words, Consumer<String> complain) {
+        String text = text(setting.name());
         try {
-            return get(setting);
+            return text.isEmpty() ? setting.defaultValue() : setting.parse(setting.name(), text);
         } catch (ConfigurationException unusable) {
             complain.accept(unusable.getMessage() + ". Here " + words);
             return instead;

@@ -9,7 +9,7 @@ import java.util.Map;
 import org.millrace.MillraceException;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.gin.GinTally;
+import org.millrace.plugin.gin.GinGroup;
 import org.millrace.plugin.settings.NativeEnvironment;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */

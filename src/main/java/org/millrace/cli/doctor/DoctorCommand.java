@@ -1,7 +1,6 @@
 package org.millrace.cli.doctor;
 
 import java.io.PrintWriter;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

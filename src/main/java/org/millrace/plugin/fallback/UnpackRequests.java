@@ -2,8 +2,8 @@ package org.millrace.plugin.fallback;
 
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
+import org.millrace.config.PluginSettings;
 import org.millrace.net.FrameReceiver;
-import org.millrace.plugin.settings.UnpackSettings;
 import org.millrace.plugin.unpack.UnpackConnection;
 import org.millrace.proxy.unpack.UnpackMemory;
 

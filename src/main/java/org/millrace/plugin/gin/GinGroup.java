@@ -22,6 +22,7 @@ import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.agent.GinFailureListener;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.queue.GinServed;
 import org.millrace.gin.window.Window;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;

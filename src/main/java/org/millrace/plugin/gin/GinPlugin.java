@@ -18,7 +18,6 @@ import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetDevice;
 import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.net.NetProperties;
 import org.millrace.plugin.net.PeerHandle;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeMemory;

@@ -12,18 +12,17 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings.Kernels;
-import java.util.function.UnaryOperator;
-import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.gin.GinOptions;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.settings.GinSettings;
 
 /**
  * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,

@@ -5,13 +5,15 @@ import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.plugin.settings.NcclInteger;
 
 /**
  * Where this process is in the network: one listener serves all communicators.

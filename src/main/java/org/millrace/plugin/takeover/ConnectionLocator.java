@@ -6,7 +6,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
-import org.millrace.plugin.settings.TakeoverSettings;
+import org.millrace.config.Settings;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**

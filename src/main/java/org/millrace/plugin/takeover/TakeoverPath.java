@@ -4,8 +4,7 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.TimedIdleStrategy;
-import org.millrace.config.ConfigurationException;
+import org.millrace.agent.IdleProfile;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
@@ -13,7 +12,6 @@ import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.DrainTimeout;
 import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.settings.NcclInteger;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
 
@@ -32,31 +30,21 @@ public final class TakeoverPath implements DataPath {
     private static final int MOST_THREADS = 8;
     private static final int CORES_PER_THREAD = 4;
 
-    /**
-     * A program that reduces in every few milliseconds finds its proxies awake; the threads of channels that it does
-     * not use soon leave their cores to others.
-     */
-    private static final long SPIN_NANOS = 4_000_000;
-    private static final long YIELD_NANOS = 6_000_000;
-    private static final long MIN_PARK_NANOS = 20_000;
-    private static final long MAX_PARK_NANOS = 100_000;
-
     private final ProxyAgent[] agents;
     private final AgentRunner[] runners;
     private final int[] served;
 
-    private final UnpackDevice unpack;
-    private WarmUp warmUp;
+    private final @Nullable UnpackDevice unpack;
+    private @Nullable WarmUp warmUp;
 
-    private TakeoverPath(int threads, UnpackDevice unpack) {
+    private TakeoverPath(int threads, @Nullable UnpackDevice unpack) {
         this.unpack = unpack;
         agents = new ProxyAgent[threads];
         runners = new AgentRunner[threads];
         served = new int[threads];
         for (int i = 0; i < threads; i++) {
             agents[i] = new ProxyAgent("proxy-" + i);
-            runners[i] = AgentRunner.start(agents[i],
-                    new TimedIdleStrategy(SPIN_NANOS, YIELD_NANOS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+            runners[i] = AgentRunner.start(agents[i], IdleProfile.TAKEOVER_PROXY.newStrategy());
         }
     }
 
@@ -77,13 +65,13 @@ public final class TakeoverPath implements DataPath {
     }
 
     @Override
-    public NetConnection sending(FrameSender sender, Network network, DrainTimeout patience) {
-        return new TakeoverSender(sender, network, this, patience);
+    public NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout) {
+        return new TakeoverConnection.Sender(sender, network, this, timeout);
     }
 
     @Override
-    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience) {
-        return new TakeoverReceiver(receiver, network, this, unpack == null ? null : unpack.connection(network, false));
+    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
+        return new TakeoverConnection.Receiver(receiver, network, this, unpack == null ? null : unpack.connection(network, false));
     }
 
     @Override

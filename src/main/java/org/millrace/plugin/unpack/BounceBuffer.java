@@ -3,8 +3,8 @@ package org.millrace.plugin.unpack;
 import java.util.BitSet;
 import java.util.Random;
 import org.millrace.MillraceException;
+import org.millrace.config.PluginSettings;
 import org.millrace.net.MemoryRegion;
-import org.millrace.plugin.settings.UnpackSettings;
 import org.millrace.proxy.unpack.BouncePages;
 
 /**

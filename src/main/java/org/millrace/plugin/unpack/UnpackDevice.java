@@ -2,11 +2,12 @@ package org.millrace.plugin.unpack;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.Network;
-import org.millrace.plugin.settings.UnpackSettings;
+import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.PluginSettings.Kernels;
 
 class UnpackSettingsTest {
 
@@ -28,8 +29,7 @@ class UnpackSettingsTest {
             assertEquals("Ring", set.get("NCCL_ALGO"));
             assertEquals("0", set.get("NCCL_NET_SHARED_BUFFERS"));
         }
-        Map<String, String> set = TakeoverSettings
-                .decide(Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get)
+        Map<String, String> set = PluginConfiguration.read(Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get)
                 .toSet();
         assertFalse(set.containsKey("NCCL_ALGO") || set.containsKey("NCCL_PAT_ENABLE"),
                 "the user's word counts: " + set);
