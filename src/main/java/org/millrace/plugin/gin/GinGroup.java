@@ -86,7 +86,7 @@ public final class GinGroup implements AutoCloseable {
     }
 
     /** Tells NCCL's log. */
-    private static final class Reports implements GinFailureListener {
+    private static final class Reports implements GinCommunicator.FailureListener {
         @Override
         public void failed(Throwable failure) {
             NcclLog.warn("GIN: " + NcclLog.describe(failure));
