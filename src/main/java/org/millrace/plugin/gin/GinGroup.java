@@ -19,7 +19,6 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.agent.GinFailureListener;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.queue.GinServed;
