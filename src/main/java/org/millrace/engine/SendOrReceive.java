@@ -13,7 +13,7 @@ import org.millrace.DataType;
  * @param peer    to whom, or from whom
  * @param regions the memory, if it is used in place
  */
-record Transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions) {
+record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions) {
 
     long bytes() {
         return count * type.bytes();

@@ -5,8 +5,6 @@ import org.millrace.Event;
 import org.millrace.Stream;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.device.stream.EmulatedStream;
-import org.millrace.device.stream.WorkLauncher;
-import org.millrace.device.work.KernelPlan;
 
 /**
  * The kernels of one communicator at a group's end. They run on one stream, which waits for what those that their
@@ -14,11 +12,11 @@ import org.millrace.device.work.KernelPlan;
  * own: on one of the program's, one communicator's kernels would wait for another's, and on a peer that named the
  * communicators in another order these would wait for those.
  */
-final class Launch {
+final class GroupLaunch {
 
     private final EmulatedDevice device;
-    private final WorkLauncher launcher;
-    private final List<KernelPlan> plans;
+    private final PlanLauncher launcher;
+    private final List<PlannedKernel> plans;
     private final Stream stream;
     private final List<Stream> others;
     private final EmulatedStream own;
@@ -31,7 +29,8 @@ final class Launch {
      * @param used  the streams that the operations name, at least one; copied
      * @param alone whether no other communicator is in the group
      */
-    Launch(EmulatedDevice device, WorkLauncher launcher, List<KernelPlan> plans, List<Stream> used, boolean alone) {
+    GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<Stream> used,
+            boolean alone) {
         this.device = device;
         this.launcher = launcher;
         this.plans = plans;
@@ -50,15 +49,15 @@ final class Launch {
     }
 
     /**
-     * Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether
-     * that was all.
+     * LaunchQueue what the work FIFO has room for: all there is, if no other communicator is in the group. Returns
+     * whether that was all.
      */
     boolean launch() {
         try {
             while (launched < plans.size()) {
                 if (own == null) {
                     launcher.launch(plans.get(launched), stream);
-                } else if (launcher.launchIfRoom(plans.get(launched), stream) == null) {
+                } else if (!launcher.launchIfRoom(plans.get(launched), stream)) {
                     return false;
                 }
                 launched++;

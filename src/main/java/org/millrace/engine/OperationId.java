@@ -1,5 +1,6 @@
 package org.millrace.engine;
 
+import org.millrace.Operation;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.OperationSignature;
@@ -12,22 +13,21 @@ import org.millrace.proxy.ProxyOp;
  * @param signature packed by {@link OperationSignature}
  * @param count     elements, as the program said
  */
-record Identity(long number, long signature, long count) {
+record OperationId(long number, long signature, long count) {
 
-    /** NCCL's number of the function. */
-    int function() {
-        return OperationSignature.kind(signature);
+    Operation operation() {
+        return OperationSignature.operation(signature);
     }
 
     /** @param user the memory that the device points to; null where data goes through slots */
-    ProxyOp share(long chunks, ChunkShape shape, MemoryRegion user) {
+    ProxyOp part(long chunks, ChunkShape shape, MemoryRegion user) {
         return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(),
                 shape.sliceSteps(), shape.protocol(), user);
     }
 
     /** For connections that have no part in it. */
     ProxyOp without() {
-        return share(0, ChunkShape.ONE_STEP, null);
+        return part(0, ChunkShape.ONE_STEP, null);
     }
 
     @Override

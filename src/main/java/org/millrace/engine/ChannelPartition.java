@@ -3,13 +3,13 @@ package org.millrace.engine;
 import org.millrace.abi.CollectiveWork;
 
 /** How an operation's elements are spread over channels. */
-final class Shares {
+final class ChannelPartition {
 
     /** A channel is worth its steps only with this many bytes for each of a round's chunks. */
     private static final long SMALLEST_CHUNK_BYTES = 16 * 1024;
     private static final long ALIGNMENT_BYTES = 64;
 
-    private Shares() {}
+    private ChannelPartition() {}
 
     /** How many channels are worth it, 1 or more. */
     static int channels(long bytes, int parts, int channels) {

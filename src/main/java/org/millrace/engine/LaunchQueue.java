@@ -2,56 +2,52 @@ package org.millrace.engine;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.millrace.DataType;
 import org.millrace.OperationGroup;
-import org.millrace.ReduceOp;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
-import org.millrace.abi.Protocol;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkType;
-import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.stream.EmulatedDevice;
-import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.PlanBuilder;
 
 /**
  * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers,
  * as {@link TransferSchedule} orders them. Without a group that is at once.
  */
-final class Launches implements OperationGroup.Part {
+final class LaunchQueue implements OperationGroup.Part {
 
-    private static final int TRANSFER =
-            FunctionNumber.pack(FunctionNumber.Kind.TRANSFER, Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
     /** Bytes of items of a kernel that is replayed: they take no room in the FIFO. */
     private static final int REPLAYED_BYTES = 1 << 20;
 
+    private final String who;
     private final EmulatedDevice device;
     private final DeviceCommunicator communicator;
-    private final Transfers transfers;
-    private final WorkLauncher launcher;
+    private final TransferPlanner transfers;
+    private final PlanLauncher launcher;
     private final PlanBuilder once;
     private final PlanBuilder replayed;
     private final List<PlannedCollective> collectives = new ArrayList<>();
+    /** Of the plan that is being made. */
+    private List<PlannedOperation> operations = new ArrayList<>(1);
     private final TransferSchedule schedule;
     /** Each once; they are few. */
     private final List<Stream> streams = new ArrayList<>();
-    private final OwnTransfers ownTransfers;
+    private final SelfTransfers ownTransfers;
     private int depth;
-    private Launch prepared;
+    private GroupLaunch prepared;
 
-    Launches(String who, Members members, int channels, Transfers transfers, OwnTransfers ownTransfers,
-            WorkLauncher launcher) {
+    LaunchQueue(String who, Members members, TransferPlanner transfers, SelfTransfers ownTransfers,
+            PlanLauncher launcher) {
+        this.who = who;
         this.device = members.threads().device();
         this.communicator = members.device();
         this.transfers = transfers;
         this.ownTransfers = ownTransfers;
         this.launcher = launcher;
         this.schedule = new TransferSchedule(members.control().rank(), members.control().size());
-        int leastBytes = KernelArguments.BYTES + channels * WorkBatch.BYTES;
+        int leastBytes = KernelArguments.BYTES + communicator.channels() * WorkBatch.BYTES;
         int argumentBytes = Math.max(leastBytes, members.options().workArgumentBytes());
         this.once = new PlanBuilder(who, argumentBytes, communicator.fifo().bytes() / 2);
         this.replayed = new PlanBuilder(who, argumentBytes, REPLAYED_BYTES);
@@ -74,7 +70,7 @@ final class Launches implements OperationGroup.Part {
         uses(stream);
     }
 
-    void add(Transfer transfer, Stream stream) {
+    void add(SendOrReceive transfer, Stream stream) {
         schedule.add(transfer);
         uses(stream);
     }
@@ -85,7 +81,7 @@ final class Launches implements OperationGroup.Part {
         }
     }
 
-    /** Launches what was added. */
+    /** LaunchQueue what was added. */
     void launchNow() {
         prepare(true);
         launch();
@@ -94,7 +90,7 @@ final class Launches implements OperationGroup.Part {
     @Override
     public void prepare(boolean alone) {
         try {
-            prepared = streams.isEmpty() ? null : new Launch(device, launcher, plans(once, false), streams, alone);
+            prepared = streams.isEmpty() ? null : new GroupLaunch(device, launcher, plans(once, false), streams, alone);
             streams.clear();
         } catch (RuntimeException | Error thrown) {
             forget();
@@ -117,7 +113,7 @@ final class Launches implements OperationGroup.Part {
      *
      * @param stream the only one that may have been used
      */
-    List<KernelPlan> record(Stream stream) {
+    List<PlannedKernel> record(Stream stream) {
         if (streams.stream().anyMatch(used -> used != stream)) {
             forget();
             throw new IllegalArgumentException(
@@ -133,31 +129,39 @@ final class Launches implements OperationGroup.Part {
         streams.clear();
     }
 
-    private List<KernelPlan> plans(PlanBuilder builder, boolean replay) {
-        List<KernelPlan> plans = new ArrayList<>(1);
+    private List<PlannedKernel> plans(PlanBuilder builder, boolean replay) {
+        List<PlannedKernel> plans = new ArrayList<>(1);
         for (PlannedCollective each : collectives) {
             finishIfFull(builder, WorkType.COLLECTIVE, each.work().channelHigh() + 1, replay, plans);
-            builder.collective(each.work(), each.function(), each, each, each.send(), each.receive());
+            builder.collective(each.work(), each.function(), each, each.send(), each.receive());
+            operations.add(each);
         }
         schedule.drain((round, send, receive) -> {
-            PlannedTransfer each = new PlannedTransfer(transfers, send, receive);
             PointToPointWork work = transfers.work(send, receive);
+            PlannedTransfer each = new PlannedTransfer(work, send, receive);
             finishIfFull(builder, WorkType.POINT_TO_POINT, Math.max(work.sendChannels(), work.receiveChannels()),
                     replay, plans);
-            builder.pointToPoint(work, TRANSFER, round, each, each, send == null ? null : send.buffer(),
+            builder.pointToPoint(work, TransferPlanner.FUNCTION, round, each, send == null ? null : send.buffer(),
                     receive == null ? null : receive.buffer());
+            operations.add(each);
         });
         if (!builder.isEmpty()) {
-            plans.add(builder.finish(communicator.address(), replay));
+            plans.add(finish(builder, replay));
         }
         collectives.clear();
         return plans;
     }
 
     private void finishIfFull(PlanBuilder builder, WorkType type, int channels, boolean replay,
-            List<KernelPlan> plans) {
+            List<PlannedKernel> plans) {
         if (!builder.hasRoom(type, channels) && !builder.isEmpty()) {
-            plans.add(builder.finish(communicator.address(), replay));
+            plans.add(finish(builder, replay));
         }
+    }
+
+    private PlannedKernel finish(PlanBuilder builder, boolean replay) {
+        PlannedKernel kernel = new PlannedKernel(who, builder.finish(communicator.address(), replay), operations);
+        operations = new ArrayList<>(1);
+        return kernel;
     }
 }

@@ -5,21 +5,21 @@ import java.util.Deque;
 import org.millrace.Stream;
 
 /** Sends of a rank to itself, and the receives that they wait for. */
-final class OwnTransfers {
+final class SelfTransfers {
 
-    private record Half(Transfer transfer, Stream stream) {
+    private record Half(SendOrReceive transfer, Stream stream) {
     }
 
     private final String who;
     private final Deque<Half> sends = new ArrayDeque<>();
     private final Deque<Half> receives = new ArrayDeque<>();
 
-    OwnTransfers(String who) {
+    SelfTransfers(String who) {
         this.who = who;
     }
 
     /** The other half, if it is here already; null if it is still to come. */
-    Transfer other(Transfer transfer, Stream stream) {
+    SendOrReceive other(SendOrReceive transfer, Stream stream) {
         Half here = (transfer.sends() ? receives : sends).poll();
         if (here == null) {
             (transfer.sends() ? sends : receives).add(new Half(transfer, stream));
