@@ -29,12 +29,19 @@ import org.millrace.ffi.device.ncclDevWorkP2p;
 public final class PointToPointWork {
     /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkP2p.sizeof();
+    /** Flag: what is sent travels in protocol LL. */
+    public static final int SEND_LL = device_h.MILLRACE_P2P_SEND_LL();
+    /** Flag: what is received travels in protocol LL. */
+    public static final int RECEIVE_LL = device_h.MILLRACE_P2P_RECV_LL();
     /** Flag: what is sent lies in memory that is registered with the network. */
     public static final int SEND_REGISTERED = device_h.MILLRACE_P2P_SEND_NET_REGISTERED();
     /** Flag: what is received lies in memory that is registered with the network. */
     public static final int RECEIVE_REGISTERED = device_h.MILLRACE_P2P_RECV_NET_REGISTERED();
     /** Flag: a host reads the work counters of this operation. */
     public static final int PROFILED = device_h.MILLRACE_P2P_PROFILED();
+
+    /** Rank of a half that is not there. */
+    public static final int NOBODY = -1;
 
     /** Parts of a transfer begin at multiples of it. */
     private static final long PART_ALIGNMENT = 4096;
@@ -49,8 +56,6 @@ public final class PointToPointWork {
     private static final long CHANNEL_BASE = offset(groupElement("channelBase"));
     private static final long SEND_CHANNELS = offset(groupElement("nSendChannels"));
     private static final long RECEIVE_CHANNELS = offset(groupElement("nRecvChannels"));
-    private static final long SEND_CHUNK = offset(groupElement("sendChunkSize_u32fp8"));
-    private static final long RECEIVE_CHUNK = offset(groupElement("recvChunkSize_u32fp8"));
     private static final long FLAGS = offset(groupElement("p2pFlags"));
 
     private final MemorySegment segment;
@@ -216,34 +221,6 @@ public final class PointToPointWork {
      */
     public void receiveChannels(int value) {
         segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS, (byte) value);
-    }
-
-    /** {@return the size of chunks that are sent, as {@link SmallFloat}} */
-    public int sendChunk() {
-        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHUNK));
-    }
-
-    /**
-     * Sets the size of chunks that are sent, as {@link SmallFloat}.
-     *
-     * @param value the new value
-     */
-    public void sendChunk(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, SEND_CHUNK, (byte) value);
-    }
-
-    /** {@return the size of chunks that are received, as {@link SmallFloat}} */
-    public int receiveChunk() {
-        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK));
-    }
-
-    /**
-     * Sets the size of chunks that are received, as {@link SmallFloat}.
-     *
-     * @param value the new value
-     */
-    public void receiveChunk(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK, (byte) value);
     }
 
     /** {@return the flags} */

@@ -2,6 +2,7 @@ package org.millrace.element;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 
@@ -18,9 +19,7 @@ public final class Operands {
         /**
          * Refuses what the device does not reach.
          *
-         * @param what    rank, operation and operand, for the message
-         * @param segment the operand
-         * @param bytes   how much of it
+         * @param what rank, operation and operand, for the message
          * @throws IllegalArgumentException if the device could not use it
          */
         void check(String what, MemorySegment segment, long bytes);
@@ -73,8 +72,8 @@ public final class Operands {
      *
      * @throws IllegalArgumentException as by the other method, or if there is no such rank
      */
-    public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
-            int root) {
+    public void check(Operation operation, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
+            DataType type, int root) {
         checkRank(operation, "root", root);
         if (rank == root) {
             check(operation, send, receive, count, type);

@@ -15,10 +15,10 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.CurrentDevice;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.GroupFailure;
-import org.millrace.engine.rendezvous.JoinOptions;
-import org.millrace.engine.rendezvous.Machine;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.engine.bootstrap.JoinOptions;
+import org.millrace.engine.bootstrap.Machine;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.UniqueId;
@@ -108,9 +108,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
      * communicators whose calls do not wait, but starts a thread for each of their operations.) If it is given up, that
      * thread stays behind until the call returns, if it ever does: NCCL has no way to take it back.
      *
-     * @param what     the call, for messages
-     * @param deadline how long it may take
-     * @param look     called again and again meanwhile; ends the wait by throwing
+     * @param look called again and again meanwhile; ends the wait by throwing
      */
     static <T> T bounded(String what, Duration deadline, Runnable look, Callable<T> call) {
         FutureTask<T> task = new FutureTask<>(call);

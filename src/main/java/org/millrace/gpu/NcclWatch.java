@@ -9,13 +9,13 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.ConnectionFailures;
+import org.millrace.plugin.takeover.ConnectionFailures;
 
 /**
  * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
@@ -139,7 +139,8 @@ final class NcclWatch implements Runnable {
         if (since != 0 && System.nanoTime() - since > stall.toNanos()) {
             throw new MillraceException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
                     + stall.toMillis()
-                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every rank enqueues the same operations");
+                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every"
+                    + " rank enqueues the same operations");
         }
     }
 

@@ -18,17 +18,20 @@ import org.millrace.net.MemoryRegion;
  * <pre>
  *   producer                this proxy                              consumer
  *   tail (release)   →      from.tail (acquire)
- *                           to.head   (acquire)              ←      head (release)   pairs: the consumer has read the slot before it is written again
+ *                           to.head   (acquire)              ←      head (release)   1
  *                           data, size: from → to
- *                           to.tail   (release)              →      tail (acquire)   pairs: it sees data and size
- *   head (acquire)   ←      from.size = -1, from.head (release)     pairs: the producer sees size = -1 and may write the slot
+ *                           to.tail   (release)              →      tail (acquire)   2
+ *   head (acquire)   ←      from.size = -1, from.head (release)                      3
+ *
+ *   1 pairs: the consumer has read the slot before it is written again
+ *   2 pairs: it sees data and size
+ *   3 pairs: the producer sees size = -1 and may write the slot
  * </pre>
  *
  * Either side may be a device or another such proxy, which is why sizes are handed on.
  */
-public final class CopyProxy implements ProxyConnection {
+public final class CopyProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final ConnectionLayout layout;
     private final MemorySegment fromMemory;
     private final MemorySegment toMemory;
@@ -37,7 +40,6 @@ public final class CopyProxy implements ProxyConnection {
     private final SendMem toSend;
     private final RecvMem toRecv;
     private final SendStepSource source;
-    private final StopListener listener;
 
     /**
      * A proxy that is told its operations.
@@ -50,7 +52,7 @@ public final class CopyProxy implements ProxyConnection {
      */
     public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue,
             StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.layout = from.layout();
         this.fromMemory = from.buffers();
         this.toMemory = to.buffers();
@@ -59,7 +61,6 @@ public final class CopyProxy implements ProxyConnection {
         this.toSend = to.sendMem();
         this.toRecv = to.recvMem();
         this.source = new OperationSendSource(name, from, new Memory(from.buffers()), queue, null);
-        this.listener = listener;
     }
 
     /** Memory that no network needs to know. */
@@ -104,16 +105,6 @@ public final class CopyProxy implements ProxyConnection {
     @Override
     public boolean drained() {
         return source.drained();
-    }
-
-    @Override
-    public void stopped(Throwable failure) {
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
     }
 
     @Override

@@ -1,6 +1,7 @@
 package org.millrace.proxy;
 
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
@@ -15,33 +16,31 @@ import org.millrace.net.MemoryRegion;
  *
  * <pre>
  *   this proxy                               device
- *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is written again
+ *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is
+ *                                                             written again
  *   frame → slot
  *   tail  (release)                →        tail  (acquire)   pairs: the device sees the slot's data
  * </pre>
  *
  * {@code connFifo} is not touched: on this side its flags are the kernel's (NVIDIA/nccl pull 2390).
  */
-public final class ReceiveProxy implements ProxyConnection {
+public final class ReceiveProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final FrameReceiver receiver;
     private final ReceiveStepSource source;
-    private final StopListener listener;
     private final StepWindow window = new StepWindow();
     /** As it was at the beginning of this pass. */
     private long head;
 
     ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
             ReceiveStepSource source, StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.sendMem = sendMem;
         this.recvMem = recvMem;
         this.receiver = receiver;
         this.source = source;
-        this.listener = listener;
     }
 
     /**
@@ -74,7 +73,7 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info,
+    public static ReceiveProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
             StopListener listener) {
         ReceiveStepSource source =
@@ -169,14 +168,9 @@ public final class ReceiveProxy implements ProxyConnection {
     }
 
     @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         receiver.close();
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
+        super.stopped(failure);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
@@ -18,28 +19,26 @@ import org.millrace.net.MemoryRegion;
  *   size  → connFifo[slot]         size, data → frame
  *   tail  → (release)              ... the frame is complete
  *                                   size = -1
- *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1 and may write the slot
+ *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1
+ *                                                     and may write the slot
  * </pre>
  */
-public final class SendProxy implements ProxyConnection {
+public final class SendProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final FrameSender sender;
     private final SendStepSource source;
-    private final StopListener listener;
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
 
     SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source,
             StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.sendMem = sendMem;
         this.recvMem = recvMem;
         this.sender = sender;
         this.source = source;
-        this.listener = listener;
     }
 
     /**
@@ -70,8 +69,8 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static SendProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            OperationQueue queue, FrameSender sender, StopListener listener) {
+    public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
+            MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
         return new SendProxy(name, info.sendMem(), info.recvMem(), sender,
                 new OperationSendSource(name, info, memory, queue, share), listener);
     }
@@ -155,18 +154,13 @@ public final class SendProxy implements ProxyConnection {
     }
 
     @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         if (failure == null) {
             sender.close();
         } else {
             sender.abort(); // the peer is to see that this end did not mean to go
         }
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
+        super.stopped(failure);
     }
 
     @Override

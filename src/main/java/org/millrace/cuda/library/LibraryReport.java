@@ -2,6 +2,7 @@ package org.millrace.cuda.library;
 
 import java.nio.file.Path;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
@@ -14,21 +15,15 @@ import org.millrace.MillraceException;
  * @param missing  whether the problem is that there is none
  * @param setAside candidates that came before the loaded one and were not usable: file and problem
  */
-public record LibraryReport(String title, Path path, String version, String problem, boolean missing,
-        List<String> setAside) {
+public record LibraryReport(String title, @Nullable Path path, @Nullable String version, @Nullable String problem,
+        boolean missing, List<String> setAside) {
 
     /** Copies the list. */
     public LibraryReport {
         setAside = List.copyOf(setAside);
     }
 
-    /**
-     * A library that could not be loaded.
-     *
-     * @param title   what people call it
-     * @param problem why
-     * @return the report
-     */
+    /** A library that could not be loaded. */
     public static LibraryReport unusable(String title, MillraceException problem) {
         return new LibraryReport(title, null, null, problem.getMessage(),
                 problem instanceof NativeLibrary.NotFoundException, List.of());

@@ -57,16 +57,14 @@ public final class NativeLibrary {
     /**
      * Finds, checks and binds a library, or returns the one that is bound.
      *
-     * @param search   what to look for
      * @param explicit the file, its folder, or a name for the dynamic loader; nothing else is tried then. Null or
      *                 empty: what is bound already, or else what the system property says, or the environment variable,
      *                 or what the usual names and places hold
-     * @return the library
      * @throws MillraceException if there is none, if it is broken, or if another file of this kind is bound; the
      *                           message says where it was looked for, what each candidate's problem was, and how to
      *                           point at another
      */
-    public static NativeLibrary load(LibrarySearch search, String explicit) {
+    public static NativeLibrary load(LibrarySearch search, @Nullable String explicit) {
         synchronized (LOADED) {
             NativeLibrary bound = LOADED.get(search.title());
             if (isSet(explicit)) {
@@ -100,7 +98,8 @@ public final class NativeLibrary {
         return value != null && !value.isBlank();
     }
 
-    private static NativeLibrary bind(LibrarySearch search, String origin, String wanted, NativeLibrary bound) {
+    private static NativeLibrary bind(LibrarySearch search, String origin, String wanted,
+            @Nullable NativeLibrary bound) {
         NativeLibrary chosen = new LibraryAttempt(search).explicit(origin, wanted, bound);
         return chosen == bound ? bound : keep(chosen);
     }
@@ -110,11 +109,7 @@ public final class NativeLibrary {
         return library;
     }
 
-    /**
-     * The file.
-     *
-     * @return its absolute path
-     */
+    /** The file. */
     public Path path() {
         return path;
     }
@@ -128,12 +123,7 @@ public final class NativeLibrary {
         return setAside;
     }
 
-    /**
-     * Looks up any symbol.
-     *
-     * @param symbol an exported name
-     * @return its address
-     */
+    /** Looks up any symbol. */
     public Optional<MemorySegment> find(String symbol) {
         return Optional.ofNullable(DynamicLoader.find(handle, symbol));
     }
@@ -151,8 +141,6 @@ public final class NativeLibrary {
     /**
      * Says what is needed to call a function.
      *
-     * @param function one that the library lacks
-     * @param version  the library's version, for people
      * @return an exception with the function, the library's version and path, and the release that has it
      */
     public MillraceException lacks(NativeFunction function, String version) {

@@ -1,0 +1,156 @@
+package org.millrace.plugin.gin;
+
+import static org.millrace.config.PluginSettings.GIN;
+import static org.millrace.config.PluginSettings.GIN_COPY_KERNEL;
+import static org.millrace.config.PluginSettings.GIN_DIRECT;
+import static org.millrace.config.PluginSettings.GIN_SHARED;
+import static org.millrace.config.PluginSettings.LONGEST_COPY_KERNEL;
+
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.CudaRuntime;
+import org.millrace.gin.GinOptions;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.net.NetEndpoint;
+
+/**
+ * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,
+ * closed after the last.
+ */
+final class GinResources {
+
+    private final UnaryOperator<@Nullable String> environment;
+    private final GinOptions options = GinOptions.defaults();
+    private final Map<Integer, GinDevice> hardware = new HashMap<>();
+    private NetEndpoint endpoint;
+    private int endpointUsers;
+    private int groups;
+    private @Nullable GinSettings settings;
+
+    /**
+     * What the user wants of GIN. A value that is not usable is not taken in silence: GIN is there all the same, as
+     * NCCL may need it, and a complaint says so.
+     *
+     * @param kernels    which are served
+     * @param direct     whether memory of peers is mapped; all bytes are staged otherwise
+     * @param shared     whether what is staged between ranks of one host lies in memory that they share; it travels
+     *                   over the network otherwise
+     * @param linger     how long a kernel that makes small copies stays on the GPU after the last of them; zero: there
+     *                   is none
+     * @param complaints what was not usable, what is allowed, and what is taken instead
+     */
+    record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
+
+        private static final String ON = "it is on";
+
+        static GinSettings read(UnaryOperator<@Nullable String> environment) {
+            EnvironmentSettings settings = new EnvironmentSettings(environment);
+            List<String> complaints = new ArrayList<>();
+            boolean tooLong = settings.text(GIN_COPY_KERNEL.name()).matches("\\d{7,18}");
+            return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
+                    settings.get(GIN_DIRECT, true, ON, complaints::add),
+                    settings.get(GIN_SHARED, true, ON, complaints::add),
+                    Duration.of(
+                            settings.get(GIN_COPY_KERNEL, tooLong ? LONGEST_COPY_KERNEL : 0,
+                                    tooLong ? "it is " + LONGEST_COPY_KERNEL : "there is none", complaints::add),
+                            ChronoUnit.MICROS),
+                    List.copyOf(complaints));
+        }
+    }
+
+    GinResources(UnaryOperator<@Nullable String> environment) {
+        this.environment = environment;
+    }
+
+    GinOptions options() {
+        return options;
+    }
+
+    /** Read when NCCL has given its logger, so that what cannot be used is said, once. */
+    private synchronized GinSettings settings() {
+        if (settings == null) {
+            settings = GinSettings.read(environment);
+            settings.complaints().forEach(NcclLog::warn);
+        }
+        return settings;
+    }
+
+    /** Why there is no GIN here, or null. */
+    String problem() {
+        if (settings().kernels() == Kernels.NONE) {
+            return GIN.name() + "=0";
+        }
+        if (settings().kernels() == Kernels.HOST) {
+            return null;
+        }
+        try {
+            CudaDriver.load();
+            CudaRuntime.load().deviceCount();
+            return null;
+        } catch (MillraceException e) {
+            return e.getMessage();
+        }
+    }
+
+    synchronized NetEndpoint openEndpoint() {
+        if (endpoint == null) {
+            endpoint = NetEndpoint.open(environment);
+        }
+        endpointUsers++;
+        return endpoint;
+    }
+
+    synchronized void closeEndpoint() {
+        endpointUsers--;
+        if (endpointUsers == 0) {
+            endpoint.close();
+            endpoint = null;
+        }
+    }
+
+    /** What serves the device that is current on the calling thread. */
+    synchronized GinDevice acquire() {
+        GinDevice found = settings().kernels() == Kernels.HOST
+                ? hardware.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
+                : onCuda();
+        groups++;
+        return found;
+    }
+
+    private GinDevice onCuda() {
+        CudaRuntime runtime = CudaRuntime.load();
+        int current = runtime.currentDevice();
+        return hardware.computeIfAbsent(current, index -> {
+            CudaDevice device = runtime.device(index);
+            boolean direct = settings.direct();
+            Duration linger = settings.linger();
+            NcclLog.info("GIN for " + device + ": windows of peers are "
+                    + (direct ? "mapped where that is possible" : "not mapped")
+                    + (linger.isZero() ? ""
+                            : "; a kernel makes small copies, and stays for " + linger.toNanos() / 1000
+                                    + " us after the last"));
+            return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(),
+                    linger);
+        });
+    }
+
+    /** A group is closed; with the last one the threads end. */
+    synchronized void release() {
+        groups--;
+        if (groups == 0) {
+            hardware.values().forEach(GinDevice::close);
+            hardware.clear();
+        }
+    }
+}

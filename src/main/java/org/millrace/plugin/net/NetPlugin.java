@@ -1,0 +1,271 @@
+package org.millrace.plugin.net;
+
+import java.security.SecureRandom;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Settings;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Pending;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.settings.NativeEnvironment;
+import org.millrace.plugin.settings.PluginConfiguration;
+import org.millrace.plugin.shim.HandleTable;
+import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.Upcalls;
+
+/**
+ * The operations of NCCL's network tables. Arguments are C's: pointers are numbers, and results are written where they
+ * point. A failure is thrown; {@link Upcalls} makes a result code and a line in NCCL's log of it.
+ */
+public final class NetPlugin {
+
+    /** Communicators of table versions before 11 have no context of their own. */
+    private static final long NO_CONTEXT = 0;
+
+    private final Function<PluginConfiguration, DataPath> paths;
+    private final HandleTable handles = new HandleTable();
+    private final Context commonContext = new Context(0);
+    private final SecureRandom random = new SecureRandom();
+
+    /** What is open while there are communicators; guarded by this, and read without it behind an init. */
+    private volatile @Nullable Session session;
+    private int communicators;
+
+    private record Session(NetEndpoint endpoint, DataPath path) {
+    }
+
+    /**
+     * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls
+     * connect again and again with the handle of one peer, until it gets a connection; if it gives up, it tells nobody.
+     */
+    private static final class Context implements AutoCloseable {
+        private final Map<ConnectionKey, Pending<FrameSender>> connecting = new ConcurrentHashMap<>();
+        private final DrainTimeout drainTimeout = new DrainTimeout();
+        private final long communicator;
+
+        /** NCCL's hash of the communicator is for messages. */
+        Context(long communicator) {
+            this.communicator = communicator;
+        }
+
+        /** Goes on with a connection, or begins it; returns null while it is not made. */
+        @Nullable
+        FrameSender connect(PeerHandle peer, NetEndpoint endpoint) {
+            Pending<FrameSender> pending =
+                    connecting.computeIfAbsent(peer.key(), key -> endpoint.network().connect(peer.address(), key));
+            FrameSender sender = null;
+            boolean goesOn = false;
+            try {
+                sender = pending.poll();
+                goesOn = sender == null;
+            } finally {
+                if (!goesOn) {
+                    connecting.remove(peer.key());
+                }
+            }
+            return sender;
+        }
+
+        @Override
+        public void close() {
+            connecting.values().forEach(Pending::close);
+            connecting.clear();
+        }
+
+        @Override
+        public String toString() {
+            return "communicator " + Long.toHexString(communicator);
+        }
+    }
+
+    /** What NCCL calls a listener: it is good for one connection, of the communicator that has this timeout. */
+    private record Listening(Pending<FrameReceiver> connection, DrainTimeout timeout) {
+    }
+
+    /**
+     * Nothing is opened before the first init.
+     *
+     * @param paths makes the path that the settings allow
+     */
+    public NetPlugin(Function<PluginConfiguration, DataPath> paths) {
+        this.paths = paths;
+    }
+
+    public void init(int version, long context, long communicator, long logger) {
+        NcclLog.use(logger);
+        openSession(version);
+        if (context != 0) {
+            NativeMemory.putLong(context, handles.add(new Context(communicator)));
+        }
+    }
+
+    private synchronized void openSession(int version) {
+        if (session == null) {
+            PluginConfiguration settings = PluginConfiguration.read(NativeEnvironment::get);
+            if (settings.refusal() != null) {
+                NcclLog.warn(settings.refusal());
+            }
+            settings.apply(NativeEnvironment::set);
+            NetEndpoint endpoint = NetEndpoint.open(NativeEnvironment::get);
+            DataPath path = path(settings, endpoint);
+            path.opened(endpoint);
+            session = new Session(endpoint, path);
+            NcclLog.info("Java " + Runtime.version().feature() + ", network table v" + version + ", " + endpoint + "; "
+                    + path);
+        }
+        communicators++;
+    }
+
+    private DataPath path(PluginConfiguration settings, NetEndpoint endpoint) {
+        try {
+            return paths.apply(settings);
+        } catch (RuntimeException e) {
+            endpoint.close();
+            throw e;
+        }
+    }
+
+    /** Whether Java moves the data of this process' connections; false before the first init. */
+    public boolean takesOver() {
+        Session now = session;
+        return now != null && now.path.takesOver();
+    }
+
+    private Session session() {
+        return Objects.requireNonNull(session, "NCCL called an operation before init, or after the last finalize");
+    }
+
+    public void devices(long count) {
+        NativeMemory.putInt(count, 1);
+    }
+
+    public void getProperties(int version, int device, long properties) {
+        checkDevice(device);
+        session().endpoint.device().writeProperties(version, device, session().path.unpacks(), properties);
+    }
+
+    private static void checkDevice(int device) {
+        if (device != 0) {
+            throw new IllegalArgumentException("there is one device, 0; NCCL asked for " + device);
+        }
+    }
+
+    public void listen(long context, int device, long handle, long listener) {
+        checkDevice(device);
+        Session now = session();
+        ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
+        DrainTimeout timeout = owner(context).drainTimeout;
+        timeout.restart();
+        Listening listening = new Listening(now.endpoint.listener().expect(key), timeout);
+        new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
+        NativeMemory.putLong(listener, handles.add(listening));
+    }
+
+    public void connect(long context, int device, long handle, long connection, long deviceHandle) {
+        checkDevice(device);
+        Session now = session();
+        PeerHandle peer = PeerHandle.read(handle);
+        if (peer.path() != now.path.id()) {
+            throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.path
+                    + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
+        }
+        Context owner = owner(context);
+        FrameSender sender = owner.connect(peer, now.endpoint);
+        finish(sender == null ? null : now.path.sending(sender, now.endpoint.network(), owner.drainTimeout), connection,
+                deviceHandle);
+    }
+
+    private Context owner(long context) {
+        return context == NO_CONTEXT ? commonContext : handles.get(context, Context.class);
+    }
+
+    public void accept(long listener, long connection, long deviceHandle) {
+        Session now = session();
+        Listening listening = handles.get(listener, Listening.class);
+        FrameReceiver receiver = listening.connection.poll();
+        finish(receiver == null ? null : now.path.receiving(receiver, now.endpoint.network(), listening.timeout),
+                connection, deviceHandle);
+    }
+
+    /** Hands a connection to NCCL, or null for "call again". */
+    private void finish(@Nullable NetConnection made, long connection, long deviceHandle) {
+        // for a kernel that unpacks NCCL has put one of its own there, and makes another whenever it finds none
+        if (deviceHandle != 0 && made != null) {
+            NativeMemory.putLong(deviceHandle, made.deviceHandle());
+        }
+        NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));
+    }
+
+    public void regMr(long connection, long address, long bytes, int type, long memory) {
+        if (type != plugin_h.NCCL_PTR_HOST()) {
+            throw new IllegalArgumentException(
+                    "memory of type " + type + " was registered, and the device's properties allow host memory only");
+        }
+        int region = handles.get(connection, NetConnection.class).register(address, bytes);
+        NativeMemory.putLong(memory, ConnectionHandle.ofRegion(connection, region));
+    }
+
+    public void deregMr(long connection, long memory) {
+        handles.get(connection, NetConnection.class).deregister(ConnectionHandle.region(connection, memory));
+    }
+
+    public void isend(long connection, long address, long bytes, long memory, long request) {
+        post(handles.get(connection, NetConnection.class), connection, address, bytes, memory, request);
+    }
+
+    public void irecv(long connection, long address, long bytes, long memory, long request) {
+        post(handles.get(connection, NetConnection.class), connection, address, bytes, memory, request);
+    }
+
+    private static void post(NetConnection on, long connection, long address, long bytes, long memory, long request) {
+        int region = bytes == 0 ? 0 : ConnectionHandle.region(connection, memory);
+        int number = on.post(address, bytes, region);
+        NativeMemory.putLong(request,
+                number == NetConnection.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(connection, number));
+    }
+
+    public void test(long request, long done, long size) {
+        int bytes = handles.get(request, NetConnection.class).test(ConnectionHandle.request(request));
+        NativeMemory.putInt(done, bytes == NetConnection.PENDING ? 0 : 1);
+        if (bytes != NetConnection.PENDING && size != 0) {
+            NativeMemory.putInt(size, bytes);
+        }
+    }
+
+    public void closeSend(long connection) {
+        handles.remove(connection, NetConnection.class).close();
+    }
+
+    public void closeRecv(long connection) {
+        closeSend(connection);
+    }
+
+    public void closeListen(long listener) {
+        handles.remove(listener, Listening.class).connection.close();
+    }
+
+    /** NCCL 2.28 finalizes with a null context if init failed: there is nothing to end then. */
+    public void finalize(long context) {
+        if (context != NO_CONTEXT) {
+            handles.remove(context, Context.class).close();
+            closeSessionOfLast();
+        }
+    }
+
+    private synchronized void closeSessionOfLast() {
+        communicators--;
+        if (communicators == 0) {
+            Session last = session;
+            session = null;
+            last.path.close();
+            last.endpoint.close();
+        }
+    }
+}
