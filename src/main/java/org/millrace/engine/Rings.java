@@ -18,7 +18,7 @@ import org.millrace.device.function.RingReduceScatter;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.engine.connect.Hops;
-import org.millrace.transport.Connections;
+import org.millrace.transport.TransportConnections;
 
 /** Collectives around rings through all ranks, in the order of their numbers: one ring for each channel. */
 final class Rings {
@@ -34,8 +34,9 @@ final class Rings {
         this.ranks = ranks;
         this.layout = options.layout();
         for (int channel = 0; channel < options.channels(); channel++) {
-            next.add(connectors.send((rank + 1) % ranks, channel, Connections.COLLECTIVE).alone());
-            previous.add(connectors.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE).alone());
+            next.add(connectors.send((rank + 1) % ranks, channel, TransportConnections.COLLECTIVE).alone());
+            previous.add(
+                    connectors.receive((rank + ranks - 1) % ranks, channel, TransportConnections.COLLECTIVE).alone());
         }
     }
 

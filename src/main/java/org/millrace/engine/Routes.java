@@ -12,7 +12,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.proxy.OperationSignature;
-import org.millrace.transport.Connections;
+import org.millrace.transport.TransportConnections;
 
 /**
  * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread
@@ -80,7 +80,7 @@ final class Routes {
     }
 
     private int index() {
-        return way == Way.DIRECT ? Connections.POINT_TO_POINT : Connections.COLLECTIVE;
+        return way == Way.DIRECT ? TransportConnections.POINT_TO_POINT : TransportConnections.COLLECTIVE;
     }
 
     private List<Connector<?>> used(List<Connector<?>> all) {

@@ -18,7 +18,7 @@ import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.engine.connect.Hops;
 import org.millrace.proxy.OperationSignature;
-import org.millrace.transport.Connections;
+import org.millrace.transport.TransportConnections;
 
 /**
  * Sends and receives, over connections of their own that are made when they are first needed; what one waits for holds
@@ -106,13 +106,13 @@ final class Transfers {
     private Passage send(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape, Hops.none(),
-                connectors.send(peer, part, Connections.POINT_TO_POINT).alone());
+                connectors.send(peer, part, TransportConnections.POINT_TO_POINT).alone());
     }
 
     private Passage receive(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), false, true, false), shape,
-                connectors.receive(peer, part, Connections.POINT_TO_POINT).alone(), Hops.none());
+                connectors.receive(peer, part, TransportConnections.POINT_TO_POINT).alone(), Hops.none());
     }
 
     private ChunkShape shape(long bytes, boolean inPlace) {

@@ -11,7 +11,7 @@ import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.engine.connect.Hops;
-import org.millrace.transport.Connections;
+import org.millrace.transport.TransportConnections;
 
 /**
  * All-reduce over a pair of binary trees: sums go up, and what the root has comes down, a chunk as soon as it is there.
@@ -74,14 +74,15 @@ final class Trees {
         return new Branches(
                 Hops.of(place.children()
                         .stream()
-                        .map(child -> connectors.receive(child, channel, Connections.COLLECTIVE))
+                        .map(child -> connectors.receive(child, channel, TransportConnections.COLLECTIVE))
                         .toList()),
                 Hops.of(place.children()
                         .stream()
-                        .map(child -> connectors.send(child, channel, Connections.COLLECTIVE))
+                        .map(child -> connectors.send(child, channel, TransportConnections.COLLECTIVE))
                         .toList()),
-                place.isRoot() ? Hops.none() : connectors.send(place.parent(), channel, Connections.COLLECTIVE).alone(),
                 place.isRoot() ? Hops.none()
-                        : connectors.receive(place.parent(), channel, Connections.COLLECTIVE).alone());
+                        : connectors.send(place.parent(), channel, TransportConnections.COLLECTIVE).alone(),
+                place.isRoot() ? Hops.none()
+                        : connectors.receive(place.parent(), channel, TransportConnections.COLLECTIVE).alone());
     }
 }

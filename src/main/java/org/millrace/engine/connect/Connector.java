@@ -10,8 +10,8 @@ import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.transport.Connection;
 import org.millrace.transport.PendingConnection;
+import org.millrace.transport.TransportConnection;
 
 /**
  * One direction of one channel to one peer ({@code ncclConnector}), connected or on the way to be: operations can be
@@ -41,13 +41,13 @@ public final class Connector<P> {
     private final DeviceEndpoint<P> endpoint;
     private final Hops<P> alone;
     private final Supplier<PendingConnection> setup;
-    private final Function<Connection, P> toPort;
+    private final Function<TransportConnection, P> toPort;
     private final long deadline;
     private final Queue<ProxyOp> early = new ArrayDeque<>();
     private volatile State state = State.ASKED;
     /** What is on the way. The service's thread alone. */
     private @Nullable PendingConnection pending;
-    private @Nullable Connection connection;
+    private @Nullable TransportConnection connection;
     /** Sends or receives issued so far. Guarded by the thread that issues. */
     private long transfers;
     /** The last operation that was announced. Guarded by the thread that issues. */
@@ -59,7 +59,7 @@ public final class Connector<P> {
      * @param setup    sets this end up and tells the other
      * @param toPort   makes the device's end of it
      */
-    Connector(String name, long deadline, Supplier<PendingConnection> setup, Function<Connection, P> toPort) {
+    Connector(String name, long deadline, Supplier<PendingConnection> setup, Function<TransportConnection, P> toPort) {
         this.name = name;
         this.deadline = deadline;
         this.endpoint = new DeviceEndpoint<>(name);
@@ -128,7 +128,7 @@ public final class Connector<P> {
      * @throws MillraceException if the connection cannot be made
      */
     @Nullable
-    Connection progress() {
+    TransportConnection progress() {
         try {
             if (state == State.ASKED) {
                 pending = setup.get();
@@ -144,8 +144,8 @@ public final class Connector<P> {
         }
     }
 
-    private @Nullable Connection connect() {
-        Connection made = pending.poll();
+    private @Nullable TransportConnection connect() {
+        TransportConnection made = pending.poll();
         if (made == null) {
             return null;
         }

@@ -4,6 +4,7 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.StopListener;
+import org.millrace.transport.collnet.CollNetConnection.RequestFifo;
 
 /** Asks for the oldest request, and tells the device of results that are there. */
 final class CollNetReceiveProxy implements ProxyConnection {
@@ -11,11 +12,11 @@ final class CollNetReceiveProxy implements ProxyConnection {
     private final ConnectionName name;
     private final ConnectionInfo receive;
     private final CollectiveNetwork network;
-    private final RequestsUnderWay requests;
+    private final RequestFifo requests;
     private final StopListener listener;
 
-    CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
-            RequestsUnderWay requests, StopListener listener) {
+    CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network, RequestFifo requests,
+            StopListener listener) {
         this.name = name;
         this.receive = receive;
         this.network = network;

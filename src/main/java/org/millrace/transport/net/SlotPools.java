@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.transport.net;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -7,12 +7,14 @@ import java.util.Map;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.proxy.SlotPool;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings.SharedSlotSizes;
 
 /**
  * A rank's pools of slots, one for each channel and direction, made with the first connection of each and freed with
  * its last.
  */
-final class SharedPools {
+final class SlotPools {
 
     private record Place(int channel, boolean sends) {
     }
@@ -22,7 +24,7 @@ final class SharedPools {
     private final Network network;
     private final Map<Place, Pool> pools = new HashMap<>();
 
-    SharedPools(Network network) {
+    SlotPools(Network network) {
         this.network = network;
     }
 
@@ -88,7 +90,7 @@ final class SharedPools {
         void leave() {
             if (!left) {
                 left = true;
-                SharedPools.this.leave(place, pool);
+                SlotPools.this.leave(place, pool);
             }
         }
     }
