@@ -7,6 +7,7 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
+import org.millrace.engine.bootstrap.Member;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
