@@ -7,7 +7,6 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
-import org.millrace.engine.bootstrap.Member;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -43,7 +42,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     private @Nullable Arena arena;
     private @Nullable ConnectionInfo info;
     /** Null if the connection has slots of its own. */
-    private SlotPools.@Nullable Member shared;
+    private SlotPools.@Nullable PoolMember shared;
     private @Nullable MemoryRegion region;
     private @Nullable Pending<F> pending;
     private @Nullable F end;

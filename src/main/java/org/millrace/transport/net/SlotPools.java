@@ -29,11 +29,11 @@ final class SlotPools {
     }
 
     /** A connection joins its pool. */
-    synchronized Member join(EndRequest request) {
+    synchronized PoolMember join(EndRequest request) {
         Place place = new Place(request.channel(), request.sends());
         Pool pool = pools.computeIfAbsent(place, _ -> new Pool(request.settings().sharedSlots()));
         pool.users++;
-        return new Member(place, pool, pool.slots.attach());
+        return new PoolMember(place, pool, pool.slots.attach());
     }
 
     private synchronized void leave(Place place, Pool pool) {
@@ -65,14 +65,14 @@ final class SlotPools {
     }
 
     /** One connection's part in a pool. */
-    final class Member {
+    final class PoolMember {
 
         private final Place place;
         private final Pool pool;
         private final SlotPool.Share share;
         private boolean left;
 
-        private Member(Place place, Pool pool, SlotPool.Share share) {
+        private PoolMember(Place place, Pool pool, SlotPool.Share share) {
             this.place = place;
             this.pool = pool;
             this.share = share;
