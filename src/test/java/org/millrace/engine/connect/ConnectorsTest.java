@@ -37,7 +37,6 @@ import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
-import org.millrace.transport.TransportConnections.PeerMessages;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportConnections;
 import org.millrace.transport.TransportConnections.PeerMessages;
