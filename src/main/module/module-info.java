@@ -9,6 +9,7 @@ module org.millrace {
     exports org.millrace.abi;
     exports org.millrace.config;
     exports org.millrace.cuda;
+    exports org.millrace.cuda.library;
     exports org.millrace.nccl;
     exports org.millrace.net;
     exports org.millrace.proxy;

@@ -3,6 +3,8 @@ package org.millrace.cuda;
 import java.util.ArrayList;
 import java.util.List;
 import org.millrace.MillraceException;
+import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.NativeLibrary;
 
 /**
  * What this machine has of CUDA, for {@code millrace doctor}. Probing takes no GPU into use.

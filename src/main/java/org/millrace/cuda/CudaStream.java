@@ -5,6 +5,8 @@ import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.agent.Waiting;
+import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
@@ -82,18 +84,7 @@ public final class CudaStream implements Stream {
 
     @Override
     public boolean query() {
-        MemorySegment stream = handle.enter();
-        try {
-            int code = cudart_h.cudaStreamQuery(stream);
-            if (code == cudart_h.cudaErrorNotReady()) {
-                runtime.forgetLastError();
-                return false;
-            }
-            runtime.check(CudaFunction.STREAM_QUERY, code);
-            return true;
-        } finally {
-            handle.exit();
-        }
+        return runtime.isComplete(handle, CudaFunction.STREAM_QUERY, cudart_h::cudaStreamQuery);
     }
 
     @Override
@@ -139,7 +130,7 @@ public final class CudaStream implements Stream {
      * @throws IllegalArgumentException if the sizes differ or one of them lies in the Java heap
      */
     public void copy(MemorySegment target, MemorySegment source) {
-        long bytes = Copies.bytes(target, source);
+        long bytes = CudaRuntime.copiedBytes(target, source);
         MemorySegment to = DeviceSegments.pointer("copy target", target, bytes);
         MemorySegment from = DeviceSegments.pointer("copy source", source, bytes);
         MemorySegment stream = handle.enter();

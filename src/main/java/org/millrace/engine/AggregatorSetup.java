@@ -7,7 +7,7 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
-import org.millrace.device.host.arithmetic.ElementKernels;
+import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.engine.rendezvous.RemoteFailure;
 import org.millrace.net.ConnectionException;

@@ -11,10 +11,10 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.device.host.CollNetAllReduce;
-import org.millrace.device.host.HostBlock;
-import org.millrace.device.host.ReceivePort;
-import org.millrace.device.host.SendPort;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+import org.millrace.device.function.Block;
+import org.millrace.device.function.CollNetAllReduce;
 import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -105,7 +105,7 @@ final class CollNet implements AutoCloseable {
     }
 
     /** The block that runs it. */
-    HostBlock block(MemorySegment input, MemorySegment output, long bytes, int elementBytes) {
+    Block block(MemorySegment input, MemorySegment output, long bytes, int elementBytes) {
         return new CollNetAllReduce(sendPort, receivePort, input, output, bytes, elementBytes);
     }
 

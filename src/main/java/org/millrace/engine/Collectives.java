@@ -6,13 +6,15 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.Protocol;
-import org.millrace.device.host.BlockMemory;
-import org.millrace.device.host.BlockPair;
-import org.millrace.device.host.HostBlock;
-import org.millrace.device.host.LocalBlock;
-import org.millrace.device.host.arithmetic.ElementKernels;
+import org.millrace.device.arithmetic.ElementKernels;
+import org.millrace.device.function.Block;
+import org.millrace.device.function.BlockPair;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.function.FunctionNumber.Kind;
+import org.millrace.device.function.LocalBlock;
+import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.work.KernelMemory;
-import org.millrace.engine.FunctionNumber.Kind;
+import org.millrace.engine.connect.Connectors;
 import org.millrace.proxy.OperationSignature;
 
 /**
@@ -23,7 +25,7 @@ final class Collectives {
 
     private final int rank;
     private final int ranks;
-    private final Links links;
+    private final Connectors connectors;
     private final EngineOptions options;
     private final Routes routes;
     private final Registrations registrations;
@@ -40,12 +42,12 @@ final class Collectives {
         this.routes = routes;
         this.rank = rank;
         this.ranks = ranks;
-        this.links = members.links();
+        this.connectors = members.connectors();
         this.options = members.options();
         this.registrations = members.registrations();
         this.collNet = members.collNet();
-        this.rings = ranks == 1 ? null : new Rings(rank, ranks, links, options);
-        this.trees = ranks == 1 ? null : new Trees(rank, ranks, links, options);
+        this.rings = ranks == 1 ? null : new Rings(rank, ranks, connectors, options);
+        this.trees = ranks == 1 ? null : new Trees(rank, ranks, connectors, options);
     }
 
     /**
@@ -134,12 +136,12 @@ final class Collectives {
                 }
             }
         }
-        links.announceWithout(identity.without());
+        connectors.announceWithout(identity.without());
         return identity;
     }
 
     /** The block that runs a channel's part of an item, on the device. */
-    HostBlock block(int function, CollectiveWork work, int channel, KernelMemory lookup) {
+    Block block(int function, CollectiveWork work, int channel, KernelMemory lookup) {
         Kind kind = FunctionNumber.kind(function);
         BlockMemory memory = memory(kind, function, work, lookup);
         return switch (kind) {
@@ -148,7 +150,7 @@ final class Collectives {
                     work.count() * memory.elementBytes(), memory.elementBytes());
             case TREE_ALL_REDUCE -> {
                 List<Passage> passages = trees.passages(function, work, channel);
-                HostBlock up = passages.getFirst().block(memory);
+                Block up = passages.getFirst().block(memory);
                 yield passages.size() == 1 ? up : new BlockPair(up, passages.getLast().block(memory));
             }
             case RING_ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, TRANSFER ->

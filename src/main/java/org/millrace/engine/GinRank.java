@@ -11,13 +11,13 @@ import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.engine.rendezvous.ControlPlane;
 import org.millrace.engine.rendezvous.JoinOptions;
-import org.millrace.gin.GinAgent;
-import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
-import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.HostWindowMemory;
-import org.millrace.gin.Window;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 

@@ -1,6 +1,6 @@
 package org.millrace.engine;
 
-import org.millrace.device.host.ChunkShape;
+import org.millrace.device.primitives.ChunkShape;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;

@@ -3,9 +3,9 @@ package org.millrace.engine;
 import java.util.List;
 import org.millrace.Event;
 import org.millrace.Stream;
-import org.millrace.device.host.HostDevice;
-import org.millrace.device.host.HostStream;
-import org.millrace.device.host.WorkLauncher;
+import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.stream.EmulatedStream;
+import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.KernelPlan;
 
 /**
@@ -16,12 +16,12 @@ import org.millrace.device.work.KernelPlan;
  */
 final class Launch {
 
-    private final HostDevice device;
+    private final EmulatedDevice device;
     private final WorkLauncher launcher;
     private final List<KernelPlan> plans;
     private final Stream stream;
     private final List<Stream> others;
-    private final HostStream own;
+    private final EmulatedStream own;
     /** Plans that were launched. */
     private int launched;
 
@@ -31,7 +31,7 @@ final class Launch {
      * @param used  the streams that the operations name, at least one; copied
      * @param alone whether no other communicator is in the group
      */
-    Launch(HostDevice device, WorkLauncher launcher, List<KernelPlan> plans, List<Stream> used, boolean alone) {
+    Launch(EmulatedDevice device, WorkLauncher launcher, List<KernelPlan> plans, List<Stream> used, boolean alone) {
         this.device = device;
         this.launcher = launcher;
         this.plans = plans;

@@ -11,8 +11,9 @@ import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkType;
-import org.millrace.device.host.HostDevice;
-import org.millrace.device.host.WorkLauncher;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.PlanBuilder;
@@ -28,7 +29,7 @@ final class Launches implements OperationGroup.Part {
     /** Bytes of items of a kernel that is replayed: they take no room in the FIFO. */
     private static final int REPLAYED_BYTES = 1 << 20;
 
-    private final HostDevice device;
+    private final EmulatedDevice device;
     private final DeviceCommunicator communicator;
     private final Transfers transfers;
     private final WorkLauncher launcher;

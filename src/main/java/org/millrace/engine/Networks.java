@@ -10,8 +10,8 @@ import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
-import org.millrace.net.shm.ShmOptions;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** Opens the network that the configuration names. */
 final class Networks {

@@ -6,15 +6,18 @@ import java.util.List;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
-import org.millrace.device.host.Algorithm;
-import org.millrace.device.host.Chain;
-import org.millrace.device.host.ChunkShape;
-import org.millrace.device.host.ReceivePort;
-import org.millrace.device.host.RingAllGather;
-import org.millrace.device.host.RingAllReduce;
-import org.millrace.device.host.RingReduceScatter;
-import org.millrace.device.host.SendPort;
-import org.millrace.device.host.Share;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+import org.millrace.device.function.Chain;
+import org.millrace.device.function.ChannelPart;
+import org.millrace.device.function.ChunkSchedule;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.function.RingAllGather;
+import org.millrace.device.function.RingAllReduce;
+import org.millrace.device.function.RingReduceScatter;
+import org.millrace.device.primitives.ChunkShape;
+import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.Hops;
 import org.millrace.transport.Connections;
 
 /** Collectives around rings through all ranks, in the order of their numbers: one ring for each channel. */
@@ -26,13 +29,13 @@ final class Rings {
     private final List<Hops<ReceivePort>> previous = new ArrayList<>();
     private final List<Hops<SendPort>> next = new ArrayList<>();
 
-    Rings(int rank, int ranks, Links links, EngineOptions options) {
+    Rings(int rank, int ranks, Connectors connectors, EngineOptions options) {
         this.rank = rank;
         this.ranks = ranks;
         this.layout = options.layout();
         for (int channel = 0; channel < options.channels(); channel++) {
-            next.add(links.send((rank + 1) % ranks, channel, Connections.COLLECTIVE).alone());
-            previous.add(links.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE).alone());
+            next.add(connectors.send((rank + 1) % ranks, channel, Connections.COLLECTIVE).alone());
+            previous.add(connectors.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE).alone());
         }
     }
 
@@ -48,9 +51,9 @@ final class Rings {
         if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
             shape = shape.inUserMemory(shape.chunkBytes(layout));
         }
-        Share share = Share.of(work.firstElement(channel), work.elements(channel),
+        ChannelPart share = ChannelPart.of(work.firstElement(channel), work.elements(channel),
                 FunctionNumber.type(function).bytes(), shape.chunkBytes(layout));
-        Algorithm algorithm = algorithm(kind, work, share);
+        ChunkSchedule algorithm = algorithm(kind, work, share);
         return new Passage(algorithm, shape, algorithm.chunksReceived() > 0 ? previous.get(channel) : Hops.none(),
                 algorithm.chunksSent() > 0 ? next.get(channel) : Hops.none());
     }
@@ -80,7 +83,7 @@ final class Rings {
         };
     }
 
-    private Algorithm algorithm(FunctionNumber.Kind kind, CollectiveWork work, Share share) {
+    private ChunkSchedule algorithm(FunctionNumber.Kind kind, CollectiveWork work, ChannelPart share) {
         int root = work.root();
         return switch (kind) {
             case RING_ALL_REDUCE -> new RingAllReduce(share, rank, ranks);

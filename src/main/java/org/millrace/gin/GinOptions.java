@@ -1,6 +1,7 @@
 package org.millrace.gin;
 
 import java.time.Duration;
+import org.millrace.gin.window.WindowMemory;
 
 /**
  * How a communicator moves data. All ranks must have the same {@code chunkBytes}; they tell each other.

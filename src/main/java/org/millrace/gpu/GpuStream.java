@@ -4,9 +4,9 @@ import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaException;
 import org.millrace.cuda.CudaStream;
-import org.millrace.cuda.Waiting;
 
 /** A CUDA stream that fails with its device's communicators: a kernel that waits for a lost rank would never tell. */
 final class GpuStream implements Stream {

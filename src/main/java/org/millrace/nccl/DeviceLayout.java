@@ -74,7 +74,8 @@ enum DeviceLayout {
     }
 
     /** Writes the requirements, which NCCL reads during the call. */
-    MemorySegment write(NcclDeviceRequirements requirements, int compiledWith, SegmentAllocator allocator) {
+    MemorySegment write(NcclDeviceCommunicator.Requirements requirements, int compiledWith,
+            SegmentAllocator allocator) {
         if (this == V28) {
             MemorySegment struct = ncclDevCommRequirements_v28.allocate(allocator);
             ncclDevCommRequirements_v28.barrierCount(struct, requirements.barriers());

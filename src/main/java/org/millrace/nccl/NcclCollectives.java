@@ -3,9 +3,10 @@ package org.millrace.nccl;
 import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
+import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.library.NativeHandle;
 
 /**
  * A communicator's operations: those that combine all ranks' elements, and those of {@link NcclTransfers}, whose rules
@@ -13,8 +14,9 @@ import org.millrace.cuda.NativeHandle;
  */
 public abstract sealed class NcclCollectives extends NcclTransfers permits NcclCommunicator {
 
-    NcclCollectives(NcclLibrary library, NativeHandle handle) {
-        super(library, handle);
+    NcclCollectives(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
+            boolean nonBlocking) {
+        super(library, device, handle, size, rank, nonBlocking);
     }
 
     /**

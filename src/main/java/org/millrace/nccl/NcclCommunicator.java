@@ -6,12 +6,11 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.ToIntFunction;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
-import org.millrace.cuda.NativeHandle;
-import org.millrace.cuda.Waiting;
+import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
@@ -27,24 +26,17 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     private static final long ABORT_GRACE_NANOS = 200_000_000;
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
 
-    private final CudaDevice device;
     private final AtomicBoolean aborting;
     private final AtomicBoolean ending = new AtomicBoolean();
     private final NcclCommunicator parent;
-    private volatile boolean nonBlocking;
-    private volatile int rank;
-    private volatile int size;
 
     private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot, NcclCommunicator parent,
             int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
-        super(library,
-                NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())));
-        this.device = device;
+        super(library, device,
+                NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())),
+                size, rank, nonBlocking);
         this.aborting = aborting;
         this.parent = parent;
-        this.size = size;
-        this.rank = rank;
-        this.nonBlocking = nonBlocking;
     }
 
     private static void release(NcclLibrary library, MemorySegment address, boolean abort) {
@@ -62,32 +54,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         }
         return new NcclCommunicator(library, device, slot, null, size, rank,
                 code == nccl_h.ncclInProgress() || config.isNonBlocking(), new AtomicBoolean());
-    }
-
-    /**
-     * This rank's GPU.
-     *
-     * @return the device it was made with
-     */
-    public CudaDevice device() {
-        return device;
-    }
-
-    @Override
-    public int rank() {
-        if (rank < 0) {
-            rank = query(NcclFunction.COMM_USER_RANK,
-                    (communicator, out) -> nccl_h.ncclCommUserRank(communicator, out));
-        }
-        return rank;
-    }
-
-    @Override
-    public int size() {
-        if (size < 0) {
-            size = query(NcclFunction.COMM_COUNT, (communicator, out) -> nccl_h.ncclCommCount(communicator, out));
-        }
-        return size;
     }
 
     /**
@@ -236,7 +202,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @param requirements what the kernels will use
      * @return the device communicator, laid out for kernels compiled with the headers of the loaded NCCL
      */
-    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceRequirements requirements) {
+    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements) {
         return newDeviceCommunicator(requirements, library.version());
     }
 
@@ -249,15 +215,14 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return the device communicator
      * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
      */
-    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceRequirements requirements, int compiledWith) {
+    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements,
+            int compiledWith) {
         return NcclDeviceCommunicator.of(this, requirements, compiledWith);
     }
 
     @Override
     public NcclReduction scaledSum(double scalar, DataType type) {
-        try (Arena arena = Arena.ofConfined()) {
-            return scaledSum(Scalars.write(scalar, type, arena), type, false);
-        }
+        return NcclReduction.of(this, scalar, type);
     }
 
     /**
@@ -303,59 +268,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
             }
         }
         handle.close();
-    }
-
-    /** A call that writes an int. */
-    interface Query {
-        int call(MemorySegment communicator, MemorySegment out);
-    }
-
-    int query(NcclFunction function, Query query) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
-            enter(function, communicator -> query.call(communicator, out));
-            return out.get(ValueLayout.JAVA_INT, 0);
-        }
-    }
-
-    /** Makes a call and throws if it fails. */
-    void enter(NcclFunction function, ToIntFunction<MemorySegment> call) {
-        MemorySegment communicator = handle.enter();
-        try {
-            settle(function, communicator, call.applyAsInt(communicator));
-        } finally {
-            handle.exit();
-        }
-    }
-
-    /** Gives back something of this communicator's; what is left when the communicator goes, goes with it. */
-    void release(NcclFunction function, ToIntFunction<MemorySegment> call) {
-        MemorySegment communicator;
-        try {
-            communicator = handle.enter();
-        } catch (IllegalStateException gone) {
-            return;
-        }
-        try {
-            library.checkRelease(function, call.applyAsInt(communicator));
-        } finally {
-            handle.exit();
-        }
-    }
-
-    @Override
-    void settle(NcclFunction function, MemorySegment communicator, int code) {
-        if (code != nccl_h.ncclSuccess()) {
-            if (code != nccl_h.ncclInProgress()) {
-                throw library.failure(function, where(), communicator, code);
-            }
-            nonBlocking = true;
-        }
-    }
-
-    /** Only what is known without asking NCCL again. */
-    private String where() {
-        return (rank < 0 ? "" : "rank " + rank + (size < 0 ? "" : " of " + size) + ", ") + device;
     }
 
     @Override

@@ -10,14 +10,13 @@ import java.util.function.ToIntFunction;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
-import org.millrace.cuda.CStrings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.DeviceMemory;
-import org.millrace.cuda.LibraryDirectories;
-import org.millrace.cuda.LibraryReport;
-import org.millrace.cuda.LibrarySearch;
-import org.millrace.cuda.NativeLibrary;
+import org.millrace.cuda.library.LibraryDirectories;
+import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.LibrarySearch;
+import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
 
@@ -275,9 +274,10 @@ public final class NcclLibrary {
     }
 
     NcclException failure(NcclFunction function, String where, MemorySegment communicator, int code) {
-        String text = CStrings.read(nccl_h.ncclGetErrorString(code));
+        String text = NativeLibrary.text(nccl_h.ncclGetErrorString(code));
         String last =
-                library.has(NcclFunction.GET_LAST_ERROR) ? CStrings.read(nccl_h.ncclGetLastError(communicator)) : null;
+                library.has(NcclFunction.GET_LAST_ERROR) ? NativeLibrary.text(nccl_h.ncclGetLastError(communicator))
+                        : null;
         return new NcclException(function.symbol(), where, code, text, last);
     }
 

@@ -47,6 +47,15 @@ public enum NcclResult {
         return symbol;
     }
 
+    /**
+     * Its number in {@code ncclResult_t}.
+     *
+     * @return 0 for {@link #SUCCESS}
+     */
+    public int code() {
+        return ordinal();
+    }
+
     /** What to do about it. */
     String advice() {
         return advice;

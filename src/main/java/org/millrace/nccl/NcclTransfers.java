@@ -2,9 +2,10 @@ package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
+import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.library.NativeHandle;
 
 /**
  * A communicator's operations that move elements without changing them. Each enqueues to a stream of the communicator's
@@ -16,32 +17,12 @@ import org.millrace.cuda.NativeHandle;
  * All of them throw {@link NcclException} if NCCL refuses, {@link IllegalArgumentException} if an operand is too small,
  * closed or in the Java heap, and {@link IllegalStateException} if the communicator or the stream is closed.
  */
-public abstract sealed class NcclTransfers permits NcclCollectives {
+public abstract sealed class NcclTransfers extends CommunicatorCalls permits NcclCollectives {
 
-    final NcclLibrary library;
-    final NativeHandle handle;
-
-    NcclTransfers(NcclLibrary library, NativeHandle handle) {
-        this.library = library;
-        this.handle = handle;
+    NcclTransfers(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
+            boolean nonBlocking) {
+        super(library, device, handle, size, rank, nonBlocking);
     }
-
-    /**
-     * This end's number.
-     *
-     * @return 0 to {@code size() - 1}
-     */
-    public abstract int rank();
-
-    /**
-     * The number of ranks.
-     *
-     * @return 1 or more
-     */
-    public abstract int size();
-
-    /** Throws if a call failed; notes it if the call goes on by itself. */
-    abstract void settle(NcclFunction function, MemorySegment communicator, int code);
 
     /**
      * Gives every rank one rank's elements.
@@ -203,39 +184,5 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
         } finally {
             exit(stream);
         }
-    }
-
-    /** Begins a call on this communicator and a stream; {@link #exit} ends it. */
-    final MemorySegment enter(CudaStream stream) {
-        MemorySegment communicator = handle.enter();
-        try {
-            stream.handle().enter();
-        } catch (IllegalStateException closedStream) {
-            handle.exit();
-            throw closedStream;
-        }
-        return communicator;
-    }
-
-    final void exit(CudaStream stream) {
-        stream.handle().exit();
-        handle.exit();
-    }
-
-    /** An operand that only the root has. */
-    final long optional(String role, MemorySegment segment, long bytes, int root) {
-        boolean absent = segment == null || segment.address() == 0;
-        return absent && rank() != root ? 0
-                : DeviceSegments.address(role, segment == null ? MemorySegment.NULL : segment, bytes);
-    }
-
-    static long bytes(long count, int ranks, DataType type) {
-        long each = (long) ranks * type.bytes();
-        long bytes = count * each;
-        if (count < 0 || bytes < 0 || Math.multiplyHigh(count, each) != 0) {
-            throw new IllegalArgumentException(
-                    "a count of " + count + " " + type.label() + " elements: counts are 0 to " + Long.MAX_VALUE / each);
-        }
-        return bytes;
     }
 }

@@ -3,6 +3,8 @@ package org.millrace.proxy;
 import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
@@ -71,7 +73,7 @@ public final class CopyProxy implements ProxyConnection {
     @Override
     public int progress() {
         int copied = 0;
-        while (source.next() && Steps.reached(toSend.headAcquire() + ConnectionLayout.SLOTS, source.end())) {
+        while (source.next() && Steps.reached(toSend.headAcquire() + ConnectionLayout.SLOTS, source.end)) {
             copy();
             source.taken();
             copied++;
@@ -80,20 +82,20 @@ public final class CopyProxy implements ProxyConnection {
     }
 
     private void copy() {
-        long end = source.end();
+        long end = source.end;
         Protocol protocol = Protocol.of(source.protocol());
-        long offset = layout.slotOffset(protocol, source.step());
+        long offset = layout.slotOffset(protocol, source.step);
         switch (protocol) {
-            case LL -> Lines.storeLL(fromMemory, toMemory, offset, source.size());
-            case LL128 -> Lines.storeLL128(fromMemory, toMemory, offset, source.size());
-            case SIMPLE -> MemorySegment.copy(fromMemory, offset, toMemory, offset, source.size());
+            case LL -> LLLine.copyWords(fromMemory, toMemory, offset, source.size);
+            case LL128 -> LL128Line.copyRelease(fromMemory, toMemory, offset, source.size);
+            case SIMPLE -> MemorySegment.copy(fromMemory, offset, toMemory, offset, source.size);
         }
-        for (long step = source.step(); step != end; step++) {
+        for (long step = source.step; step != end; step++) {
             int slot = ConnectionLayout.slot(step);
             toRecv.sizePlain(slot, fromRecv.sizePlain(slot));
         }
         toRecv.tailRelease(end);
-        for (long step = source.step(); step != end; step++) {
+        for (long step = source.step; step != end; step++) {
             fromRecv.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY);
         }
         fromSend.headRelease(end);
@@ -102,11 +104,6 @@ public final class CopyProxy implements ProxyConnection {
     @Override
     public boolean drained() {
         return source.drained();
-    }
-
-    @Override
-    public boolean owesData() {
-        return !drained();
     }
 
     @Override
@@ -121,6 +118,6 @@ public final class CopyProxy implements ProxyConnection {
 
     @Override
     public String lastSeen() {
-        return "from " + LastSeen.of(fromSend, fromRecv) + " to " + LastSeen.of(toSend, toRecv);
+        return "from " + fromRecv.describe(fromSend) + " to " + toRecv.describe(toSend);
     }
 }

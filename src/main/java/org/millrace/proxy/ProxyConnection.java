@@ -24,7 +24,9 @@ public interface ProxyConnection {
      *
      * @return false if nobody misses anything
      */
-    boolean owesData();
+    default boolean owesData() {
+        return !drained();
+    }
 
     /**
      * The proxy will not be asked for progress again. Called once by the agent, on its thread.

@@ -105,13 +105,13 @@ public final class SendProxy implements ProxyConnection {
     private int post() {
         int posted = 0;
         while (!window.isFull() && source.next()) {
-            StepHeader.step(header, source.step(), source.end(), source.protocol());
+            StepHeader.step(header, source.step, source.end, source.protocol());
             source.describe(header);
-            header.payloadBytes(source.size());
-            if (!sender.offer(header, source.region(), source.offset())) {
+            header.payloadBytes(source.size);
+            if (!sender.offer(header, source.region, source.offset)) {
                 break;
             }
-            window.add(source.step(), source.end());
+            window.add(source.step, source.end);
             source.taken();
             posted++;
         }
@@ -127,7 +127,7 @@ public final class SendProxy implements ProxyConnection {
                 recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY); // pairs with a device that waits until
                                                                                  // its memory was read
             }
-            source.released(window.oldestStep(), end);
+            source.released(end);
             window.removeOldest();
             released++;
         }
@@ -171,6 +171,6 @@ public final class SendProxy implements ProxyConnection {
 
     @Override
     public String lastSeen() {
-        return LastSeen.of(sendMem, recvMem);
+        return recvMem.describe(sendMem);
     }
 }

@@ -35,8 +35,13 @@ public final class StepHeader {
         header.word(OP_COUNT, posted ? 1 : 0);
     }
 
-    /** Where no operation is announced. */
-    static boolean posted(FrameHeader header) {
+    /**
+     * Where no operation is announced: whether the device said a size for the frame's first step.
+     *
+     * @param header the frame's
+     * @return false if the frame only moves tail
+     */
+    public static boolean posted(FrameHeader header) {
         return header.word(OP_COUNT) != 0;
     }
 
@@ -46,15 +51,33 @@ public final class StepHeader {
         header.word(COUNT, op.count());
     }
 
-    static long step(FrameHeader header) {
+    /**
+     * First step of the frame.
+     *
+     * @param header the frame's
+     * @return as the peer wrote it
+     */
+    public static long step(FrameHeader header) {
         return header.word(STEP);
     }
 
-    static long end(FrameHeader header) {
+    /**
+     * First step after the frame.
+     *
+     * @param header the frame's
+     * @return as the peer wrote it
+     */
+    public static long end(FrameHeader header) {
         return header.word(END);
     }
 
-    static long protocol(FrameHeader header) {
+    /**
+     * NCCL's id of the protocol, as the peer says it.
+     *
+     * @param header the frame's
+     * @return as the peer wrote it
+     */
+    public static long protocol(FrameHeader header) {
         return (int) header.word(PROTOCOL);
     }
 

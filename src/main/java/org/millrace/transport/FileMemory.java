@@ -3,7 +3,7 @@ package org.millrace.transport;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.file.SharedMemory;
 
 /**
  * Memory that two processes of one host share.

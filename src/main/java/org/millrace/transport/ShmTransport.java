@@ -3,8 +3,8 @@ package org.millrace.transport;
 import java.nio.file.Path;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.net.shm.SharedMemory;
-import org.millrace.net.shm.ShmUnavailableException;
+import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.net.shm.file.ShmUnavailableException;
 
 /**
  * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with

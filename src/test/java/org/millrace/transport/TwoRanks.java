@@ -13,8 +13,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ShmOptions;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** Two ranks in this thread that make connections to each other, their messages in a map. */
 final class TwoRanks implements AutoCloseable {

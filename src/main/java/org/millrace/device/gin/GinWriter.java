@@ -3,7 +3,7 @@ package org.millrace.device.gin;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
-import org.millrace.gin.Window;
+import org.millrace.gin.window.Window;
 
 /** Writes the descriptors of one block. A signal in a window needs a descriptor of its own, behind that of its put. */
 final class GinWriter {

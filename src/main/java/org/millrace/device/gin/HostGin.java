@@ -2,7 +2,7 @@ package org.millrace.device.gin;
 
 import org.millrace.abi.GinCells;
 import org.millrace.gin.GinException;
-import org.millrace.gin.Window;
+import org.millrace.gin.window.Window;
 
 /**
  * One block's hold on a context: it posts descriptors and waits for signals and counters, as {@code ncclGin}. Any

@@ -1,6 +1,6 @@
 package org.millrace.device.gin;
 
-import org.millrace.gin.GinCommunicator;
+import org.millrace.gin.agent.GinCommunicator;
 
 /** How a block waits: it spins, yields, and gives up when its communicator fails or its time is over. One block's. */
 final class Patience {

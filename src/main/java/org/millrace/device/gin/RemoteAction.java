@@ -1,7 +1,7 @@
 package org.millrace.device.gin;
 
 import org.millrace.abi.GinOp;
-import org.millrace.gin.Window;
+import org.millrace.gin.window.Window;
 
 /**
  * What happens at the peer when a put has arrived: nothing, or a signal grows.

@@ -7,4 +7,7 @@
  * {@link org.millrace.device.gin.HostGin}, which is {@code ncclGin}, for the context it works with. All share the
  * context's queues with {@code org.millrace.gin}'s agent, through the same memory as a GPU's would lie in.
  */
+@NullMarked
 package org.millrace.device.gin;
+
+import org.jspecify.annotations.NullMarked;

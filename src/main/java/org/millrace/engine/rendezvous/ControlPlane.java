@@ -267,6 +267,15 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
+     * Tells of the failure that {@link #failure} gives, from the control thread; at once if there is one already.
+     *
+     * @param listener must not block; takes the place of the one before
+     */
+    public void onFailure(Runnable listener) {
+        group.onFailure(listener);
+    }
+
+    /**
      * Leaves the group. Not a failure: only a collective call that still needs this rank fails. Ends this rank's own
      * collective call and its thread. Takes a round trip, or two seconds if another process is stopped.
      */

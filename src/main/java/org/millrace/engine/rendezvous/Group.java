@@ -28,6 +28,7 @@ final class Group {
     private final Condition changed = lock.newCondition();
 
     private volatile RemoteFailure failure;
+    private volatile Runnable onFailure = () -> {};
     private String ownFailure;
     private String refusal;
     private boolean closed;
@@ -53,6 +54,14 @@ final class Group {
     /** The first failure that another rank told, or null. */
     RemoteFailure failure() {
         return failure;
+    }
+
+    /** The listener is set before the failure is read, and called behind its being written: it misses none. */
+    void onFailure(Runnable listener) {
+        onFailure = listener;
+        if (failure != null) {
+            listener.run();
+        }
     }
 
     // What the control thread reports.
@@ -94,6 +103,7 @@ final class Group {
                 failure = told;
             }
         });
+        onFailure.run();
     }
 
     /**

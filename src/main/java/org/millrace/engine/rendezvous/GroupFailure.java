@@ -23,6 +23,7 @@ public class GroupFailure implements Supplier<Throwable> {
     private final ControlPlane control;
     private final AtomicReference<Throwable> first = new AtomicReference<>();
     private volatile Suspicion suspicion;
+    private volatile Runnable news = () -> {};
 
     private record Suspicion(Throwable thrown, long until) {
     }
@@ -62,7 +63,28 @@ public class GroupFailure implements Supplier<Throwable> {
     public final void suspect(Throwable thrown) {
         if (suspicion == null) {
             suspicion = new Suspicion(thrown, System.nanoTime() + REASON_NANOS);
+            news.run();
         }
+    }
+
+    /**
+     * Wakes the thread that calls {@link #watch}, instead of its calling again and again.
+     *
+     * @param listener called by any thread whenever there is something to judge; once at least if there is already
+     */
+    public final void onNews(Runnable listener) {
+        news = listener;
+        control.onFailure(listener);
+    }
+
+    /**
+     * How long {@link #watch} has nothing to judge, if there is no news.
+     *
+     * @return {@code Long.MAX_VALUE} if nothing is suspected
+     */
+    public final long nanosToWatch() {
+        Suspicion pending = suspicion;
+        return pending == null ? Long.MAX_VALUE : Math.max(0, pending.until - System.nanoTime());
     }
 
     /**

@@ -1,10 +1,10 @@
 package org.millrace.gin.cuda;
 
-import org.millrace.cuda.CopyQueue;
-import org.millrace.gin.IndexStore;
+import org.millrace.cuda.copy.CopyQueue;
+import org.millrace.gin.queue.GinContext;
 
 /** Indices of one context in a GPU's memory. On the agent's thread, with the device current. */
-public final class CudaIndexStore implements IndexStore {
+public final class CudaIndexStore implements GinContext.IndexStore {
 
     private final CopyQueue queue;
     private final long address;

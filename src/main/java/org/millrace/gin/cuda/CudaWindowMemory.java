@@ -3,9 +3,9 @@ package org.millrace.gin.cuda;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.StagingRing;
-import org.millrace.gin.Transfer;
-import org.millrace.gin.WindowMemory;
+import org.millrace.gin.window.StagingRing;
+import org.millrace.gin.window.WindowMemory;
+import org.millrace.gin.window.WindowTransfer;
 
 /**
  * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are
@@ -27,7 +27,7 @@ public final class CudaWindowMemory implements WindowMemory {
      * The one add that is under way in this window, or null, and how far it is: its old value was read, and its new one
      * is being stored.
      */
-    private Transfer addition;
+    private WindowTransfer addition;
     private long addend;
     private boolean addRead;
 
@@ -54,7 +54,7 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean openRead(Transfer transfer, long offset, long length) {
+    public boolean openRead(WindowTransfer transfer, long offset, long length) {
         int buffer = mover.out().hasRoom() ? mover.staging().buffers().takeToSend() : -1;
         if (buffer < 0) {
             return false;
@@ -70,7 +70,7 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean readable(Transfer transfer) {
+    public boolean readable(WindowTransfer transfer) {
         return (transfer.slot() == COPIED_DIRECTLY ? mover.direct() : mover.out()).isDone(transfer.ticket());
     }
 
@@ -81,7 +81,7 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean openWrite(Transfer transfer, long offset, long length) {
+    public boolean openWrite(WindowTransfer transfer, long offset, long length) {
         int buffer = mover.staging().buffers().takeToReceive();
         if (buffer < 0) {
             return false;
@@ -90,13 +90,13 @@ public final class CudaWindowMemory implements WindowMemory {
         return true;
     }
 
-    private void place(Transfer transfer, int buffer, long offset, long length) {
+    private void place(WindowTransfer transfer, int buffer, long offset, long length) {
         transfer.slot(buffer);
         transfer.place(mover.staging().region(), mover.staging().offset(buffer), offset, length);
     }
 
     @Override
-    public void arrived(Transfer transfer) {
+    public void arrived(WindowTransfer transfer) {
         int buffer = transfer.slot();
         transfer.ticket(bring(address + transfer.offset(), mover.staging().host(), mover.staging().offset(buffer),
                 mover.staging().address(buffer), transfer.bytes()));
@@ -114,7 +114,7 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean written(Transfer transfer) {
+    public boolean written(WindowTransfer transfer) {
         if (transfer != addition) {
             return mover.in().isDone(transfer.ticket());
         }
@@ -132,7 +132,8 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean beginCopy(Transfer transfer, long offset, WindowMemory source, long sourceOffset, long length) {
+    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
+            long length) {
         if (!mover.in().hasRoom()) {
             return false;
         }
@@ -148,18 +149,18 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean beginPeerCopy(Transfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
+    public boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
             long length) {
         return beginDirect(transfer, offset, peers[peer].address() + offset, addressIn(source, sourceOffset), length);
     }
 
     @Override
-    public boolean beginPeerRead(Transfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
+    public boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
             long length) {
         return beginDirect(transfer, offset, addressIn(target, targetOffset), peers[peer].address() + offset, length);
     }
 
-    private boolean beginDirect(Transfer transfer, long offset, long to, long from, long length) {
+    private boolean beginDirect(WindowTransfer transfer, long offset, long to, long from, long length) {
         if (!mover.direct().hasRoom()) {
             return false;
         }
@@ -178,7 +179,7 @@ public final class CudaWindowMemory implements WindowMemory {
      * is adding to it. The one buffer for adds is free when none is under way.
      */
     @Override
-    public boolean beginAdd(Transfer transfer, long offset, long value) {
+    public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
         int buffer = mover.staging().buffers().takeToAdd();
         if (buffer < 0) {
             return false;
@@ -197,7 +198,7 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean beginCopyOut(Transfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
+    public boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
         if (!mover.out().hasRoom()) {
             return false;
         }
@@ -208,7 +209,7 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean beginCopyIn(Transfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
+    public boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
         if (!mover.in().hasRoom()) {
             return false;
         }
@@ -219,14 +220,14 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public void release(Transfer transfer) {
+    public void release(WindowTransfer transfer) {
         if (transfer.slot() >= 0) {
             mover.staging().buffers().give(transfer.slot());
         }
     }
 
     @Override
-    public void abandon(Transfer transfer) {
+    public void abandon(WindowTransfer transfer) {
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());
         }

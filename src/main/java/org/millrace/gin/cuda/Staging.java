@@ -4,7 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.PinnedMemory;
-import org.millrace.gin.StagingBuffers;
+import org.millrace.gin.window.StagingBuffers;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 

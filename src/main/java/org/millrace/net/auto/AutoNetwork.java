@@ -12,9 +12,9 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.net.shm.ShmAddress;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmUnavailableException;
+import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.handshake.ShmAddress;
 import org.millrace.net.socket.SocketNetwork;
 
 /**

@@ -4,7 +4,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
-import org.millrace.net.shm.ShmUnavailableException;
+import org.millrace.net.shm.file.ShmUnavailableException;
 
 /** A connection in the making: over shared memory as long as that may work, over TCP from then on. */
 final class Connecting implements Pending<FrameSender> {

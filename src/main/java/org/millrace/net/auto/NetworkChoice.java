@@ -5,9 +5,9 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * Which network to use. All processes of a job must choose the same, as the addresses of one are not those of another.

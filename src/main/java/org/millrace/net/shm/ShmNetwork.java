@@ -11,6 +11,14 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.file.StaleFiles;
+import org.millrace.net.shm.handshake.ShmAddress;
+import org.millrace.net.shm.handshake.ShmConnect;
+import org.millrace.net.shm.handshake.ShmListener;
+import org.millrace.net.shm.ring.RingLayout;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ring.ShmRegion;
 
 /**
  * Frames over memory that processes of one user on one host share: no system call, no lock and no thread of its own on
@@ -39,7 +47,7 @@ public final class ShmNetwork implements Network {
      *
      * @param firstPosition any multiple of {@link RingLayout#ALIGNMENT}
      */
-    ShmNetwork(ShmOptions options, long firstPosition) {
+    public ShmNetwork(ShmOptions options, long firstPosition) {
         this.options = options;
         this.firstPosition = firstPosition;
     }
@@ -80,7 +88,7 @@ public final class ShmNetwork implements Network {
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         checkOpen();
-        OutgoingRing connection = new OutgoingRing(this, ShmAddress.decode(address), key);
+        ShmConnect connection = new ShmConnect(this, ShmAddress.decode(address), key);
         opened(connection, connection::close);
         return connection;
     }
@@ -96,16 +104,16 @@ public final class ShmNetwork implements Network {
         return register(AllMemory.SEGMENT);
     }
 
-    ShmOptions options() {
+    public ShmOptions options() {
         return options;
     }
 
-    long firstPosition() {
+    public long firstPosition() {
         return firstPosition;
     }
 
     /** Notes what is to be closed with the network. */
-    void opened(Object what, Runnable close) {
+    public void opened(Object what, Runnable close) {
         open.put(what, close);
         if (closed) {
             // The network was closed meanwhile, and may have missed it.
@@ -115,7 +123,7 @@ public final class ShmNetwork implements Network {
     }
 
     /** Notes that something was closed. */
-    void forget(Object what) {
+    public void forget(Object what) {
         open.remove(what);
     }
 
@@ -123,7 +131,7 @@ public final class ShmNetwork implements Network {
      * Notes that a peer was killed: what it left behind is cleaned up when the network is closed, as it is not quite
      * dead when its sockets are.
      */
-    void peerWasLost() {
+    public void peerWasLost() {
         lostAPeer = true;
     }
 

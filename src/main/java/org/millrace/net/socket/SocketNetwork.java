@@ -13,6 +13,12 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.handshake.RailAddresses;
+import org.millrace.net.socket.handshake.SocketConnect;
+import org.millrace.net.socket.handshake.SocketListener;
+import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.stream.SocketRegion;
 
 /** Frames over TCP: works between any two hosts, with no thread and no lock of its own on the path of a frame. */
 public final class SocketNetwork implements Network {
@@ -49,7 +55,7 @@ public final class SocketNetwork implements Network {
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         checkOpen();
-        OutgoingConnection connection = new OutgoingConnection(this, address, key);
+        SocketConnect connection = new SocketConnect(this, address, key);
         opened(connection, connection::close);
         return connection;
     }
@@ -70,24 +76,24 @@ public final class SocketNetwork implements Network {
     }
 
     /** Frees a region's number for another region. */
-    void release(SocketRegion region) {
+    public void release(SocketRegion region) {
         synchronized (regionIds) {
             regionIds.clear(region.id());
         }
     }
 
-    SocketOptions options() {
+    public SocketOptions options() {
         return options;
     }
 
     /** The addresses that listeners announce. */
-    List<InetAddress> announced() {
+    public List<InetAddress> announced() {
         return options.addresses().isEmpty() ? Interfaces.chooseAll(options.interfaces(), options.family())
                 : options.addresses();
     }
 
     /** The addresses that streams of several rails come from; empty if the system chooses. */
-    synchronized List<RailAddresses.Local> locals() {
+    public synchronized List<RailAddresses.Local> locals() {
         if (locals == null) {
             boolean chosen = !options.addresses().isEmpty() || !options.interfaces().isBlank();
             locals = chosen ? announced().stream().map(Interfaces::local).toList() : List.of();
@@ -96,12 +102,12 @@ public final class SocketNetwork implements Network {
     }
 
     /** When, by {@link System#nanoTime}, one who connects now must be part of a connection. */
-    long handshakeDeadline() {
+    public long handshakeDeadline() {
         return System.nanoTime() + options.handshakeDeadline().toNanos();
     }
 
     /** Notes what is to be closed with the network. */
-    void opened(Object what, Runnable close) {
+    public void opened(Object what, Runnable close) {
         open.put(what, close);
         if (closed) {
             // The network was closed meanwhile, and may have missed it.
@@ -111,7 +117,7 @@ public final class SocketNetwork implements Network {
     }
 
     /** Notes that something was closed. */
-    void forget(Object what) {
+    public void forget(Object what) {
         open.remove(what);
     }
 

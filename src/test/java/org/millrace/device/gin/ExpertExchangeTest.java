@@ -16,9 +16,9 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.device.gin.expert.ExpertExchange;
 import org.millrace.device.gin.expert.ExpertLayout;
 import org.millrace.device.gin.expert.ExpertPlan;
-import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.Window;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.window.Window;
 
 /** Dispatch and combine of routed tokens, every token compared with a plain reference. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

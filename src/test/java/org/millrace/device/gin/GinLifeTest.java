@@ -17,11 +17,11 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinGpuContext;
-import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
-import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.Window;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 
 /** Windows and contexts come and go while the agents run. */

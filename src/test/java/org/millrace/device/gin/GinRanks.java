@@ -15,18 +15,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
-import org.millrace.gin.GinAgent;
-import org.millrace.gin.GinCommunicator;
-import org.millrace.gin.GinMesh;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.HostWindowMemory;
-import org.millrace.gin.Window;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * The ranks of a group in one process, each with a network of its own; one or two threads carry all their descriptors

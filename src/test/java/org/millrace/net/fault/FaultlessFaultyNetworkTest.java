@@ -3,7 +3,7 @@ package org.millrace.net.fault;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** A fault that never comes changes nothing: the wrapped sender is as good as the sender. */
 class FaultlessFaultyNetworkTest extends NetworkContract {

@@ -2,6 +2,8 @@ package org.millrace.net.shm;
 
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.shm.ring.RingAccess;
+import org.millrace.net.shm.ring.ShmOptions;
 
 /** Rings that are accessed with Chronicle Bytes. */
 class ShmNetworkChronicleTest extends NetworkContract {

@@ -2,6 +2,7 @@ package org.millrace.net.shm;
 
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.shm.ring.ShmOptions;
 
 /** As the defaults are. */
 class ShmNetworkTest extends NetworkContract {

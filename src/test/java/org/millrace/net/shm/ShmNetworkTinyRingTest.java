@@ -2,6 +2,7 @@ package org.millrace.net.shm;
 
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.shm.ring.ShmOptions;
 
 /** A ring so short that many payloads are longer, and whose positions pass 2^63 soon. */
 class ShmNetworkTinyRingTest extends NetworkContract {

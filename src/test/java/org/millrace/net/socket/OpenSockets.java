@@ -13,9 +13,9 @@ import java.util.stream.Stream;
  * descriptors would be of no use: class loading, the JIT compiler's looks into /proc, and the garbage of tests before
  * this one open and close some at any time.
  */
-record OpenSockets(Set<String> numbers) {
+public record OpenSockets(Set<String> numbers) {
 
-    static OpenSockets now() throws IOException {
+    public static OpenSockets now() throws IOException {
         Set<String> numbers = new HashSet<>();
         try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
             for (Path each : (Iterable<Path>) open::iterator) {
@@ -31,7 +31,7 @@ record OpenSockets(Set<String> numbers) {
     }
 
     /** How many are open now that were not then. */
-    int opened() throws IOException {
+    public int opened() throws IOException {
         Set<String> more = new HashSet<>(now().numbers);
         more.removeAll(numbers);
         return more.size();

@@ -5,9 +5,10 @@ import java.net.UnknownHostException;
 import java.util.List;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** Three rails, and payloads cut into pieces that small frames reach too. */
-class SocketNetworkRailsTest extends NetworkContract {
+public class SocketNetworkRailsTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
         return new SocketNetwork(
@@ -15,7 +16,7 @@ class SocketNetworkRailsTest extends NetworkContract {
     }
 
     /** 127.0.0.1 and its neighbours, all of which are addresses of every machine. */
-    static List<InetAddress> loopbacks(int count) {
+    public static List<InetAddress> loopbacks(int count) {
         return java.util.stream.IntStream.rangeClosed(1, count).mapToObj(last -> {
             try {
                 return InetAddress.getByAddress(new byte[] {127, 0, 0, (byte) last});

@@ -2,6 +2,7 @@ package org.millrace.net.socket;
 
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** Payloads divided over three streams, from a length on that small frames reach too. */
 class SocketNetworkStripedTest extends NetworkContract {

@@ -7,12 +7,12 @@ import org.millrace.bench.frames.FrameStream;
 import org.millrace.bench.measure.Loop;
 import org.millrace.bench.measure.Pair;
 import org.millrace.net.Network;
-import org.millrace.net.shm.RingAccess;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
-import org.millrace.net.shm.ShmUnavailableException;
+import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.ring.RingAccess;
+import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /** Frames between two threads. */
 public final class FrameSuite implements Suite {

@@ -2,15 +2,15 @@ package org.millrace.device.gin.expert;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.MillraceException;
+import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.device.host.HostBlock;
 
 /**
  * A channel's block that receives: it takes tokens up to each rank's tail, and adds their number to that rank's head.
  */
-final class ChannelReceiver implements HostBlock {
+final class ChannelReceiver implements Block {
 
     private final HostGin gin;
     private final GinTeam team;

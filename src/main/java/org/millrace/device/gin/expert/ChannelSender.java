@@ -1,18 +1,18 @@
 package org.millrace.device.gin.expert;
 
 import java.lang.foreign.MemorySegment;
+import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.device.host.HostBlock;
-import org.millrace.gin.Window;
+import org.millrace.gin.window.Window;
 
 /**
  * A channel's block that sends: it fills slots of its buffer to a rank, puts them into the same slots of the rank's
  * buffer, and adds their number to the rank's tail. A slot is free again when the rank's head has passed it: then the
  * put that came from it is over too.
  */
-final class ChannelSender implements HostBlock {
+final class ChannelSender implements Block {
 
     private final HostGin gin;
     private final GinTeam team;

@@ -4,14 +4,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinBarrier;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.device.host.HostBlock;
-import org.millrace.device.host.HostKernel;
-import org.millrace.gin.Window;
+import org.millrace.device.stream.EmulatedKernel;
+import org.millrace.gin.window.Window;
 
 /**
  * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many
@@ -142,14 +142,14 @@ public final class ExpertExchange {
     /** One block of each channel sends, another receives. */
     private void launch(String name, long[][] outgoing, long[][] incoming,
             java.util.function.IntFunction<TokenSource> sources, java.util.function.IntFunction<TokenSink> sinks) {
-        List<HostBlock> blocks = new ArrayList<>();
+        List<Block> blocks = new ArrayList<>();
         for (int channel = 0; channel < plan.channels(); channel++) {
             blocks.add(new ChannelSender(gin(channel), team, plan, layout, window, memory, channel, outgoing[channel],
                     sources.apply(channel)));
             blocks.add(new ChannelReceiver(gin(channel), team, layout, memory, channel, incoming[channel],
                     sinks.apply(channel)));
         }
-        HostKernel kernel = new HostKernel("rank " + communicator.rank() + ", " + name, blocks,
+        EmulatedKernel kernel = new EmulatedKernel("rank " + communicator.rank() + ", " + name, blocks,
                 communicator.communicator()::failure, failure -> {}, communicator.requirements().deadline().toNanos());
         while (!kernel.done()) {
             if (kernel.progress() == 0) {

@@ -7,4 +7,7 @@
  * number to the peer's tail signal; the receiver uses them and adds their number to the sender's head signal. A
  * channel's context is its number modulo the number of contexts.
  */
+@NullMarked
 package org.millrace.device.gin.expert;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,62 @@
+package org.millrace.device.channel;
+
+/**
+ * A connection's end on the device, which blocks use one after another in the order in which they were issued,
+ * whichever streams their kernels are on. It may be issued for before the connection is made.
+ *
+ * @param <P> {@link SendPort} or {@link ReceivePort}
+ */
+public final class DeviceEndpoint<P> {
+
+    private final String name;
+    /** Blocks issued so far. The device's thread alone. */
+    private long issued;
+    /** Blocks that are through. The device's thread alone. */
+    private long passed;
+    private volatile P port;
+
+    /**
+     * An end that is not connected.
+     *
+     * @param name which connection, for messages
+     */
+    public DeviceEndpoint(String name) {
+        this.name = name;
+    }
+
+    /**
+     * The connection is made.
+     *
+     * @param connected the device's end of it
+     */
+    public void connect(P connected) {
+        port = connected;
+    }
+
+    /**
+     * Takes a place behind those who were issued before. On the device's thread.
+     *
+     * @return the place
+     */
+    public long reserve() {
+        return issued++;
+    }
+
+    public boolean admits(long place) {
+        return passed == place && port != null;
+    }
+
+    public P port() {
+        return port;
+    }
+
+    /** The block whose turn it was is through. */
+    public void leave() {
+        passed++;
+    }
+
+    @Override
+    public String toString() {
+        return port == null ? name + " is not connected yet" : port.toString();
+    }
+}

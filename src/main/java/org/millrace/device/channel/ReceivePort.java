@@ -1,0 +1,153 @@
+package org.millrace.device.channel;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+import org.millrace.device.unpack.SliceGather;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.LineFlags;
+import org.millrace.proxy.Steps;
+
+/** The device's end of a connection that it receives on. Its step counter is that of all protocols. */
+public final class ReceivePort {
+
+    private final ConnectionName name;
+    private final ConnectionLayout layout;
+    private final SendMem sendMem;
+    private final RecvMem recvMem;
+    private final MemorySegment buffers;
+    private final MemorySegment simple;
+    private final long slotBytes;
+    private final boolean shared;
+    private final LineFlags flags;
+    /** Null if data arrives in the slots. */
+    private final SliceGather gather;
+    private long step;
+    private long tail;
+
+    /**
+     * A port of a connection on which nothing has moved yet.
+     *
+     * @param name the connection
+     * @param info where its slots and counters are
+     */
+    public ReceivePort(ConnectionName name, ConnectionInfo info) {
+        this(name, info, null);
+    }
+
+    /**
+     * A port of a connection with an unpack handle, on which nothing has moved yet.
+     *
+     * @param name   the connection
+     * @param info   where its slots and counters are
+     * @param gather puts the slices of protocol Simple together; null if they arrive so
+     */
+    public ReceivePort(ConnectionName name, ConnectionInfo info, SliceGather gather) {
+        this.gather = gather;
+        this.name = name;
+        this.layout = info.layout();
+        this.sendMem = info.sendMem();
+        this.recvMem = info.recvMem();
+        this.buffers = info.buffers();
+        this.shared = info.shared() != null;
+        this.simple = shared ? info.shared().memory() : info.buffer(Protocol.SIMPLE);
+        this.slotBytes = info.slotBytes(Protocol.SIMPLE);
+        this.flags = new LineFlags(layout, buffers);
+        this.step = info.firstStep();
+        this.tail = info.firstStep();
+    }
+
+    /** Begins an operation: the steps up to a whole chunk are skipped, and their credits returned. */
+    public void begin(int chunkSteps) {
+        if (gather != null) {
+            gather.leave(); // the operation before, whatever it was, has ended
+        }
+        step = Steps.roundUp(step, chunkSteps);
+        sendMem.headRelease(step);
+    }
+
+    /**
+     * Whether the next slots have arrived ({@code waitPeer}). The acquire of tail pairs with the proxy's release: the
+     * slot's data is there.
+     */
+    public boolean hasData(int steps) {
+        long needed = step + steps;
+        if (!Steps.reached(tail, needed)) {
+            tail = recvMem.tailAcquire();
+        }
+        return Steps.reached(tail, needed);
+    }
+
+    /**
+     * Whether the next step's lines are there, which their flags alone say. A step without lines is, always: this end
+     * may be ahead of the other.
+     */
+    public boolean hasLines(Protocol protocol, long bytes) {
+        return protocol == Protocol.LL ? flags.llReady(step, bytes) : flags.ll128Ready(step, bytes);
+    }
+
+    /** The next slots' data is there: puts it together where that is left to the device. */
+    public void unpack(long bytes) {
+        if (gather != null) {
+            gather.next(simple, slotOffset(), bytes);
+        }
+    }
+
+    /**
+     * Gives the slots back ({@code postPeer}). The release of head pairs with the proxy's acquire: the slot has been
+     * read and may be overwritten.
+     */
+    public void release(int steps) {
+        step += steps;
+        sendMem.headRelease(step);
+    }
+
+    /**
+     * Lets the data of a step that is so many steps ahead arrive in the user's memory, and not in a slot (mode PTR).
+     * The release of size pairs with the proxy's acquire: it sees where.
+     */
+    public void offer(int ahead, long address, long bytes) {
+        int slot = ConnectionLayout.slot(step + ahead);
+        recvMem.ptrPlain(slot, address);
+        recvMem.sizeRelease(slot, bytes);
+    }
+
+    /** Where the slots of protocol Simple are. */
+    public MemorySegment buffer() {
+        return simple;
+    }
+
+    /** Of the next step's slot in {@link #buffer()}. */
+    public long slotOffset() {
+        int slot = ConnectionLayout.slot(step);
+        return shared ? recvMem.offsetPlain(slot) : slot * slotBytes;
+    }
+
+    /** Of the slot of a step that is so many steps ahead, of a connection with slots of its own. */
+    public long slotAddress(int ahead) {
+        return simple.address() + ConnectionLayout.slot(step + ahead) * slotBytes;
+    }
+
+    public long slotBytes() {
+        return slotBytes;
+    }
+
+    /** Where the slots of all protocols are that have lines. */
+    public MemorySegment lines() {
+        return buffers;
+    }
+
+    /** Of the next step's slot in {@link #lines()}. */
+    public long linesOffset(Protocol protocol) {
+        return layout.slotOffset(protocol, step);
+    }
+
+    @Override
+    public String toString() {
+        return name + " waits for data: step " + step + ", head " + sendMem.headAcquire() + ", tail "
+                + recvMem.tailAcquire();
+    }
+}

@@ -1,0 +1,143 @@
+package org.millrace.device.channel;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.Steps;
+
+/**
+ * The device's end of a connection that it sends on. Its step counter is that of all protocols and lives on from kernel
+ * to kernel, as {@code ncclConnInfo.step} does.
+ */
+public final class SendPort {
+
+    private final ConnectionName name;
+    private final ConnectionLayout layout;
+    private final SendMem sendMem;
+    private final RecvMem recvMem;
+    private final MemorySegment buffers;
+    private final MemorySegment simple;
+    private final long slotBytes;
+    private final boolean shared;
+    private long step;
+    private long head;
+
+    /**
+     * A port of a connection on which nothing has moved yet.
+     *
+     * @param name the connection
+     * @param info where its slots and counters are
+     */
+    public SendPort(ConnectionName name, ConnectionInfo info) {
+        this.name = name;
+        this.layout = info.layout();
+        this.sendMem = info.sendMem();
+        this.recvMem = info.recvMem();
+        this.buffers = info.buffers();
+        this.shared = info.shared() != null;
+        this.simple = shared ? info.shared().memory() : info.buffer(Protocol.SIMPLE);
+        this.slotBytes = info.slotBytes(Protocol.SIMPLE);
+        this.step = info.firstStep();
+        this.head = sendMem.headAcquire();
+    }
+
+    /** Begins an operation: the steps up to a whole chunk are skipped. */
+    public void begin(int chunkSteps) {
+        step = Steps.roundUp(step, chunkSteps);
+    }
+
+    /**
+     * Whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release: what the
+     * slot held has been sent, and where a slot of a pool lies is said.
+     */
+    public boolean hasRoom(int steps) {
+        long needed = step + steps;
+        if (!Steps.reached(head + ConnectionLayout.SLOTS, needed)) {
+            head = sendMem.headAcquire();
+        }
+        return Steps.reached(head + ConnectionLayout.SLOTS, needed);
+    }
+
+    /**
+     * Says the size of what will be posted, before the data is written: for lines that is all the proxy hears of the
+     * step.
+     */
+    public void announce(long bytes) {
+        recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);
+    }
+
+    /** Says where the data is that will be posted: in the user's memory, and not in a slot (mode PTR). */
+    public void point(long address) {
+        recvMem.ptrPlain(ConnectionLayout.slot(step), address);
+    }
+
+    /**
+     * Whether the proxy has read everything that was posted: it empties a size when it has. The acquire pairs with its
+     * release.
+     */
+    public boolean allSent() {
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            if (recvMem.sizeAcquire(slot) != RecvMem.EMPTY) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Hands the slots over ({@code postPeer}). The release of tail pairs with the proxy's acquire: it sees the size and
+     * the data.
+     */
+    public void post(int steps) {
+        step += steps;
+        recvMem.tailRelease(step);
+    }
+
+    /** Goes on behind a step whose lines say by themselves that they are there: LL never moves tail. */
+    public void passLines() {
+        step++;
+    }
+
+    /** Where the slots of protocol Simple are. */
+    public MemorySegment buffer() {
+        return simple;
+    }
+
+    /** Of the next step's slot in {@link #buffer()}. */
+    public long slotOffset() {
+        int slot = ConnectionLayout.slot(step);
+        return shared ? recvMem.offsetPlain(slot) : slot * slotBytes;
+    }
+
+    public long slotBytes() {
+        return slotBytes;
+    }
+
+    /** Where the slots of all protocols are that have lines. */
+    public MemorySegment lines() {
+        return buffers;
+    }
+
+    /** Of the next step's slot in {@link #lines()}. */
+    public long linesOffset(Protocol protocol) {
+        return layout.slotOffset(protocol, step);
+    }
+
+    public long slotBytes(Protocol protocol) {
+        return layout.slotBytes(protocol);
+    }
+
+    public long step() {
+        return step;
+    }
+
+    @Override
+    public String toString() {
+        return name + " waits for its proxy to send: step " + step + ", head " + sendMem.headAcquire() + ", tail "
+                + recvMem.tailAcquire();
+    }
+}

@@ -1,0 +1,29 @@
+package org.millrace.device.function;
+
+/** One channel's part of a kernel: what a thread block is on a GPU. */
+public interface Block {
+
+    /** The kernel starts: everything before it on the stream is complete. Called once, on the device's thread. */
+    void begin();
+
+    /**
+     * Does what can be done without waiting for a peer.
+     *
+     * @return number of slices moved
+     */
+    int progress();
+
+    /**
+     * Whether the block has left the kernel.
+     *
+     * @return true if there is nothing left to do
+     */
+    boolean done();
+
+    /**
+     * What a block that does not get on waits for.
+     *
+     * @return connection, step and counters
+     */
+    String waitingFor();
+}

@@ -1,0 +1,66 @@
+package org.millrace.device.function;
+
+import org.millrace.device.primitives.Primitives;
+
+/**
+ * The same primitive for every chunk: a rank's place in whatever elements flow through it in one direction, such as a
+ * broadcast's or a reduction's ring, one direction of a tree, or a send. Which primitive that is says the place:
+ *
+ * <pre>
+ *                    elements begin here   pass here              end here
+ *   without reduction  input → peers       peer → output, peers   peer → output
+ *   with reduction     input → peer        peers, input → peer    peers, input → output, last
+ * </pre>
+ */
+public final class Chain extends ChunkSchedule {
+
+    private final int kind;
+
+    private Chain(ChannelPart share, int kind) {
+        super(share, 1, 1);
+        this.kind = kind;
+    }
+
+    /**
+     * A place of a rank from which elements spread.
+     *
+     * @param share which of the elements this channel carries
+     * @param begin whether they are this rank's
+     * @param keep  whether they are to be in this rank's output, and are not there yet
+     * @param sends whether there is a rank behind this one
+     * @return the algorithm at its beginning
+     */
+    public static Chain spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
+        return new Chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
+                | (sends ? Primitives.SEND : 0));
+    }
+
+    /**
+     * A place of a rank at which elements are combined.
+     *
+     * @param share    which of the elements this channel carries
+     * @param receives whether there are ranks before this one
+     * @param last     whether this rank is the last
+     * @param sends    whether the result goes on from here
+     * @return the algorithm at its beginning
+     */
+    public static Chain combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
+        return new Chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)
+                | (last ? Primitives.LAST | Primitives.OUTPUT : 0) | (sends ? Primitives.SEND : 0));
+    }
+
+    @Override
+    int sendsPerRound() {
+        return (kind & Primitives.SEND) != 0 ? 1 : 0;
+    }
+
+    @Override
+    int receivesPerRound() {
+        return (kind & Primitives.RECEIVE) != 0 ? 1 : 0;
+    }
+
+    @Override
+    void choose(int primitive) {
+        set(kind, 0, 0, 0);
+    }
+}

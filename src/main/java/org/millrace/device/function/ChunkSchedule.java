@@ -1,0 +1,99 @@
+package org.millrace.device.function;
+
+import org.millrace.device.primitives.Primitives;
+
+/**
+ * What one block of an operation does: one {@linkplain Primitives primitive} after another, in rounds that are all
+ * alike. Knows neither protocol nor memory, and keeps its place; one instance runs once.
+ */
+public abstract class ChunkSchedule {
+
+    private final ChannelPart share;
+    private final int parts;
+    private final int primitives;
+
+    private long roundFirst;
+    private long chunkElements;
+    private int primitive;
+    private boolean begun;
+
+    private int kind;
+    private long inputElement;
+    private long outputElement;
+    private long elements;
+
+    /**
+     * An algorithm at its beginning.
+     *
+     * @param share      the elements it works through
+     * @param parts      chunks of a round
+     * @param primitives primitives of a round
+     */
+    ChunkSchedule(ChannelPart share, int parts, int primitives) {
+        this.share = share;
+        this.parts = parts;
+        this.primitives = primitives;
+    }
+
+    /**
+     * Chunks that the block posts on each connection it sends on.
+     *
+     * @return 0 if it sends nothing
+     */
+    public final long chunksSent() {
+        return share.rounds(parts) * sendsPerRound();
+    }
+
+    /**
+     * Chunks that the block takes from each connection it receives on.
+     *
+     * @return 0 if it receives nothing
+     */
+    public final long chunksReceived() {
+        return share.rounds(parts) * receivesPerRound();
+    }
+
+    abstract int sendsPerRound();
+
+    abstract int receivesPerRound();
+
+    /** Says what a primitive of a round does, by {@link #set}. */
+    abstract void choose(int primitiveOfRound);
+
+    /**
+     * Says what the chosen primitive does.
+     *
+     * @param primitiveKind of {@link Primitives}
+     * @param part          which chunk of the round
+     * @param inputBase     where in the input the share's elements begin that are meant
+     * @param outputBase    where in the output they do
+     */
+    final void set(int primitiveKind, int part, long inputBase, long outputBase) {
+        long inShare = roundFirst + part * chunkElements;
+        kind = primitiveKind;
+        inputElement = inputBase + share.first() + inShare;
+        outputElement = outputBase + share.first() + inShare;
+        elements = Math.max(0, Math.min(chunkElements, share.elements() - inShare));
+    }
+
+    /** Goes on to the next primitive; false if there is none. */
+    final boolean next() {
+        if (!begun) {
+            begun = true;
+            chunkElements = share.chunkElements(0, parts);
+        } else if (++primitive == primitives) {
+            primitive = 0;
+            roundFirst += parts * chunkElements;
+            if (roundFirst >= share.elements()) {
+                return false;
+            }
+            chunkElements = share.chunkElements(roundFirst, parts);
+        }
+        choose(primitive);
+        return true;
+    }
+
+    final void begin(Primitives on) {
+        on.begin(kind, inputElement, outputElement, elements);
+    }
+}

@@ -1,0 +1,84 @@
+package org.millrace.device.primitives;
+
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+
+/**
+ * How a chunk travels: how many steps it takes, how many each of its slices, and how its data lies in their slots.
+ *
+ * @param chunkSteps steps of a chunk; operations begin at a multiple of it
+ * @param sliceSteps steps of a slice
+ * @param protocol   of the slots; those with lines have chunks of one step
+ * @param userBytes  bytes of a chunk that stays in the user's memory (mode PTR); 0 if chunks go through slots
+ */
+public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long userBytes) {
+
+    /**
+     * Of operations around a ring in which every rank sends all the time: one slice travels while the next is worked
+     * on. NCCL's for all-reduce, all-gather and reduce-scatter.
+     */
+    public static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
+
+    /** Of all others: elements flow in one direction, and the next step is on its way behind this one. */
+    public static final ChunkShape ONE_STEP = new ChunkShape(1, 1, Protocol.SIMPLE, 0);
+
+    private static final ChunkShape LL = new ChunkShape(1, 1, Protocol.LL, 0);
+    private static final ChunkShape LL128 = new ChunkShape(1, 1, Protocol.LL128, 0);
+    private static final LineFormat LL_LINES = new LLFormat();
+    private static final LineFormat LL128_LINES = new LL128Format();
+
+    /**
+     * The shape of the same operation in another protocol.
+     *
+     * @param other the protocol
+     * @return this shape if it is Simple
+     */
+    public ChunkShape in(Protocol other) {
+        return switch (other) {
+            case LL -> LL;
+            case LL128 -> LL128;
+            case SIMPLE -> this;
+        };
+    }
+
+    /**
+     * The shape of the same operation when its elements stay in registered memory of the user's; of protocol Simple.
+     *
+     * @param bytes of a chunk: the same at both ends, whether the other end uses the user's memory or not
+     * @return the same steps
+     */
+    public ChunkShape inUserMemory(long bytes) {
+        return new ChunkShape(chunkSteps, sliceSteps, protocol, bytes);
+    }
+
+    /**
+     * Bytes of data that a chunk has room for.
+     *
+     * @param layout slots of all protocols
+     * @return what a chunk's slots hold, without flags
+     */
+    public long chunkBytes(ConnectionLayout layout) {
+        long slotBytes = layout.slotBytes(protocol);
+        if (userBytes > 0) {
+            return userBytes;
+        }
+        return switch (protocol) {
+            case LL -> LL_LINES.dataCapacity(slotBytes);
+            case LL128 -> LL128_LINES.dataCapacity(slotBytes);
+            case SIMPLE -> chunkSteps * slotBytes;
+        };
+    }
+
+    public Primitives primitives(ReceivePort[] from, SendPort[] to, BlockMemory memory) {
+        if (userBytes > 0) {
+            return new UserMemoryPrimitives(from, to, memory, this);
+        }
+        return switch (protocol) {
+            case LL -> new LinePrimitives(LL_LINES, from, to, memory);
+            case LL128 -> new LinePrimitives(LL128_LINES, from, to, memory);
+            case SIMPLE -> new SimplePrimitives(from, to, memory, this);
+        };
+    }
+}

@@ -1,0 +1,51 @@
+package org.millrace.device.primitives;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.Protocol;
+
+/** How a protocol lays data out in lines with flags. Without state; no call allocates. */
+interface LineFormat {
+
+    /** The protocol. */
+    Protocol protocol();
+
+    /** Bytes of the lines that so much data takes. */
+    long lineBytes(long dataBytes);
+
+    /** Bytes of data that fit into a slot. */
+    long dataCapacity(long slotBytes);
+
+    /**
+     * Takes data out of lines that are there.
+     *
+     * @param lines where the first line is
+     * @param at    its offset
+     * @param data  where the data goes; has room for whole lines
+     * @param bytes of data
+     */
+    void unpack(MemorySegment lines, long at, Piece data, int bytes);
+
+    /**
+     * Makes lines of data, so that nobody finds a flag without the data that it vouches for.
+     *
+     * @param data  the data, at 0; what lies behind it may be put into the last line
+     * @param bytes of data
+     * @param lines where the first line goes
+     * @param at    its offset
+     * @param step  whose flag the lines carry
+     */
+    void pack(Piece data, int bytes, MemorySegment lines, long at, long step);
+
+    /**
+     * Bytes of lines that a step says and fills, where that is more than its data takes.
+     *
+     * @param slotBytes bytes of its slot
+     * @param lineBytes bytes of the lines with data
+     * @param step      the step
+     * @return at least {@code lineBytes}
+     */
+    long postedBytes(long slotBytes, long lineBytes, long step);
+
+    /** Whether a step is posted by tail, too. */
+    boolean movesTail();
+}

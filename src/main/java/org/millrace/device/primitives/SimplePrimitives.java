@@ -1,0 +1,170 @@
+package org.millrace.device.primitives;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+
+/**
+ * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all
+ * its slices: those behind the data are empty.
+ *
+ * <p>
+ * What several peers sent is combined in the order of their ports, this rank's elements first, so that a result never
+ * depends on who was faster.
+ */
+final class SimplePrimitives implements Primitives {
+
+    /**
+     * A slice that is touched more than once is worked through in pieces that stay in the first-level cache in between.
+     */
+    private static final long PIECE_BYTES = 16 * 1024;
+
+    private final ReceivePort[] from;
+    private final SendPort[] to;
+    private final BlockMemory memory;
+    private final int elementBytes;
+    private final int chunkSteps;
+    private final int sliceSteps;
+    private final Slices slices;
+
+    private int kind;
+    private int receives;
+    private int sends;
+    private long inputOffset;
+    private long outputOffset;
+    private long elements;
+    private long sliceElements;
+    private long elementsDone;
+    private int slice;
+
+    SimplePrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
+        this.from = from;
+        this.to = to;
+        this.memory = memory;
+        this.elementBytes = memory.elementBytes();
+        this.chunkSteps = shape.chunkSteps();
+        this.sliceSteps = shape.sliceSteps();
+        this.slices = Slices.of(from, to, elementBytes, chunkSteps, sliceSteps);
+        this.slice = slices.perChunk();
+    }
+
+    /** Enters the kernel: all connections' steps go to the next whole chunk. */
+    @Override
+    public void enter() {
+        for (ReceivePort port : from) {
+            port.begin(chunkSteps);
+        }
+        for (SendPort port : to) {
+            port.begin(chunkSteps);
+        }
+    }
+
+    @Override
+    public void begin(int primitiveKind, long inputElement, long outputElement, long elementCount) {
+        kind = primitiveKind;
+        receives = (kind & RECEIVE) != 0 ? from.length : 0;
+        sends = (kind & SEND) != 0 ? to.length : 0;
+        inputOffset = inputElement * elementBytes;
+        outputOffset = outputElement * elementBytes;
+        elements = Math.max(elementCount, 0);
+        sliceElements = slices.elements(elements);
+        elementsDone = 0;
+        slice = 0;
+    }
+
+    @Override
+    public boolean complete() {
+        return slice == slices.perChunk();
+    }
+
+    @Override
+    public int progress() {
+        int moved = 0;
+        while (slice < slices.perChunk() && ready()) {
+            long count = Math.min(sliceElements, elements - elementsDone);
+            for (int i = 0; i < sends; i++) {
+                to[i].announce(count * elementBytes);
+            }
+            for (int i = 0; i < receives; i++) {
+                from[i].unpack(count * elementBytes);
+            }
+            move(count * elementBytes);
+            for (int i = 0; i < sends; i++) {
+                to[i].post(sliceSteps);
+            }
+            for (int i = 0; i < receives; i++) {
+                from[i].release(sliceSteps);
+            }
+            elementsDone += count;
+            slice++;
+            moved++;
+        }
+        return moved;
+    }
+
+    private boolean ready() {
+        for (int i = 0; i < receives; i++) {
+            if (!from[i].hasData(sliceSteps)) {
+                return false;
+            }
+        }
+        for (int i = 0; i < sends; i++) {
+            if (!to[i].hasRoom(sliceSteps)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The data of one slice: from input and slots to output and slots, whichever the primitive has. */
+    private void move(long bytes) {
+        boolean writes = (kind & OUTPUT) != 0;
+        MemorySegment destination = writes ? memory.output() : to[0].buffer();
+        long done = elementsDone * elementBytes;
+        long destinationAt = writes ? outputOffset + done : to[0].slotOffset();
+        int copied = writes ? 0 : 1;
+        long piece = sends > copied || receives > 1 ? PIECE_BYTES : bytes;
+        for (long at = 0; at < bytes; at += piece) {
+            long length = Math.min(piece, bytes - at);
+            combine(destination, destinationAt + at, inputOffset + done + at, at, length);
+            for (int i = copied; i < sends; i++) {
+                MemorySegment.copy(destination, destinationAt + at, to[i].buffer(), to[i].slotOffset() + at, length);
+            }
+        }
+    }
+
+    /** @param at of the piece in each slot */
+    private void combine(MemorySegment destination, long destinationAt, long inputAt, long at, long bytes) {
+        long count = bytes / elementBytes;
+        if ((kind & INPUT) == 0) {
+            MemorySegment.copy(from[0].buffer(), from[0].slotOffset() + at, destination, destinationAt, bytes);
+        } else if (receives == 0) {
+            memory.own().copy(memory.input(), inputAt, destination, destinationAt, count);
+        } else {
+            boolean last = (kind & LAST) != 0;
+            memory.own()
+                    .reduce(memory.input(), inputAt, from[0].buffer(), from[0].slotOffset() + at, destination,
+                            destinationAt, count, last && receives == 1);
+            for (int i = 1; i < receives; i++) {
+                memory.among()
+                        .reduce(from[i].buffer(), from[i].slotOffset() + at, destination, destinationAt, destination,
+                                destinationAt, count, last && i == receives - 1);
+            }
+        }
+    }
+
+    @Override
+    public String waitingFor() {
+        for (int i = 0; i < receives; i++) {
+            if (!from[i].hasData(sliceSteps)) {
+                return from[i].toString();
+            }
+        }
+        for (int i = 0; i < sends; i++) {
+            if (!to[i].hasRoom(sliceSteps)) {
+                return to[i].toString();
+            }
+        }
+        return "nobody";
+    }
+}

@@ -1,0 +1,210 @@
+package org.millrace.device.stream;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.millrace.Device;
+import org.millrace.MillraceException;
+import org.millrace.Stream;
+import org.millrace.agent.Agent;
+
+/** The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent. */
+public final class EmulatedDevice implements Device, Agent {
+
+    private static final long ALIGNMENT = 64;
+
+    private final String name;
+    private final AtomicInteger streamCount = new AtomicInteger();
+    private volatile EmulatedStream[] streams = {};
+    /** Copied when one comes or goes. */
+    private volatile Resident[] residents = {};
+    /** The thread that runs streams just now. Others may see an old one, which is none of them. */
+    private Thread running;
+    private volatile boolean stopped;
+
+    /**
+     * A device with no streams.
+     *
+     * @param index number for its name
+     */
+    public EmulatedDevice(int index) {
+        this.name = "emulated device " + index;
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public MemorySegment allocate(long bytes, Arena arena) {
+        return arena.allocate(Math.max(bytes, 1), ALIGNMENT).asSlice(0, bytes);
+    }
+
+    @Override
+    public EmulatedStream newStream() {
+        EmulatedStream stream = new EmulatedStream(this, name + ", stream " + streamCount.getAndIncrement());
+        synchronized (this) {
+            List<EmulatedStream> all = new ArrayList<>(List.of(streams));
+            all.add(stream);
+            streams = all.toArray(EmulatedStream[]::new);
+        }
+        return stream;
+    }
+
+    @Override
+    public EmulatedEvent newEvent() {
+        return new EmulatedEvent();
+    }
+
+    @Override
+    public void copyToDevice(MemorySegment host, MemorySegment device, Stream stream) {
+        own(stream).enqueue(new CopyTask(host, device));
+    }
+
+    @Override
+    public void copyToHost(MemorySegment device, MemorySegment host, Stream stream) {
+        own(stream).enqueue(new CopyTask(device, host));
+    }
+
+    /**
+     * Starts a kernel on a stream.
+     *
+     * @param kernel what to run
+     * @param stream after what this stream already holds
+     */
+    public void launch(EmulatedKernel kernel, Stream stream) {
+        own(stream).enqueue(kernel);
+    }
+
+    /**
+     * Refuses a stream that a kernel cannot be started on, before anything is done for it.
+     *
+     * @param stream any stream
+     * @throws IllegalArgumentException if it is not an open stream of this device
+     * @throws MillraceException        if the caller is a function that a stream calls
+     */
+    public void check(Stream stream) {
+        checkCaller();
+        own(stream);
+    }
+
+    /**
+     * Refuses what a function of the host must not do when a stream calls it: whoever waits on the device's own thread
+     * waits for ever.
+     *
+     * @throws MillraceException if the caller is such a function
+     */
+    public void checkCaller() {
+        if (running == Thread.currentThread()) {
+            throw new MillraceException(name
+                    + ": operations cannot be enqueued by a function that a stream calls, because the device waits for it: "
+                    + "enqueue them from a thread of the program");
+        }
+    }
+
+    /** Starts a kernel when another, of whatever stream, has left the device. */
+    void launchBehind(EmulatedKernel before, EmulatedKernel kernel, Stream stream) {
+        EmulatedStream queue = own(stream);
+        queue.enqueue(new OrderTask(before));
+        queue.enqueue(kernel);
+    }
+
+    synchronized void load(Resident resident) {
+        List<Resident> all = new ArrayList<>(List.of(residents));
+        all.add(resident);
+        residents = all.toArray(Resident[]::new);
+    }
+
+    synchronized void unload(Resident resident) {
+        List<Resident> all = new ArrayList<>(List.of(residents));
+        all.remove(resident);
+        residents = all.toArray(Resident[]::new);
+    }
+
+    Resident resident(long address) {
+        for (Resident resident : residents) {
+            if (resident.communicator().address() == address) {
+                return resident;
+            }
+        }
+        throw new MillraceException(
+                name + ": a kernel's work is damaged: there is no communicator at 0x" + Long.toHexString(address));
+    }
+
+    private EmulatedStream own(Stream stream) {
+        if (stream instanceof EmulatedStream hostStream && isRegistered(hostStream)) {
+            return hostStream;
+        }
+        throw new IllegalArgumentException(
+                "stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
+    }
+
+    boolean isRegistered(EmulatedStream stream) {
+        for (EmulatedStream each : streams) {
+            if (each == stream) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    synchronized void unregister(EmulatedStream stream) {
+        List<EmulatedStream> all = new ArrayList<>(List.of(streams));
+        all.remove(stream);
+        streams = all.toArray(EmulatedStream[]::new);
+    }
+
+    @Override
+    public int doWork() {
+        int work = 0;
+        running = Thread.currentThread();
+        for (EmulatedStream stream : streams) {
+            work += stream.progress();
+        }
+        running = null;
+        return work;
+    }
+
+    /**
+     * Runs what the streams hold as far as it waits for nothing, and makes the rest fail, as well as all that they are
+     * given later: there is no thread any more that would run it, and whoever waits for it would wait in vain.
+     */
+    @Override
+    public void onClose() {
+        finish(streams);
+        stopped = true;
+        for (EmulatedStream stream : streams) {
+            stream.skipAll();
+        }
+    }
+
+    /** No more than what they hold now: a function may enqueue itself again and again. */
+    private void finish(EmulatedStream[] all) {
+        long[] targets = Arrays.stream(all).mapToLong(EmulatedStream::enqueued).toArray();
+        running = Thread.currentThread();
+        int work;
+        do {
+            work = 0;
+            for (int i = 0; i < all.length; i++) {
+                work += all[i].completed() < targets[i] ? all[i].progress() : 0;
+            }
+        } while (work > 0);
+        running = null;
+    }
+
+    /** Whether no thread runs the streams any more, nor ever will. */
+    boolean stopped() {
+        return stopped;
+    }
+
+    @Override
+    public void onFailure(Throwable failure) {
+        for (EmulatedStream stream : streams) {
+            stream.fail(failure);
+        }
+    }
+}

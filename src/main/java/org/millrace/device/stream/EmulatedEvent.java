@@ -1,0 +1,91 @@
+package org.millrace.device.stream;
+
+import java.time.Duration;
+import org.millrace.Event;
+import org.millrace.MillraceException;
+import org.millrace.agent.BackoffIdleStrategy;
+
+/** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
+public final class EmulatedEvent implements Event {
+
+    private static final int SPINS = 1_000;
+    private static final int YIELDS = 100;
+    private static final long FIRST_PARK_NANOS = 10_000;
+    private static final long LAST_PARK_NANOS = 1_000_000;
+
+    private volatile EventMark latest;
+
+    /** An event that is not recorded. */
+    EmulatedEvent() {}
+
+    static EmulatedEvent of(Event event) {
+        if (event instanceof EmulatedEvent host) {
+            return host;
+        }
+        throw new IllegalArgumentException(
+                "event " + event + " is none of an emulated device: make it with the device's newEvent()");
+    }
+
+    EventMark newMark() {
+        EventMark mark = new EventMark();
+        latest = mark;
+        return mark;
+    }
+
+    EventMark latest() {
+        return latest;
+    }
+
+    @Override
+    public boolean query() {
+        EventMark mark = latest;
+        return mark == null || isReached(mark);
+    }
+
+    private static boolean isReached(EventMark mark) {
+        if (!mark.done()) {
+            return false;
+        }
+        Throwable failure = mark.failure();
+        if (failure != null) {
+            throw new MillraceException(failure.getMessage(), failure);
+        }
+        return true;
+    }
+
+    @Override
+    public void synchronize(Duration deadline) {
+        EventMark mark = latest;
+        long start = System.nanoTime();
+        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
+        while (mark != null && !isReached(mark)) {
+            if (System.nanoTime() - start >= deadline.toNanos()) {
+                throw new MillraceException("the event was not reached within " + deadline.toMillis()
+                        + " ms: what was enqueued before it is still under way");
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw new MillraceException("the thread was interrupted while it waited for an event");
+            }
+            idle.idle(0);
+        }
+    }
+
+    @Override
+    public Duration elapsedSince(Event earlier) {
+        return Duration.ofNanos(reachedNanos() - of(earlier).reachedNanos());
+    }
+
+    private long reachedNanos() {
+        EventMark mark = latest;
+        if (mark == null || !isReached(mark)) {
+            throw new MillraceException(
+                    "the event has no time: it " + (mark == null ? "was not recorded" : "is not reached"));
+        }
+        return mark.nanos();
+    }
+
+    @Override
+    public void close() {
+        // holds nothing that the garbage collector does not free
+    }
+}

@@ -1,0 +1,123 @@
+package org.millrace.device.stream;
+
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.millrace.MillraceException;
+import org.millrace.device.function.Block;
+
+/**
+ * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks
+ * are.
+ */
+public final class EmulatedKernel implements StreamTask {
+
+    private final Object name;
+    private final Block[] blocks;
+    private final Supplier<? extends Throwable> abort;
+    private final Consumer<? super Throwable> onFailure;
+    private final long stallNanos;
+    private boolean begun;
+    private volatile boolean done;
+    private long lastMoved;
+
+    /**
+     * A kernel that has not begun.
+     *
+     * @param name       for messages: what the operation is; asked for its text when something fails, and kept while
+     *                   the kernel is on the device
+     * @param blocks     one per channel
+     * @param abort      gives the reason why blocks should leave, or null; read on every pass
+     * @param onFailure  learns why the kernel left before it was complete
+     * @param stallNanos the kernel fails if none of its blocks moves a slice for so long
+     */
+    public EmulatedKernel(Object name, List<? extends Block> blocks, Supplier<? extends Throwable> abort,
+            Consumer<? super Throwable> onFailure, long stallNanos) {
+        this(name, blocks.toArray(Block[]::new), abort, onFailure, stallNanos);
+    }
+
+    /** As above; the blocks are not copied. */
+    EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
+            Consumer<? super Throwable> onFailure, long stallNanos) {
+        this.name = name;
+        this.blocks = blocks;
+        this.abort = abort;
+        this.onFailure = onFailure;
+        this.stallNanos = stallNanos;
+    }
+
+    @Override
+    public int progress() {
+        try {
+            return runBlocks();
+        } catch (Throwable failure) {
+            skip(failure);
+            throw failure;
+        }
+    }
+
+    /** An operation that one rank leaves out is lost for all: whoever launched the kernel must know. */
+    @Override
+    public void skip(Throwable reason) {
+        done = true;
+        onFailure.accept(reason);
+    }
+
+    private int runBlocks() {
+        Throwable reason = abort.get();
+        if (reason != null) {
+            throw new MillraceException(name + ": " + reason.getMessage(), reason);
+        }
+        if (!begun) {
+            begun = true;
+            for (Block block : blocks) {
+                block.begin();
+            }
+            lastMoved = System.nanoTime();
+        }
+        int moved = 0;
+        boolean allDone = true;
+        for (Block block : blocks) {
+            if (!block.done()) {
+                moved += block.progress();
+                allDone &= block.done();
+            }
+        }
+        if (allDone) {
+            done = true;
+        } else {
+            watch(moved);
+        }
+        return moved;
+    }
+
+    private void watch(int moved) {
+        long now = System.nanoTime();
+        if (moved > 0) {
+            lastMoved = now;
+        } else if (now - lastMoved > stallNanos) {
+            throw new MillraceException(
+                    name + ": nothing moved for " + stallNanos / 1_000_000 + " ms: " + waitingFor());
+        }
+    }
+
+    private String waitingFor() {
+        for (Block block : blocks) {
+            if (!block.done()) {
+                return block.waitingFor();
+            }
+        }
+        return "all blocks are done";
+    }
+
+    /**
+     * Whether the kernel has left the device, complete or not. Readable from any thread: what the kernel wrote is
+     * visible to whoever reads true.
+     *
+     * @return true if no block touches memory any more
+     */
+    @Override
+    public boolean done() {
+        return done;
+    }
+}

@@ -1,0 +1,210 @@
+package org.millrace.device.stream;
+
+import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.millrace.Event;
+import org.millrace.MillraceException;
+import org.millrace.Stream;
+
+/**
+ * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails
+ * makes the tasks behind it fail with it, until somebody has been told.
+ */
+public final class EmulatedStream implements Stream {
+
+    private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
+
+    private final EmulatedDevice device;
+    private final String name;
+    private final Queue<StreamTask> queue = new ConcurrentLinkedQueue<>();
+    private final AtomicLong enqueued = new AtomicLong();
+    private final Object waiting = new Object();
+    private volatile int waiters;
+    private volatile long completed;
+    private volatile Throwable failure;
+    private StreamTask current;
+
+    EmulatedStream(EmulatedDevice device, String name) {
+        this.device = device;
+        this.name = name;
+    }
+
+    void enqueue(StreamTask task) {
+        enqueued.incrementAndGet();
+        queue.add(task);
+        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag
+        // is read: one of the two skips it
+        // (Dekker).
+        if (device.stopped()) {
+            skipAll();
+        }
+    }
+
+    /** Runs the oldest task on; called by the device's thread alone. */
+    int progress() {
+        if (current == null) {
+            current = queue.poll();
+            if (current == null) {
+                return 0;
+            }
+        }
+        int work = 0;
+        try {
+            Throwable reason = failure;
+            if (reason == null) {
+                work = current.progress();
+                if (!current.done()) {
+                    return work;
+                }
+            } else {
+                current.skip(reason);
+            }
+        } catch (Throwable thrown) {
+            failure = thrown;
+        }
+        current = null;
+        complete();
+        return work + 1;
+    }
+
+    /** Makes what is enqueued fail, as nobody runs it: when the device has stopped, on any thread. */
+    void skipAll() {
+        synchronized (queue) {
+            for (StreamTask task = current == null ? queue.poll() : current; task != null; task = queue.poll()) {
+                Throwable reason = failure;
+                if (reason == null) {
+                    reason = new MillraceException(name
+                            + ": the device has stopped, because its communicator was closed, and runs nothing any more");
+                    failure = reason;
+                }
+                current = null;
+                try {
+                    task.skip(reason);
+                } catch (Throwable thrown) {
+                    failure = thrown;
+                }
+                complete();
+            }
+        }
+    }
+
+    private void complete() {
+        // Volatile, as is the waiters' count that is read next: a waiter adds itself before it reads `completed`, so
+        // one of the two sees the other (Dekker).
+        completed++;
+        if (waiters > 0) {
+            synchronized (waiting) {
+                waiting.notifyAll();
+            }
+        }
+    }
+
+    long enqueued() {
+        return enqueued.get();
+    }
+
+    long completed() {
+        return completed;
+    }
+
+    @Override
+    public void record(Event event) {
+        enqueue(EmulatedEvent.of(event).newMark());
+    }
+
+    @Override
+    public void waitFor(Event event) {
+        EventMark mark = EmulatedEvent.of(event).latest();
+        if (mark != null) {
+            enqueue(new WaitTask(mark));
+        }
+    }
+
+    @Override
+    public void call(Runnable function) {
+        enqueue(new FunctionTask(this, function));
+    }
+
+    @Override
+    public boolean query() {
+        long target = enqueued.get();
+        if (completed < target) {
+            return false;
+        }
+        throwFailure();
+        return true;
+    }
+
+    @Override
+    public void synchronize(Duration deadline) {
+        await(deadline);
+        throwFailure();
+    }
+
+    private void await(Duration deadline) {
+        long target = enqueued.get();
+        long end = System.nanoTime() + deadline.toNanos();
+        synchronized (waiting) {
+            waiters++;
+            try {
+                while (completed < target) {
+                    long left = end - System.nanoTime();
+                    if (left <= 0) {
+                        throw new MillraceException(name + ": " + (target - completed)
+                                + " operations have not completed within " + deadline.toMillis() + " ms");
+                    }
+                    TimeUnit.NANOSECONDS.timedWait(waiting, left);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new MillraceException(
+                        name + ": interrupted while waiting for " + (target - completed) + " operations", e);
+            } finally {
+                waiters--;
+            }
+        }
+    }
+
+    /** Makes the tasks that are enqueued fail, and whoever waits for them hear why. */
+    void fail(Throwable thrown) {
+        failure = thrown;
+    }
+
+    private void throwFailure() {
+        Throwable thrown = failure;
+        if (thrown != null) {
+            failure = null;
+            throw new MillraceException(thrown.getMessage(), thrown);
+        }
+    }
+
+    /** Gives the stream back when everything enqueued so far has run or was skipped, and does not wait for that. */
+    public void closeWhenDone() {
+        enqueue(new CloseTask(() -> device.unregister(this)));
+    }
+
+    @Override
+    public void close() {
+        if (!device.isRegistered(this)) {
+            return;
+        }
+        try {
+            await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
+        } catch (MillraceException notDone) {
+            // Their operands may be freed next, so they do not run; and whoever waits for one that the device had just
+            // forgotten would wait for ever.
+            fail(notDone);
+            closeWhenDone();
+            throw notDone;
+        }
+        device.unregister(this);
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

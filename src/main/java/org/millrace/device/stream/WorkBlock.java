@@ -1,0 +1,148 @@
+package org.millrace.device.stream;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.KernelArguments;
+import org.millrace.abi.PointToPointWork;
+import org.millrace.abi.WorkType;
+import org.millrace.device.function.Block;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.KernelPlan;
+import org.millrace.device.work.WorkReader;
+
+/**
+ * A block of a kernel that finds out from its arguments what to do: it serves one channel. The channel's collectives
+ * run one after another. Its sends and receives go on at the same time, beside them: a GPU's block has warps for a
+ * batch of them, a block here for as many as there are, so that none waits for one that waits for a peer.
+ */
+final class WorkBlock implements Block {
+
+    /** An item that runs; number 0 if nobody reads its times. */
+    private static final class Running {
+        final Block block;
+        final boolean profiled;
+        long number;
+
+        Running(Block block, boolean profiled) {
+            this.block = block;
+            this.profiled = profiled;
+        }
+    }
+
+    private final EmulatedDevice device;
+    private final KernelArguments arguments;
+    private final KernelPlan plan;
+    private final int block;
+    private final int channel;
+    private final List<Running> collectives = new ArrayList<>(1);
+    private final List<Running> transfers = new ArrayList<>(0);
+    private DeviceCommunicator communicator;
+    /** The collective that runs. */
+    private int current;
+    private int transfersLeft;
+
+    WorkBlock(EmulatedDevice device, KernelArguments arguments, KernelPlan plan, int block) {
+        this.device = device;
+        this.arguments = arguments;
+        this.plan = plan;
+        this.block = block;
+        this.channel = arguments.channel(block);
+    }
+
+    @Override
+    public void begin() {
+        Resident resident = device.resident(arguments.communicator());
+        communicator = resident.communicator();
+        WorkReader reader = resident.reader();
+        reader.begin(arguments, block);
+        while (reader.next()) {
+            List<Running> kind = reader.type() == WorkType.POINT_TO_POINT ? transfers : collectives;
+            for (int i = 0; i < reader.items(); i++) {
+                MemorySegment item = reader.item(i);
+                Block block =
+                        resident.functions().block(reader.function(), reader.type(), item, channel, plan.memory());
+                kind.add(new Running(block, isProfiled(reader.type(), item)));
+            }
+        }
+        if (!collectives.isEmpty()) {
+            begin(collectives.getFirst());
+        }
+        transfers.forEach(this::begin);
+        transfersLeft = transfers.size();
+    }
+
+    private static boolean isProfiled(WorkType type, MemorySegment item) {
+        return type == WorkType.POINT_TO_POINT ? (PointToPointWork.of(item).flags() & PointToPointWork.PROFILED) != 0
+                : (CollectiveWork.of(item).flags() & CollectiveWork.PROFILED) != 0;
+    }
+
+    private void begin(Running item) {
+        if (item.profiled) {
+            item.number = communicator.begin(channel, System.nanoTime());
+        }
+        item.block.begin();
+    }
+
+    @Override
+    public int progress() {
+        int moved = 0;
+        while (current < collectives.size()) {
+            Running item = collectives.get(current);
+            moved += item.block.progress();
+            if (!item.block.done()) {
+                break;
+            }
+            complete(item);
+            moved++;
+            if (++current < collectives.size()) {
+                begin(collectives.get(current));
+            }
+        }
+        if (transfersLeft > 0) {
+            moved += moveTransfers();
+        }
+        return moved;
+    }
+
+    private int moveTransfers() {
+        int moved = 0;
+        for (int i = 0; i < transfers.size(); i++) {
+            Running item = transfers.get(i);
+            if (!item.block.done()) {
+                moved += item.block.progress();
+                if (item.block.done()) {
+                    complete(item);
+                    transfersLeft--;
+                    moved++;
+                }
+            }
+        }
+        return moved;
+    }
+
+    private void complete(Running item) {
+        if (item.profiled) {
+            communicator.complete(channel, item.number, System.nanoTime());
+        }
+    }
+
+    @Override
+    public boolean done() {
+        return current == collectives.size() && transfersLeft == 0;
+    }
+
+    @Override
+    public String waitingFor() {
+        if (current < collectives.size()) {
+            return collectives.get(current).block.waitingFor();
+        }
+        return transfers.stream()
+                .map(item -> item.block)
+                .filter(each -> !each.done())
+                .findFirst()
+                .map(Block::waitingFor)
+                .orElse("nobody");
+    }
+}

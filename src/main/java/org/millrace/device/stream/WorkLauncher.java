@@ -1,0 +1,238 @@
+package org.millrace.device.stream;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.millrace.MillraceException;
+import org.millrace.Stream;
+import org.millrace.abi.KernelArguments;
+import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.device.function.Block;
+import org.millrace.device.function.WorkFunctions;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.KernelPlan;
+import org.millrace.device.work.WorkFifo;
+import org.millrace.device.work.WorkReader;
+
+/**
+ * Launches a communicator's plans: places their work, tells the proxies, starts the kernels, and takes the FIFO's room
+ * back when they are complete. A communicator's kernels run one after another, whatever streams they are on:
+ * connections are used in the order in which operations were issued.
+ */
+public final class WorkLauncher implements AutoCloseable {
+
+    private static final int SPINS = 100;
+    private static final int YIELDS = 100;
+    private static final long FIRST_PARK_NANOS = 10_000;
+    private static final long LAST_PARK_NANOS = 1_000_000;
+    /**
+     * An event is recorded for the FIFO's room whenever this part of it was filled; plans take half of it at most, so
+     * room always comes.
+     */
+    private static final int RECORDED_PART = 8;
+
+    private final EmulatedDevice device;
+    private final DeviceCommunicator communicator;
+    private final Resident resident;
+    private final Supplier<? extends Throwable> failure;
+    private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
+    private final Consumer<? super Throwable> onFailure;
+    private final long stallNanos;
+    private final WorkFifo fifo;
+    private final EventCallbacks callbacks = new EventCallbacks();
+    private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
+    private EmulatedKernel last;
+    private Stream lastStream;
+    private int recorded;
+    private boolean drained;
+    /** Why the communicator had been aborted by then; null if it had not. */
+    private Throwable reasonOfDrain;
+    private boolean waiting;
+    /** While a plan waits for room: when some was last given back, or when it began to wait. */
+    private long lastMovedNanos;
+
+    /**
+     * A launcher that has launched nothing.
+     *
+     * @param device        where kernels run
+     * @param communicator  what they see
+     * @param functions     what they can do
+     * @param failure       why the communicator failed; asked when its abort flag is up
+     * @param onFailure     learns why a kernel left before it was complete
+     * @param stallDeadline how long a kernel, or a wait for room, may go without progress
+     */
+    public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, WorkFunctions functions,
+            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, Duration stallDeadline) {
+        this.device = device;
+        this.communicator = communicator;
+        this.resident = new Resident(communicator, functions, new WorkReader(communicator.fifoCounters()));
+        this.failure = failure;
+        this.onFailure = onFailure;
+        this.stallNanos = stallDeadline.toNanos();
+        this.fifo = communicator.fifo();
+        this.recorded = fifo.produced();
+        device.load(resident);
+    }
+
+    /**
+     * Launches a plan. Returns at once, unless the FIFO is full.
+     *
+     * @param plan   what to run
+     * @param stream after what it holds
+     * @return the kernel
+     * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or
+     *                           behind {@link #drain}
+     */
+    public EmulatedKernel launch(KernelPlan plan, Stream stream) {
+        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
+        for (EmulatedKernel kernel = launchIfRoom(plan, stream);; kernel = launchIfRoom(plan, stream)) {
+            if (kernel != null) {
+                return kernel;
+            }
+            idle.idle(0);
+        }
+    }
+
+    /**
+     * Launches a plan, if the FIFO has room for it. To be called again and again until it does.
+     *
+     * @param plan   what to run
+     * @param stream after what it holds
+     * @return the kernel; null if there was no room
+     * @throws MillraceException as by {@link #launch}
+     */
+    public synchronized EmulatedKernel launchIfRoom(KernelPlan plan, Stream stream) {
+        device.check(stream);
+        if (drained) {
+            throw refusal(plan);
+        }
+        boolean givenBack = callbacks.poll() > 0;
+        while (!launched.isEmpty() && launched.peek().done()) {
+            launched.remove();
+        }
+        if (!hasRoom(plan, givenBack)) {
+            return null;
+        }
+        EmulatedKernel kernel = kernel(plan, plan.upload(fifo));
+        launched.add(kernel);
+        plan.announce();
+        if (last == null || lastStream == stream || last.done()) {
+            device.launch(kernel, stream);
+        } else {
+            device.launchBehind(last, kernel, stream);
+        }
+        last = kernel;
+        lastStream = stream;
+        if (Integer.compareUnsigned(fifo.produced() - recorded, fifo.bytes() / RECORDED_PART) > 0) {
+            recorded = fifo.produced();
+            giveBackAfter(stream, recorded);
+        }
+        return kernel;
+    }
+
+    /** The flag may be gone by now: who waits for room between two looks hears what the drain found. */
+    private MillraceException refusal(KernelPlan plan) {
+        boolean waited = waiting;
+        waiting = false;
+        return waited && reasonOfDrain != null ? leftWaiting(plan, reasonOfDrain)
+                : new MillraceException(plan + ": the communicator is closed");
+    }
+
+    private MillraceException leftWaiting(KernelPlan plan, Throwable reason) {
+        return new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
+                reason);
+    }
+
+    private EmulatedKernel kernel(KernelPlan plan, KernelArguments arguments) {
+        Block[] blocks = new Block[Long.bitCount(arguments.channelMask())];
+        for (int block = 0; block < blocks.length; block++) {
+            blocks[block] = new WorkBlock(device, arguments, plan, block);
+        }
+        return new EmulatedKernel(plan, blocks, reasonToLeave, onFailure, stallNanos);
+    }
+
+    private Throwable reasonToLeave() {
+        if (!communicator.aborted()) {
+            return null;
+        }
+        Throwable reason = failure.get();
+        return reason == null ? new MillraceException("the communicator was aborted") : reason;
+    }
+
+    private void giveBackAfter(Stream stream, int position) {
+        EmulatedEvent event = device.newEvent();
+        stream.record(event);
+        callbacks.add(event, () -> fifo.consume(position));
+    }
+
+    /** Only a full FIFO makes a caller wait, while the kernels before it run. */
+    private boolean hasRoom(KernelPlan plan, boolean givenBack) {
+        if (plan.fifoBytes() > fifo.bytes() / 2) {
+            throw new MillraceException(plan + " has " + plan.fifoBytes() + " bytes of work, more than half of " + fifo
+                    + ": raise NCCL_WORK_FIFO_BYTES");
+        }
+        boolean waited = waiting;
+        waiting = false;
+        boolean room = fifo.hasRoom(plan.fifoBytes());
+        if (room && !waited) {
+            return true;
+        }
+        Throwable reason = reasonToLeave();
+        if (reason != null) {
+            throw leftWaiting(plan, reason); // the room is that of kernels that left
+        }
+        if (room) {
+            return true;
+        }
+        long now = System.nanoTime();
+        if (givenBack || !waited) {
+            lastMovedNanos = now;
+        } else if (now - lastMovedNanos > stallNanos) {
+            throw new MillraceException(plan + ": no room in " + fifo + " for " + stallNanos / 1_000_000
+                    + " ms: the kernels before it do not complete");
+        }
+        waiting = true;
+        return false;
+    }
+
+    /**
+     * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded:
+     * a kernel leaves by itself when it stalls, or when the communicator is aborted, and so does a caller who waits for
+     * room.
+     */
+    public void drain() {
+        synchronized (this) {
+            reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
+            drained = true;
+        }
+        awaitKernels();
+        synchronized (this) {
+            callbacks.clear();
+            recorded = fifo.produced();
+            fifo.consume(recorded);
+        }
+    }
+
+    /** Returns when no kernel that was launched before is on the device. Bounded, as above. */
+    public void awaitKernels() {
+        List<EmulatedKernel> kernels;
+        synchronized (this) {
+            kernels = List.copyOf(launched);
+        }
+        for (EmulatedKernel kernel : kernels) {
+            while (!kernel.done()) {
+                LockSupport.parkNanos(FIRST_PARK_NANOS);
+            }
+        }
+    }
+
+    /** The device forgets the communicator: no kernel of it may be there. Closing twice is allowed. */
+    @Override
+    public void close() {
+        device.unload(resident);
+    }
+}

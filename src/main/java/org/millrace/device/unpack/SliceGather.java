@@ -1,0 +1,85 @@
+package org.millrace.device.unpack;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMeta;
+
+/**
+ * Gathers the slices of one connection, as the warps of one block do. Warps take turns of a few pieces each; here they
+ * follow one another. Used by the block alone.
+ */
+public final class SliceGather {
+
+    private static final int PAGE_BYTES = 4096;
+    /** Pieces that a warp's part of a GPU's shared memory has room for. */
+    private static final int MOST_PER_WARP = 4;
+
+    private final UnpackMeta meta;
+    private final UnpackHandle handle;
+    private final MemorySegment bounce;
+    private final int warps;
+    private long head;
+
+    /**
+     * The device's view of a connection; it begins where the handle says.
+     *
+     * @param meta   the lists
+     * @param handle the connection's
+     * @param bounce the bounce buffer
+     * @param warps  of the block
+     */
+    public SliceGather(MemorySegment meta, MemorySegment handle, MemorySegment bounce, int warps) {
+        this.meta = UnpackMeta.of(meta);
+        this.handle = UnpackHandle.of(handle);
+        this.bounce = bounce;
+        this.warps = warps;
+        enter();
+    }
+
+    /** An operation begins: the head is where the one before left it. */
+    public void enter() {
+        head = this.handle.headAcquire();
+    }
+
+    /**
+     * The next slice, empty or not, has arrived (tail covers it): its bytes are put together.
+     *
+     * @param slots where the slices are put together
+     * @param slot  of this one in {@code slots}
+     * @param bytes its length, 0 or more
+     */
+    public void next(MemorySegment slots, long slot, long bytes) {
+        head++;
+        if (bytes == 0) {
+            return;
+        }
+        int slice = (int) head & UnpackMeta.SLICES - 1;
+        long count = meta.countAcquire(slice); // pairs with the proxy's release, and is behind the acquire of tail in
+                                               // any case
+        int turn = piecesPerTurn(bytes, warps);
+        for (int warp = 0; warp < warps; warp++) {
+            for (long first = (long) warp * turn; first < count; first += (long) warps * turn) {
+                long end = Math.min(first + turn, count);
+                for (int piece = (int) first; piece < end; piece++) {
+                    PieceCopy.copy(bounce, meta.sourceOffset(slice, piece), slots, slot,
+                            meta.targetOffset(slice, piece), Integer.toUnsignedLong(meta.length(slice, piece)));
+                }
+            }
+        }
+    }
+
+    /** How many pieces a warp takes at once: its share of a slice in pages, halved until it fits. */
+    static int piecesPerTurn(long bytes, int warps) {
+        long pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+        long turn = (pages + warps - 1) / warps;
+        while (turn > MOST_PER_WARP) {
+            turn = (turn + 1) / 2;
+        }
+        return (int) turn;
+    }
+
+    /** The operation has ended: the head is kept for the next one. */
+    public void leave() {
+        handle.headRelease(head);
+    }
+}

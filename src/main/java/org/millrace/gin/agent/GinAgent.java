@@ -1,0 +1,148 @@
+package org.millrace.gin.agent;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.millrace.agent.Agent;
+import org.millrace.agent.AgentRequest;
+import org.millrace.agent.RequestQueue;
+import org.millrace.agent.VisitSchedule;
+import org.millrace.gin.GinException;
+
+/**
+ * Carries out the descriptors of communicators, many a pass and without allocating. What other threads want of it waits
+ * in a queue.
+ */
+public final class GinAgent implements Agent {
+
+    /** How long an agent's pass may take at the most before those who wait for it give up. */
+    private static final Duration ANSWER = Duration.ofSeconds(10);
+
+    /** Visits without work after which a communicator is idle. */
+    private static final int BUSY_VISITS = 10_000;
+
+    private final String name;
+    private final RequestQueue requests = new RequestQueue();
+    /** NCCL makes several communicators where a program uses one: those that rest do not hold it up. */
+    private final VisitSchedule<GinCommunicator> visits =
+            new VisitSchedule<>(new GinCommunicator[0], this::visit, BUSY_VISITS);
+
+    /**
+     * An agent with nothing to serve.
+     *
+     * @param name for its thread and for messages
+     */
+    public GinAgent(String name) {
+        this.name = name;
+    }
+
+    /** A thread waits until something holds that only this agent's thread may look at; something may be done then. */
+    private static final class Wait extends AgentRequest {
+        private final GinCommunicator communicator;
+        private final BooleanSupplier condition;
+        private final Runnable end;
+        private final long deadline;
+
+        Wait(GinCommunicator communicator, BooleanSupplier condition, Runnable end, Duration patience) {
+            this.communicator = communicator;
+            this.condition = condition;
+            this.end = end;
+            this.deadline = System.nanoTime() + patience.toNanos();
+        }
+
+        @Override
+        protected boolean attempt() {
+            boolean met = condition.getAsBoolean();
+            if (!met && !communicator.isDisconnected() && deadline - System.nanoTime() > 0) {
+                return false;
+            }
+            end.run();
+            return answer(met);
+        }
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public int doWork() {
+        int work = requests.runOne();
+        work += visits.pass();
+        requests.answer();
+        return work;
+    }
+
+    private int visit(GinCommunicator communicator) {
+        int work;
+        try {
+            work = communicator.progress();
+        } catch (Throwable failure) {
+            communicator.fail(failure);
+            drop(communicator);
+            work = 0;
+        }
+        return communicator.countWork(work);
+    }
+
+    @Override
+    public void onFailure(Throwable failure) {
+        for (GinCommunicator communicator : visits.all()) {
+            communicator.fail(failure);
+            drop(communicator);
+        }
+    }
+
+    private void drop(GinCommunicator communicator) {
+        if (visits.remove(communicator)) {
+            communicator.disconnect();
+        }
+    }
+
+    /**
+     * Serves a communicator from the next pass on.
+     *
+     * @param communicator that no agent has served
+     */
+    public void add(GinCommunicator communicator) {
+        communicator.servedBy(this);
+        requests.add(() -> visits.add(List.of(communicator)));
+    }
+
+    /**
+     * Serves a communicator no longer and ends its connections, after what is under way is through. When this returns,
+     * nothing touches its windows and contexts.
+     *
+     * @param communicator that was added; one that has failed is no longer served, and only this call knows so for sure
+     * @param patience     how long to wait for what is under way
+     * @return whether all of it was through
+     * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
+     */
+    public boolean remove(GinCommunicator communicator, Duration patience) {
+        AgentRequest removal = requests.ask(new Wait(communicator,
+                () -> communicator.failure() == null && (communicator.isDisconnected() || communicator.isDrained()),
+                () -> {
+                    drop(communicator);
+                    communicator.servedBy(null);
+                }, patience));
+        if (!removal.await(patience.plus(ANSWER))) {
+            throw new GinException("rank " + communicator.rank() + ": agent " + name + " did not answer within "
+                    + patience.plus(ANSWER).toMillis() + " ms; the communicator's memory is left alone");
+        }
+        if (!communicator.isDisconnected()) {
+            throw new GinException("rank " + communicator.rank()
+                    + ": a connection could not be closed; the communicator's memory is left alone: "
+                    + communicator.unclosed(), communicator.unclosed());
+        }
+        return removal.isFulfilled();
+    }
+
+    /**
+     * Waits until something holds on the agent's thread; false if it did not within the patience, or after a failure.
+     */
+    boolean await(GinCommunicator communicator, BooleanSupplier condition, Duration patience) {
+        AgentRequest request = requests.ask(new Wait(communicator, condition, () -> {}, patience));
+        return request.await(patience.plus(ANSWER)) && request.isFulfilled();
+    }
+}

@@ -1,0 +1,338 @@
+package org.millrace.gin.agent;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.gin.GinException;
+import org.millrace.gin.GinOptions;
+import org.millrace.gin.path.GinPeer;
+import org.millrace.gin.path.GinRank;
+import org.millrace.gin.path.PeerConnection;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.queue.GinContexts;
+import org.millrace.gin.queue.GinServed;
+import org.millrace.gin.queue.SignalMemory;
+import org.millrace.gin.window.StagingRing;
+import org.millrace.gin.window.Window;
+import org.millrace.gin.window.WindowMemory;
+import org.millrace.gin.window.Windows;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+
+/**
+ * One rank's part of a GIN communicator: windows, contexts, and the way to each peer. A {@link GinAgent} carries its
+ * descriptors out from {@link GinAgent#add} on.
+ *
+ * <p>
+ * Windows and contexts are made by all ranks in the same order; a peer that is ahead is waited for. The first failure
+ * poisons the communicator, and it alone. Methods are safe from any thread.
+ */
+public final class GinCommunicator {
+
+    /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
+    private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
+
+    private final GinRank rank;
+    private final GinPeer[] peers;
+    private final MemorySegment error;
+    private final GinFailureListener listener;
+    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    private final StallDetector stall;
+    /** While it is served. */
+    private volatile @Nullable GinAgent agent;
+    /** Whether the network touches no window any more, whatever was under way. */
+    private volatile boolean disconnected;
+    /** Why it still may, though it was to be disconnected. */
+    private volatile @Nullable Throwable unclosed;
+
+    /**
+     * A communicator over connections that were made.
+     *
+     * @param rank      this rank
+     * @param senders   to each rank; that to itself is not used
+     * @param receivers from each rank; that from itself is not used
+     * @param options   the same on every rank
+     * @param listener  learns of a failure
+     */
+    public GinCommunicator(int rank, FrameSender[] senders, FrameReceiver[] receivers, GinOptions options,
+            GinFailureListener listener) {
+        this.listener = listener;
+        this.stall = new StallDetector(options.patience());
+        this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
+        this.peers = new GinPeer[senders.length];
+        this.rank = new GinRank(rank, peers.length, options, new Windows(), new GinContexts(peers.length));
+        for (int peer = 0; peer < peers.length; peer++) {
+            peers[peer] = peer == rank ? GinPeer.self(this.rank)
+                    : new PeerConnection(this.rank, peer, senders[peer], receivers[peer]);
+        }
+    }
+
+    /** This rank's number. */
+    public int rank() {
+        return rank.rank();
+    }
+
+    /** How many ranks there are. */
+    public int ranks() {
+        return peers.length;
+    }
+
+    /** How data moves. */
+    public GinOptions options() {
+        return rank.options();
+    }
+
+    /**
+     * Makes memory a window. All ranks do so in the same order; their windows may differ in size.
+     *
+     * @param memory this rank's
+     * @return the window
+     */
+    public Window register(WindowMemory memory) {
+        throwIfFailed();
+        return rank.windows().add(memory);
+    }
+
+    /**
+     * Closes a window, and its memory. Waits until nothing is under way in it; a descriptor that names it afterwards is
+     * an error.
+     *
+     * @param window to close; one that is closed is left alone
+     * @throws GinException if something is still under way in it after the communicator's patience: its memory must not
+     *                      be freed
+     */
+    public void deregister(Window window) {
+        if (rank.windows().remove(window)) {
+            if (!atAgent(() -> window.isIdle() || disconnected)) {
+                throw new GinException("rank " + rank() + ": " + window + " is still used after "
+                        + options().patience().toMillis() + " ms; its memory is left alone");
+            }
+            window.memory().close();
+        }
+    }
+
+    /**
+     * Serves a context. All ranks make contexts of the same numbers.
+     *
+     * @param context whose number is not in use, for as many ranks as there are
+     */
+    public void add(GinContext context) {
+        throwIfFailed();
+        rank.contexts().add(context);
+    }
+
+    /**
+     * Serves a context no longer. Waits, for the communicator's patience, until its queues are empty; then nothing
+     * touches its memory any more.
+     *
+     * @param context that was added
+     * @return whether its queues were empty
+     * @throws GinException if the agent does not answer: the memory must not be freed
+     */
+    public boolean remove(GinContext context) {
+        boolean drained = atAgent(context::isDrained);
+        rank.contexts().remove(context);
+        if (!atAgent(() -> {
+            context.close();
+            return true;
+        })) {
+            throw new GinException("rank " + rank() + ": the agent does not let go of context " + context.number()
+                    + "; its memory is left alone");
+        }
+        return drained;
+    }
+
+    /**
+     * Bytes that a peer sends may be staged in memory shared with it, from now on. To be called before the peer calls
+     * {@link #stageOut}.
+     *
+     * @param peer another rank
+     * @param ring its memory; not to be unmapped before the agent has let go of the communicator
+     */
+    public void stageIn(int peer, StagingRing ring) {
+        stage(ring, () -> ((PeerConnection) peers[peer]).stageIn(ring));
+    }
+
+    /**
+     * Bytes that are sent to a peer are staged in memory shared with it, from now on.
+     *
+     * @param peer another rank, where {@link #stageIn} has returned
+     * @param ring its memory; not to be unmapped before the agent has let go of the communicator
+     */
+    public void stageOut(int peer, StagingRing ring) {
+        stage(ring, () -> ((PeerConnection) peers[peer]).stageOut(ring));
+    }
+
+    private void stage(StagingRing ring, Runnable change) {
+        if (ring.capacity() < 2 * options().chunkBytes()) {
+            throw new IllegalArgumentException("a staging ring of " + ring.capacity()
+                    + " bytes: it must have room for two chunks of " + options().chunkBytes());
+        }
+        throwIfFailed();
+        if (!atAgent(() -> {
+            change.run();
+            return true;
+        })) {
+            throw new GinException("rank " + rank() + ": the agent does not take a staging ring");
+        }
+    }
+
+    /**
+     * Says in memory that peers map, from now on, how many of their frames were carried out here. To be called before
+     * they know of the memory.
+     *
+     * @param memory not to be unmapped before the agent has let go of the communicator
+     */
+    public void share(SignalMemory memory) {
+        throwIfFailed();
+        if (!atAgent(() -> {
+            rank.contexts().share(memory);
+            for (GinPeer peer : peers) {
+                peer.tellSettled();
+            }
+            return true;
+        })) {
+            throw new GinException("rank " + rank() + ": the agent does not take memory for signals");
+        }
+    }
+
+    private boolean atAgent(BooleanSupplier condition) {
+        GinAgent serving = agent;
+        return serving == null ? condition.getAsBoolean() : serving.await(this, condition, options().patience());
+    }
+
+    /**
+     * Whether the communicator has failed, for those who must not call Java: a native {@code int} that is 0, or 1 after
+     * a failure.
+     *
+     * @return 4 bytes that live as long as this object
+     */
+    public MemorySegment errorFlag() {
+        return error;
+    }
+
+    /** The first failure, if there was one. */
+    public @Nullable Throwable failure() {
+        return failure.get();
+    }
+
+    /**
+     * Reports the failure, if there is one.
+     *
+     * @throws GinException the failure
+     */
+    public void throwIfFailed() {
+        Throwable thrown = failure.get();
+        if (thrown != null) {
+            throw new GinException(
+                    "rank " + rank() + ": the communicator has failed and can only be closed: " + thrown.getMessage(),
+                    thrown);
+        }
+    }
+
+    /**
+     * Poisons the communicator. Its agent ends its connections without a word, so that the peers see it.
+     *
+     * @param thrown why; only the first counts
+     */
+    public void fail(Throwable thrown) {
+        if (failure.compareAndSet(null, thrown)) {
+            listener.failed(thrown);
+            ERROR.setVolatile(error, 0L, 1);
+        }
+    }
+
+    /** What has been served of all its contexts. */
+    public GinServed served() {
+        return rank.contexts().served();
+    }
+
+    void servedBy(@Nullable GinAgent serving) {
+        agent = serving;
+    }
+
+    /** A pass is over: says so if nothing has moved for long though something is under way. Returns the work. */
+    int countWork(int work) {
+        if (stall.isStalled(work)) {
+            String oldest = describeOldest();
+            if (oldest != null) {
+                listener.stalled("rank " + rank() + ": nothing has moved for " + options().patience().toMillis()
+                        + " ms, and this is under way: " + oldest);
+            }
+        }
+        return work;
+    }
+
+    private @Nullable String describeOldest() {
+        for (GinPeer peer : peers) {
+            String oldest = peer.describeOldest();
+            if (oldest != null) {
+                return peer + ", " + oldest;
+            }
+            String inbound = peer.describeInbound();
+            if (inbound != null) {
+                return inbound;
+            }
+        }
+        return rank.contexts().describeStore();
+    }
+
+    /** One pass over all peers; on the agent's thread. */
+    int progress() {
+        Throwable poison = failure.get();
+        if (poison != null) {
+            throw new GinException(poison.getMessage(), poison);
+        }
+        int work = 0;
+        for (GinPeer peer : peers) {
+            work += peer.progress();
+        }
+        rank.contexts().storeIndices();
+        return work;
+    }
+
+    public boolean isDrained() {
+        for (GinPeer peer : peers) {
+            if (!peer.isDrained()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Ends all connections; on the agent's thread, after the last pass. If one cannot be closed the network may go on
+     * using windows.
+     */
+    void disconnect() {
+        boolean failed = failure.get() != null;
+        @Nullable
+        Throwable first = null;
+        for (GinPeer peer : peers) {
+            try {
+                peer.close(failed);
+            } catch (Throwable e) {
+                first = first == null ? e : first; // the others are closed all the same
+            }
+        }
+        if (first == null) {
+            disconnected = true;
+        } else {
+            unclosed = first;
+            fail(first);
+        }
+    }
+
+    public boolean isDisconnected() {
+        return disconnected;
+    }
+
+    @Nullable
+    Throwable unclosed() {
+        return unclosed;
+    }
+}

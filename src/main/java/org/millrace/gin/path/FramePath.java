@@ -1,0 +1,71 @@
+package org.millrace.gin.path;
+
+import org.millrace.abi.GinOp;
+import org.millrace.gin.queue.GinDescriptor;
+import org.millrace.gin.window.Window;
+
+/** Puts, values and signals in frames: bytes are the payload, a value and a signal are in the header. */
+class FramePath extends Path {
+
+    private final OutboundFrames frames;
+    final long chunkBytes;
+
+    FramePath(GinRank rank, OutboundFrames frames) {
+        super(rank);
+        this.frames = frames;
+        this.chunkBytes = rank.options().chunkBytes();
+    }
+
+    /** The most bytes of a put of some size that one frame brings. */
+    long chunk(long size) {
+        return chunkBytes;
+    }
+
+    /** Begins to make bytes readable for the peer; false if there is no room now. */
+    boolean begin(OutboundFrame frame, Window source, long offset, long bytes) {
+        frame.header.payloadBytes(bytes);
+        return source.openRead(frame.transfer, offset, bytes);
+    }
+
+    @Override
+    final int move(QueueDrain drain) {
+        GinDescriptor descriptor = drain.current();
+        int parts = 0;
+        while (!frames.isFull()) {
+            OutboundFrame frame = frames.next();
+            long bytes = 0;
+            if (descriptor.has(GinOp.VA_SIGNAL)) {
+                GinHeader.set(frame.header, GinHeader.VA_SIGNAL, drain.context(), descriptor.sourceHandle,
+                        descriptor.sourceOffset, 0);
+            } else {
+                GinHeader.set(frame.header, GinHeader.PUT, drain.context(), descriptor.targetHandle,
+                        descriptor.targetOffset + drain.moved(), 0);
+                if (descriptor.has(GinOp.INLINE)) {
+                    bytes = descriptor.size;
+                    GinHeader.inline(frame.header, bytes, descriptor.inlineValue);
+                } else if (descriptor.size == 0) {
+                    frame.bringsSignalAtMost(drain.order);
+                } else {
+                    bytes = drain.next(chunk(descriptor.size));
+                    if (!begin(frame, source(drain, descriptor), descriptor.sourceOffset + drain.moved(), bytes)) {
+                        break;
+                    }
+                }
+            }
+            boolean last = drain.advance(bytes);
+            if (last) {
+                frame.signals(descriptor);
+                frame.completes(drain.queue, drain.finish());
+            }
+            long entry = frames.add();
+            if (bytes > 0 || descriptor.has(GinOp.VA_SIGNAL)) {
+                drain.order.wrote(entry);
+            }
+            parts++;
+            if (last) {
+                break;
+            }
+        }
+        return parts;
+    }
+}

@@ -1,0 +1,148 @@
+package org.millrace.gin.path;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.queue.GinDescriptor;
+import org.millrace.gin.queue.PeerQueue;
+
+/**
+ * Where the descriptors of all contexts for one rank go: over a connection, or to this rank itself. On the agent's
+ * thread.
+ */
+public abstract class GinPeer {
+
+    final GinRank rank;
+    final int peer;
+    private GinContext[] served = {};
+    private QueueDrain[] drains = {};
+    private int first;
+
+    GinPeer(GinRank rank, int peer) {
+        this.rank = rank;
+        this.peer = peer;
+    }
+
+    /** This rank, as a peer of its own. */
+    public static GinPeer self(GinRank rank) {
+        return new Self(rank);
+    }
+
+    /** Moves what can be moved without waiting; returns how much was done. */
+    public abstract int progress();
+
+    /** The path of a descriptor; null if there is nothing to do for it at the peer. Called once for each. */
+    abstract @Nullable Path choose(GinDescriptor descriptor, PathOrder order);
+
+    /** Tells the peer how far its frames were carried out, if there are any. */
+    public abstract void tellSettled();
+
+    /** Whether nothing is under way. */
+    public abstract boolean isDrained();
+
+    /** Ends it, and abandons what is under way; with a failure the peer is to see that it was not meant. */
+    public abstract void close(boolean failed);
+
+    /** Moves descriptors of all contexts, each pass beginning with another. */
+    final int pull() {
+        if (rank.contexts().all() != served) {
+            renewDrains();
+        }
+        QueueDrain[] all = drains;
+        int count = all.length;
+        int work = 0;
+        for (int i = 0; i < count; i++) {
+            int turn = first + i;
+            work += all[turn < count ? turn : turn - count].drain();
+        }
+        first = first + 1 < count ? first + 1 : 0;
+        return work;
+    }
+
+    /** Contexts have come or gone: those that stay keep their drains, and what is under way in them. */
+    private void renewDrains() {
+        served = rank.contexts().all();
+        List<QueueDrain> renewed = new ArrayList<>();
+        for (GinContext context : served) {
+            if (context != null) {
+                renewed.add(drainOf(context.queue(peer)));
+            }
+        }
+        drains = renewed.toArray(QueueDrain[]::new);
+    }
+
+    private QueueDrain drainOf(PeerQueue queue) {
+        for (QueueDrain drain : drains) {
+            if (drain.queue == queue) {
+                return drain;
+            }
+        }
+        return new QueueDrain(this, queue, new PathOrder(queue.context(), peer));
+    }
+
+    /** The oldest descriptor for this peer that is not complete, for messages; null if there is none. */
+    public final @Nullable String describeOldest() {
+        for (GinContext context : rank.contexts().all()) {
+            String oldest = context == null ? null : context.queue(peer).describeOldest();
+            if (oldest != null) {
+                return oldest;
+            }
+        }
+        return null;
+    }
+
+    /** What the peer has sent and is not carried out yet, for messages; null if there is nothing. */
+    public @Nullable String describeInbound() {
+        return null;
+    }
+
+    /** Whether a descriptor waits for this peer. */
+    final boolean isWanted() {
+        for (GinContext context : rank.contexts().all()) {
+            if (context != null && context.queue(peer).isWaiting()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public final String toString() {
+        return "rank " + rank.rank() + " -> rank " + peer;
+    }
+
+    private static final class Self extends GinPeer {
+        private final SelfPath path;
+
+        Self(GinRank rank) {
+            super(rank, rank.rank());
+            path = new SelfPath(rank);
+        }
+
+        @Override
+        public int progress() {
+            return pull() + path.settle();
+        }
+
+        @Override
+        Path choose(GinDescriptor descriptor, PathOrder order) {
+            return path;
+        }
+
+        @Override
+        public void tellSettled() {
+            // to itself a rank sends no frames
+        }
+
+        @Override
+        public boolean isDrained() {
+            return path.isEmpty() && !isWanted();
+        }
+
+        @Override
+        public void close(boolean failed) {
+            path.abandon();
+        }
+    }
+}

@@ -1,0 +1,114 @@
+package org.millrace.gin.path;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.queue.PeerQueue;
+import org.millrace.gin.window.StagingRing;
+import org.millrace.gin.window.Window;
+import org.millrace.gin.window.WindowTransfer;
+
+/**
+ * Bytes that are being written to a window here, and what follows when they are: a signal, the end of a descriptor of
+ * this rank's. Reused.
+ */
+final class InboundFrame {
+
+    final WindowTransfer transfer = new WindowTransfer();
+    /** Of which a signal is changed, if any. */
+    private @Nullable GinContext signalled;
+    private int signal;
+    private long value;
+    /** Where a VA signal lies, if there is one. */
+    private @Nullable Window signalWindow;
+    private long signalOffset;
+    /** Of the descriptor that is complete then, if any. */
+    private @Nullable PeerQueue queue;
+    private int index;
+    /** The ring where the bytes were staged, if they were, and up to where it is free when they are written. */
+    private StagingRing.@Nullable Reader ring;
+    private long stagedUpTo;
+
+    void clear() {
+        signalled = null;
+        signalWindow = null;
+        queue = null;
+        ring = null;
+    }
+
+    /** The bytes are being written already, out of a staging ring. */
+    void staged(StagingRing.Reader reader, long upTo) {
+        ring = reader;
+        stagedUpTo = upTo;
+    }
+
+    /** The frame's payload is there. */
+    void arrive() {
+        if (transfer.isOpen() && ring == null) {
+            transfer.memory().arrived(transfer);
+        }
+    }
+
+    void signal(GinContext context, int id, long amount) {
+        signalled = context;
+        signal = id;
+        value = amount;
+    }
+
+    void vaSignal(Window window, long offset, long amount) {
+        window.hold(); // until it is its turn
+        signalWindow = window;
+        signalOffset = offset;
+        value = amount;
+    }
+
+    void completes(PeerQueue of, int descriptor) {
+        queue = of;
+        index = descriptor;
+    }
+
+    /**
+     * Goes on with what can be done; true when nothing is left. Called for the oldest frame only, which keeps every
+     * signal behind what came before it.
+     */
+    boolean settle() {
+        if (transfer.isOpen()) {
+            if (!transfer.memory().written(transfer)) {
+                return false;
+            }
+            transfer.release();
+            if (ring != null) {
+                ring.release(stagedUpTo);
+                ring = null;
+            }
+        }
+        if (signalWindow != null) {
+            if (!signalWindow.beginAdd(transfer, signalOffset, value)) {
+                return false;
+            }
+            signalWindow.letGo();
+            signalWindow = null;
+            return settle();
+        }
+        if (signalled != null) {
+            signalled.signal(signal, value); // a release: pairs with the acquire of the kernel that waits for it
+        }
+        if (queue != null) {
+            queue.complete(index);
+        }
+        return true;
+    }
+
+    /**
+     * The connection is closed. The staging ring's room is not given back: the peer would write where a copy may still
+     * read.
+     */
+    void abandon() {
+        if (transfer.isOpen()) {
+            transfer.abandon();
+        }
+        if (signalWindow != null) {
+            signalWindow.letGo();
+            signalWindow = null;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+package org.millrace.gin.path;
+
+/**
+ * The frames of one peer whose bytes are on their way to a window here, oldest first: frames are added, their payloads
+ * arrive in that order, and they are settled in that order.
+ */
+final class InboundFrames {
+
+    private final InboundFrame[] ring;
+    private long added;
+    private long arrived;
+    private long settled;
+
+    InboundFrames(int depth) {
+        ring = new InboundFrame[depth];
+        for (int i = 0; i < depth; i++) {
+            ring[i] = new InboundFrame();
+        }
+    }
+
+    private InboundFrame at(long number) {
+        return ring[(int) number & ring.length - 1];
+    }
+
+    boolean isFull() {
+        return added - settled == ring.length;
+    }
+
+    boolean isEmpty() {
+        return added == settled;
+    }
+
+    /** The frame that {@link #add} will add, cleared. */
+    InboundFrame next() {
+        InboundFrame next = at(added);
+        next.clear();
+        return next;
+    }
+
+    void add() {
+        added++;
+    }
+
+    /** How many were added. */
+    long added() {
+        return added;
+    }
+
+    /** The payloads of this many frames have arrived in all. */
+    int arrive(long frames) {
+        int work = 0;
+        while (arrived < added && frames - arrived > 0) {
+            at(arrived++).arrive();
+            work++;
+        }
+        return work;
+    }
+
+    /** How many were added and have nothing left to do. */
+    long settled() {
+        return settled;
+    }
+
+    /** All that were added are there: nothing had to travel. */
+    void allArrived() {
+        arrived = added;
+    }
+
+    int settle() {
+        int work = 0;
+        while (settled < arrived && at(settled).settle()) {
+            settled++;
+            work++;
+        }
+        return work;
+    }
+
+    /** The connection is closed. A failure may have left a frame that was begun and not added, so all are looked at. */
+    void abandon() {
+        for (InboundFrame frame : ring) {
+            frame.abandon();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package org.millrace.gin.path;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.queue.SignalMemory.PeerSignals;
+import org.millrace.net.FrameHeader;
+
+/**
+ * The order between the paths of one queue. A program may count on two things: a signal becomes visible behind all
+ * earlier puts, and a get or a put finds in place what earlier puts were to write there. Each path keeps its own order,
+ * but frames take effect when the peer carries them out, copies as soon as they are begun, and signals that are counted
+ * up in a peer's memory at once. So there are three rules where paths meet:
+ *
+ * <pre>
+ *   first        then         rule
+ *   copy         frame        The copy has an entry among the frames. {@link OutboundFrames} sends nothing behind it
+ *                             before the copy is over.
+ *   frame        copy         The copy begins when the peer has said that it has carried the frames out. A peer whose
+ *                             word this rank cannot read is copied to only as long as no frame of the queue writes
+ *                             there: {@link #canCopy}, {@link #isCopyInTurn}.
+ *   copy, frame  signal       It is counted up without a frame if the peer has carried out all that was sent, and
+ *                             travels in a frame otherwise: {@link #signal}.
+ * </pre>
+ */
+final class PathOrder {
+
+    private final GinContext context;
+    /** What the peer says of this rank's frames; null if this rank does not share memory with it. */
+    private final @Nullable PeerSignals near;
+    /**
+     * The last entry among the frames, from 1 on, by which this queue writes at the peer; 0 if that is done, or none.
+     */
+    private long lastWrite;
+    /** How many frames had gone to the network when that had; 0 as long as it has not. */
+    private long sentByThen;
+
+    PathOrder(GinContext context, int peer) {
+        this.context = context;
+        near = context.reached(peer);
+    }
+
+    /** Frames of the queue, up to this entry, write at the peer. */
+    void wrote(long entry) {
+        lastWrite = entry;
+        sentByThen = 0;
+    }
+
+    /** Whether a copy of the queue can keep its order, now or later; it travels in frames otherwise. */
+    boolean canCopy() {
+        return lastWrite == 0 || near != null;
+    }
+
+    /** Whether a copy finds there what frames of the queue were to write before it. */
+    boolean isCopyInTurn(OutboundFrames frames) {
+        if (lastWrite == 0) {
+            return true;
+        }
+        if (sentByThen == 0 && frames.isOffered(lastWrite)) {
+            sentByThen = frames.count();
+        }
+        if (sentByThen > 0 && near != null && near.isSettled(sentByThen)) {
+            lastWrite = 0;
+        }
+        return lastWrite == 0;
+    }
+
+    /**
+     * Counts a frame's signal up in the peer's memory; false if the frame has to bring it.
+     *
+     * @param sent how many frames have gone to the peer
+     */
+    boolean signal(FrameHeader header, long sent) {
+        if (near == null || !near.add(sent, (int) GinHeader.signal(header), GinHeader.value(header))) {
+            return false;
+        }
+        context.countReached();
+        return true;
+    }
+}

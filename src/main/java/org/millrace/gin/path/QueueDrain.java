@@ -1,0 +1,98 @@
+package org.millrace.gin.path;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.gin.GinException;
+import org.millrace.gin.queue.GinDescriptor;
+import org.millrace.gin.queue.PeerQueue;
+
+/**
+ * Takes the descriptors out of one queue, one after another: each is checked, gets its path, and is moved by that to
+ * its end before the next one begins.
+ */
+final class QueueDrain {
+
+    /** Parts that are moved from one queue before the others have their turn. */
+    private static final int MOST_AT_ONCE = 256;
+
+    private final GinPeer peer;
+    final PeerQueue queue;
+    final PathOrder order;
+    /** Of the descriptor that is under way; null between two. */
+    private @Nullable Path path;
+    /** How many of its bytes have been passed on. */
+    private long moved;
+
+    QueueDrain(GinPeer peer, PeerQueue queue, PathOrder order) {
+        this.peer = peer;
+        this.queue = queue;
+        this.order = order;
+    }
+
+    int drain() {
+        int work = 0;
+        while (work < MOST_AT_ONCE && queue.hasCurrent()) {
+            Path chosen = path;
+            if (chosen == null) {
+                chosen = begin();
+                if (chosen == null) {
+                    work++;
+                    continue;
+                }
+            }
+            work += chosen.move(this);
+            if (path != null) {
+                break; // there is no room for the rest now
+            }
+        }
+        return work;
+    }
+
+    private @Nullable Path begin() {
+        GinDescriptor descriptor = queue.current();
+        String problem = descriptor.problem(queue.context());
+        if (problem != null) {
+            throw refused(problem);
+        }
+        moved = 0;
+        path = peer.choose(descriptor, order);
+        if (path == null) {
+            queue.complete(queue.finish());
+        }
+        return path;
+    }
+
+    GinDescriptor current() {
+        return queue.current();
+    }
+
+    /** The number of the queue's context. */
+    int context() {
+        return queue.context().number();
+    }
+
+    long moved() {
+        return moved;
+    }
+
+    /** How many bytes go with the next part, if it may have so many. */
+    long next(long most) {
+        return Math.min(queue.current().size - moved, most);
+    }
+
+    /** Bytes of the current descriptor were passed on; returns whether they were the last. */
+    boolean advance(long bytes) {
+        moved += bytes;
+        return moved >= queue.current().size;
+    }
+
+    /** The current descriptor was passed on whole. Returns its index, by which it is completed. */
+    int finish() {
+        path = null;
+        return queue.finish();
+    }
+
+    GinException refused(String why) {
+        return new GinException(peer + ", context " + context() + ", descriptor "
+                + Integer.toUnsignedString(queue.index()) + " (" + queue.current() + "): " + why);
+    }
+}

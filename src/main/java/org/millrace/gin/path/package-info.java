@@ -1,0 +1,37 @@
+/**
+ * The ways from a queue to a peer's memory. A descriptor gets its path once and stays on it, part by part, to its end;
+ * {@link org.millrace.gin.path.PathOrder} is the only place that knows of two paths. Uses windows, contexts and the
+ * network's frames; who drives it is not known here.
+ *
+ * <p>
+ * A put, from the queue to the peer's memory:
+ *
+ * <pre>
+ *   PeerQueue         a descriptor is taken and decoded
+ *      ↓
+ *   QueueDrain        it is checked
+ *      ↓
+ *   PeerConnection    choose: its path, once
+ *      ↓
+ *      ├─ FramePath     bytes are the payload of frames; values and signals are in their headers
+ *      ├─ StagedPath    bytes are copied to memory that both ranks map; a frame says where
+ *      ├─ DirectPath    this rank's device copies to the peer's window; no frame, or one that brings the signal
+ *      └─ SelfPath      this rank is the peer: a copy between its windows, settled as below
+ *      ↓
+ *   OutboundFrames    in order: waits until an entry's bytes are readable, sends it or does without it,
+ *      ↓              completes its descriptor when its source is free
+ *   the network
+ *      ↓
+ *   FrameDispatcher   at the peer: a frame is checked, and its bytes get a place in a window
+ *      ↓
+ *   InboundFrames     in order: waits until the bytes are written, then signals
+ * </pre>
+ *
+ * <p>
+ * A get takes the DirectPath, or the GetPath: a frame asks, GetAnswers sends the bytes back by the peer's paths, and
+ * the get is complete when they are written here.
+ */
+@NullMarked
+package org.millrace.gin.path;
+
+import org.jspecify.annotations.NullMarked;

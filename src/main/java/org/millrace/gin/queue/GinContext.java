@@ -1,0 +1,192 @@
+package org.millrace.gin.queue;
+
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.GinCells;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinIndices;
+import org.millrace.abi.GinQueueMemory;
+import org.millrace.gin.queue.SignalMemory.PeerSignals;
+
+/**
+ * A context as the agent sees it: a queue for each peer, counters and signals. Its memory is made where the context is
+ * handed to a kernel; all of it must be reachable by the CPU and belong to a scope that is not closed before the
+ * context is.
+ */
+public final class GinContext {
+
+    /**
+     * Tells kernels how far the agent is with their descriptors where they see it sooner than in the agent's memory: in
+     * that of their GPU. A kernel reads the index each time that it posts a descriptor, which takes a microsecond
+     * across PCIe.
+     */
+    public interface IndexStore {
+
+        /**
+         * Begins to store an index. Those of one peer get there in their order, and behind everything that this thread
+         * did before.
+         *
+         * @param peer  whose queue
+         * @param index of the first descriptor that is not complete
+         * @return false if too much is under way: the agent asks again
+         */
+        boolean begin(int peer, int index);
+
+        /** Whether all that was begun is there. */
+        boolean isSettled();
+    }
+
+    private final int number;
+    private final GinCells counters;
+    private final GinCells signals;
+    private final PeerQueue[] queues;
+    private final @Nullable PeerSignals[] reached;
+    private final GinServed.Counters served = new GinServed.Counters();
+    private @Nullable IndexStore store;
+    /** Whether a queue's index has changed since the store was asked to begin. */
+    private boolean moved;
+    private boolean closed;
+
+    /**
+     * A context whose indices are where {@code cis} says.
+     *
+     * @param number   the context's number in its communicator, the same on every rank
+     * @param queues   the queues' memory
+     * @param cis      4 bytes for each peer
+     * @param counters 8 bytes for each counter
+     * @param signals  8 bytes for each signal, by the number that descriptors give
+     * @param peers    number of ranks
+     */
+    public GinContext(int number, GinQueueMemory queues, MemorySegment cis, MemorySegment counters,
+            MemorySegment signals, int peers) {
+        this.number = number;
+        this.counters = GinCells.of(counters);
+        this.signals = GinCells.of(signals);
+        this.queues = new PeerQueue[peers];
+        this.reached = new PeerSignals[peers];
+        GinIndices indices = GinIndices.of(cis, peers);
+        for (int peer = 0; peer < peers; peer++) {
+            this.queues[peer] = new PeerQueue(this, peer, queues, indices);
+        }
+    }
+
+    /** The context's number in its communicator. */
+    public int number() {
+        return number;
+    }
+
+    /** What descriptors look like, in all its queues. */
+    public GinDescriptorFormat format() {
+        return queues[0].format();
+    }
+
+    /** What has been taken out of its queues and carried out so far; it grows while the context is served. */
+    public GinServed served() {
+        return served.read();
+    }
+
+    /**
+     * Lets this rank's agent count up signals of the same context at a peer by itself. To be called before the context
+     * is served.
+     *
+     * @param peer    another rank
+     * @param signals that this process maps; not to be unmapped before the agent has let go of the context
+     */
+    public void reach(int peer, PeerSignals signals) {
+        reached[peer] = signals;
+    }
+
+    /**
+     * Has the indices of its queues stored elsewhere too. To be called before the context is served.
+     *
+     * @param elsewhere where kernels look; not to be freed before the agent has let go of the context and what it began
+     *                  is over
+     */
+    public void store(IndexStore elsewhere) {
+        store = elsewhere;
+    }
+
+    /** A queue's index has changed. */
+    void moved() {
+        moved = true;
+    }
+
+    /** Stores elsewhere what has changed, as far as there is room now. */
+    void storeIndices() {
+        if (!moved || store == null || closed) {
+            return;
+        }
+        for (PeerQueue queue : queues) {
+            if (!queue.storeIndex(store)) {
+                return;
+            }
+        }
+        moved = false;
+    }
+
+    /** Indices that kernels wait for, for messages; null if they have them all. */
+    @Nullable
+    String describeStore() {
+        return store == null || closed || !moved && store.isSettled() ? null
+                : "context " + number
+                        + ", the indices of its queues, which the GPU has not stored: kernels see no room and no end of a flush";
+    }
+
+    /** The signals at a peer, or null if only frames get there. */
+    public @Nullable PeerSignals reached(int peer) {
+        return reached[peer];
+    }
+
+    /** A signal was counted up at a peer without a frame. */
+    public void countReached() {
+        served.countReached();
+    }
+
+    void count(GinDescriptor descriptor) {
+        served.count(descriptor);
+    }
+
+    int peers() {
+        return queues.length;
+    }
+
+    GinCells counters() {
+        return counters;
+    }
+
+    /** Its signals, by the number that descriptors give. */
+    public GinCells signals() {
+        return signals;
+    }
+
+    /** Its queue for a peer. */
+    public PeerQueue queue(int peer) {
+        return queues[peer];
+    }
+
+    /** Whether nothing is in the queues, or was taken from them and is under way. */
+    public boolean isDrained() {
+        for (PeerQueue queue : queues) {
+            if (!queue.isDrained()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** From now on its memory is not touched; called on the agent's thread. */
+    public void close() {
+        closed = true;
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /** Adds to a signal after everything that was written before. */
+    public void signal(int signal, long value) {
+        if (!closed) {
+            signals.addRelease(signal, value);
+        }
+    }
+}

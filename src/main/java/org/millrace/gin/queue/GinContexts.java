@@ -1,0 +1,88 @@
+package org.millrace.gin.queue;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** The contexts of one rank of a communicator by number, and the memory in which peers see how far their frames are. */
+public final class GinContexts {
+
+    private final int ranks;
+    /** Replaced as a whole, so that the agent reads it without a lock. */
+    private volatile @Nullable GinContext[] all = {};
+    /** The agent's thread alone changes it, and uses it. */
+    private SignalMemory[] shared = {};
+
+    /** None yet, of a communicator of so many ranks. */
+    public GinContexts(int ranks) {
+        this.ranks = ranks;
+    }
+
+    /** By number; null where there is none. Another array after any change. */
+    public @Nullable GinContext[] all() {
+        return all;
+    }
+
+    /** Adds a context, whose number must be free. */
+    public synchronized void add(GinContext context) {
+        @Nullable
+        GinContext[] copy = Arrays.copyOf(all, Math.max(all.length, context.number() + 1));
+        if (copy[context.number()] != null || context.peers() != ranks) {
+            throw new IllegalArgumentException("context " + context.number() + " of " + context.peers()
+                    + " peers: the number is in use, or the communicator of " + ranks + " ranks is another");
+        }
+        copy[context.number()] = context;
+        all = copy;
+    }
+
+    /** Takes a context out, if it is here. */
+    public synchronized void remove(GinContext context) {
+        @Nullable
+        GinContext[] copy = all.clone();
+        if (context.number() < copy.length && copy[context.number()] == context) {
+            copy[context.number()] = null;
+            all = copy;
+        }
+    }
+
+    /** What has been served of all of them. */
+    public GinServed served() {
+        GinServed sum = GinServed.NONE;
+        for (GinContext context : all) {
+            sum = context == null ? sum : sum.plus(context.served());
+        }
+        return sum;
+    }
+
+    /** Has the indices that changed stored where kernels look. On the agent's thread. */
+    public void storeIndices() {
+        for (GinContext context : all) {
+            if (context != null) {
+                context.storeIndices();
+            }
+        }
+    }
+
+    /** Indices that kernels wait for, for messages; null if they have them all. */
+    public @Nullable String describeStore() {
+        for (GinContext context : all) {
+            String store = context == null ? null : context.describeStore();
+            if (store != null) {
+                return store;
+            }
+        }
+        return null;
+    }
+
+    /** Says in this memory too how many frames were carried out, from the next time on. On the agent's thread. */
+    public void share(SignalMemory memory) {
+        shared = Arrays.copyOf(shared, shared.length + 1);
+        shared[shared.length - 1] = memory;
+    }
+
+    /** Tells a peer how many of its frames were carried out here. On the agent's thread. */
+    public void tellSettled(int peer, long frames) {
+        for (SignalMemory memory : shared) {
+            memory.settled(peer, frames);
+        }
+    }
+}

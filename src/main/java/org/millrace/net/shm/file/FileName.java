@@ -1,0 +1,51 @@
+package org.millrace.net.shm.file;
+
+import java.util.HexFormat;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * How our files in the shared directory are named: {@code millrace-ID-PID-START-NAMESPACE.KIND}.
+ *
+ * @param id    random, 16 digits
+ * @param owner the process that made the file
+ * @param kind  {@link #SOCKET}, {@link #RING} or {@link #MEMORY}
+ */
+public record FileName(long id, ProcessIdentity owner, String kind) {
+
+    /** A listener's Unix-domain socket. */
+    public static final String SOCKET = "sock";
+    /** A connection's ring. */
+    public static final String RING = "ring";
+    /** Memory that two processes share with no ring in it. */
+    static final String MEMORY = "mem";
+    /** What files to look at, as a glob. */
+    static final String ANY = "millrace-*.{sock,ring,mem}";
+
+    private static final Pattern PATTERN = Pattern.compile("millrace-([0-9a-f]{16})-([0-9-]+)\\.(sock|ring|mem)");
+
+    public static FileName ours(long id, String kind) {
+        return new FileName(id, ProcessIdentity.CURRENT, kind);
+    }
+
+    /** What a name tells; null if it is none of ours. A name that this reads has no slash in it. */
+    public static FileName parse(String name) {
+        Matcher matcher = PATTERN.matcher(name);
+        if (!matcher.matches()) {
+            return null;
+        }
+        ProcessIdentity owner = ProcessIdentity.parse(matcher.group(2));
+        return owner == null ? null
+                : new FileName(HexFormat.fromHexDigitsToLong(matcher.group(1)), owner, matcher.group(3));
+    }
+
+    /** The names, as a glob, that the socket of a listener may have. */
+    public static String socketGlob(long id) {
+        return "millrace-" + HexFormat.of().toHexDigits(id) + "-*." + SOCKET;
+    }
+
+    @Override
+    public String toString() {
+        return "millrace-" + HexFormat.of().toHexDigits(id) + "-" + owner.text() + "." + kind;
+    }
+}

@@ -1,0 +1,192 @@
+package org.millrace.net.shm.file;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
+import org.millrace.net.shm.handshake.ShmAddress;
+import org.millrace.net.shm.ring.RingFile;
+
+/**
+ * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and
+ * is deleted as soon as the second of two processes, or the last of several, has mapped it. A file whose maker was
+ * killed before that is deleted by the next listener that opens in its directory.
+ */
+public final class SharedMemory implements AutoCloseable {
+
+    /** Length of a {@link #key}. */
+    public static final int KEY_WORDS = 4;
+
+    private final Path file;
+    private final Arena arena;
+    private final MemorySegment segment;
+
+    private SharedMemory(Path file, FileChannel channel, long bytes) throws IOException {
+        this.file = file;
+        arena = Arena.ofShared();
+        try {
+            segment = unscoped(channel.map(MapMode.READ_WRITE, 0, bytes, arena));
+        } catch (IOException | RuntimeException e) {
+            arena.close();
+            throw e;
+        }
+    }
+
+    /** Polled memory: no access checks an arena, and no close can stop one in its middle. */
+    @SuppressWarnings("restricted") // reinterprets the mapping, within its bounds
+    private static MemorySegment unscoped(MemorySegment mapped) {
+        return MemorySegment.ofAddress(mapped.address()).reinterpret(mapped.byteSize());
+    }
+
+    /**
+     * Makes memory of zeros. This process touches all of its pages first, so that they lie on the memory node it runs
+     * on.
+     *
+     * @param directory where; it should be memory
+     * @param bytes     how much
+     * @return the memory, whose file lives until {@link #close}, or until the other process has opened it
+     * @throws ShmUnavailableException if there is not so much
+     */
+    public static SharedMemory create(Path directory, long bytes) {
+        Path file = directory.resolve(FileName.ours(new SecureRandom().nextLong(), FileName.MEMORY).toString());
+        try (FileChannel channel = RingFile.create(file, bytes)) {
+            return new SharedMemory(file, channel, bytes);
+        } catch (IOException e) {
+            RingFile.delete(file);
+            throw RingFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
+                    e);
+        }
+    }
+
+    /**
+     * Maps memory that another process made, and deletes its file.
+     *
+     * @param directory where
+     * @param name      what the other process said that {@link #name} is
+     * @param bytes     how much it must be
+     * @return the memory
+     * @throws ShmUnavailableException if it is not there, or not as it should be
+     */
+    public static SharedMemory open(Path directory, String name, long bytes) {
+        FileName parsed = FileName.parse(name); // so that it has no slash in it
+        if (parsed == null || !parsed.kind().equals(FileName.MEMORY)) {
+            throw new ShmUnavailableException("\"" + name + "\" is no name of shared memory of ours");
+        }
+        SharedMemory memory = map(directory.resolve(name), bytes);
+        memory.deleteFile();
+        return memory;
+    }
+
+    private static SharedMemory map(Path file, long bytes) {
+        try (FileChannel channel =
+                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+            if (channel.size() != bytes || !CurrentUser.owns(file)) {
+                throw new ShmUnavailableException("the shared memory " + file + " has " + channel.size()
+                        + " bytes instead of " + bytes + ", or is another user's");
+            }
+            return new SharedMemory(file, channel, bytes);
+        } catch (IOException e) {
+            throw new ShmUnavailableException("cannot open the peer's shared memory " + file + ": " + e
+                    + "; do both processes see the same directory?", e);
+        }
+    }
+
+    /**
+     * Maps memory that another process made, and deletes its file.
+     *
+     * @param directory where
+     * @param key       what the other process said that {@link #key} is
+     * @param bytes     how much it must be
+     * @return the memory
+     * @throws ShmUnavailableException if it is not there, or not as it should be
+     */
+    public static SharedMemory open(Path directory, long[] key, long bytes) {
+        return open(directory, nameOf(key), bytes);
+    }
+
+    /**
+     * Maps memory of which several processes know. Its file stays for the others, until its maker calls
+     * {@link #deleteFile}.
+     *
+     * @param directory where
+     * @param key       what its maker said that {@link #key} is
+     * @param bytes     how much it must be
+     * @return the memory
+     * @throws ShmUnavailableException if it is not there, or not as it should be
+     */
+    public static SharedMemory join(Path directory, long[] key, long bytes) {
+        return map(directory.resolve(nameOf(key)), bytes);
+    }
+
+    private static String nameOf(long[] key) {
+        return new FileName(key[0], new ProcessIdentity(key[1], key[2], key[3]), FileName.MEMORY).toString();
+    }
+
+    /** Nobody needs to map it any more. May be called twice. */
+    public void deleteFile() {
+        RingFile.delete(file);
+    }
+
+    /**
+     * Whose files in which directory these are, as far as this host knows: two processes that say the same can share
+     * memory.
+     *
+     * @param directory where memory would be made
+     * @return host, device and user, as numbers
+     * @throws ShmUnavailableException if there is no such directory, or it cannot be written to
+     */
+    public static String place(Path directory) {
+        try {
+            if (!Files.isWritable(directory)) {
+                throw new ShmUnavailableException(directory + " is no directory that this user can write to");
+            }
+            return "host " + Long.toHexString(ShmAddress.thisHost()) + ", device "
+                    + Files.getAttribute(directory, "unix:dev") + ", user " + CurrentUser.PRINCIPAL.getName();
+        } catch (IOException | UnsupportedOperationException e) {
+            throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
+        }
+    }
+
+    /**
+     * What another process needs to open it.
+     *
+     * @return the name of its file in the directory
+     */
+    public String name() {
+        return file.getFileName().toString();
+    }
+
+    /**
+     * What another process needs to open it, for those who can only tell it numbers.
+     *
+     * @return {@link #name} in {@value #KEY_WORDS} numbers
+     */
+    public long[] key() {
+        FileName name = FileName.parse(name());
+        return new long[] {name.id(), name.owner().pid(), name.owner().startTicks(), name.owner().namespace()};
+    }
+
+    /**
+     * The memory.
+     *
+     * @return a segment of the global scope, not to be touched after {@link #close}
+     */
+    public MemorySegment segment() {
+        return segment;
+    }
+
+    /** Unmaps the memory, and deletes its file if that is still there. May be called twice. */
+    @Override
+    public synchronized void close() {
+        if (arena.scope().isAlive()) {
+            arena.close();
+            RingFile.delete(file);
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/** A room of the network; see its parent. */
+package org.millrace.net.shm.file;

@@ -1,0 +1,127 @@
+package org.millrace.net.shm.ring;
+
+/**
+ * A ring's bytes, in the host's byte order. One process produces, one consumes; each word has one writer.
+ *
+ * <pre>
+ *   0          8         16         24                 128          136       256          264        4096      4096 + capacity
+ *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+---------+
+ *   | magic    | version | capacity | first  | 0 ...   | producer   | producer| consumer   | consumer | data    |
+ *   | i64      | i64     | i64      | i64    |         | position   | state   | position   | state    |         |
+ *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+---------+
+ *   written once, by the side that made the file        by producer            by consumer             by producer
+ * </pre>
+ *
+ * <p>
+ * A position counts bytes since {@code first}, only grows, wraps past 2<sup>63</sup>, and is compared by difference:
+ * what lies between the consumer's and the producer's is published and not yet consumed. Its place in the data is the
+ * position modulo the capacity, a power of two. Both are multiples of {@value #ALIGNMENT}. The two positions are two
+ * cache lines apart, so that neither side's stores, nor the prefetcher's pairs of lines, take the other's.
+ *
+ * <p>
+ * What pairs with what:
+ * <ul>
+ * <li>the release store of the producer position, after the data up to it, with the consumer's acquire load before it
+ * reads that data;
+ * <li>the release store of the consumer position, after the data up to it was copied out, with the producer's acquire
+ * load before it writes there again;
+ * <li>the release store of a state, after the last position, with the other side's acquire load before its last look at
+ * that position.
+ * </ul>
+ */
+public final class RingLayout {
+
+    /** Says that the bytes are a ring. */
+    static final long MAGIC = 0x4d694c6c52694e67L;
+    /** Of everything that the two processes share. */
+    public static final int VERSION = 1;
+    /** Of positions, frames and pieces: a cache line. */
+    static final int ALIGNMENT = 64;
+    /** Value of a state while its side may go on. */
+    static final long OPEN = 0;
+    /** Value of a state once its side has said goodbye. */
+    static final long CLOSED = 1;
+
+    /** Where the data begins: a page of its own. */
+    public static final int DATA_OFFSET = 4096;
+
+    private static final int MAGIC_OFFSET = 0;
+    private static final int VERSION_OFFSET = 8;
+    private static final int CAPACITY_OFFSET = 16;
+    private static final int FIRST_OFFSET = 24;
+    private static final int PRODUCER_POSITION_OFFSET = 128;
+    private static final int PRODUCER_STATE_OFFSET = 136;
+    private static final int CONSUMER_POSITION_OFFSET = 256;
+    private static final int CONSUMER_STATE_OFFSET = 264;
+
+    private RingLayout() {}
+
+    /** Length of the whole. */
+    static long fileBytes(long capacity) {
+        return DATA_OFFSET + capacity;
+    }
+
+    /** Rounds up to whole lines. */
+    static long align(long bytes) {
+        return bytes + ALIGNMENT - 1 & -ALIGNMENT;
+    }
+
+    static void initialize(RingMemory ring, long capacity, long first) {
+        ring.putLong(MAGIC_OFFSET, MAGIC);
+        ring.putLong(VERSION_OFFSET, VERSION);
+        ring.putLong(CAPACITY_OFFSET, capacity);
+        ring.putLong(FIRST_OFFSET, first);
+        ring.putLongRelease(PRODUCER_POSITION_OFFSET, first);
+        ring.putLongRelease(CONSUMER_POSITION_OFFSET, first);
+    }
+
+    /** What is wrong with a ring that the peer made; null if it is in order. */
+    static String problem(RingMemory ring, long capacity) {
+        if (ring.getLong(MAGIC_OFFSET) != MAGIC) {
+            return "it begins with 0x" + Long.toHexString(ring.getLong(MAGIC_OFFSET)) + ", not with a ring's magic";
+        }
+        if (ring.getLong(VERSION_OFFSET) != VERSION || ring.getLong(CAPACITY_OFFSET) != capacity
+                || (ring.getLong(FIRST_OFFSET) & ALIGNMENT - 1) != 0) {
+            return "its version " + ring.getLong(VERSION_OFFSET) + ", capacity " + ring.getLong(CAPACITY_OFFSET)
+                    + " and first position " + ring.getLong(FIRST_OFFSET) + " are not version " + VERSION
+                    + ", capacity " + capacity + " and a multiple of " + ALIGNMENT;
+        }
+        return null;
+    }
+
+    static long first(RingMemory ring) {
+        return ring.getLong(FIRST_OFFSET);
+    }
+
+    static long producerPositionAcquire(RingMemory ring) {
+        return ring.getLongAcquire(PRODUCER_POSITION_OFFSET);
+    }
+
+    static void producerPositionRelease(RingMemory ring, long position) {
+        ring.putLongRelease(PRODUCER_POSITION_OFFSET, position);
+    }
+
+    static long producerStateAcquire(RingMemory ring) {
+        return ring.getLongAcquire(PRODUCER_STATE_OFFSET);
+    }
+
+    static void producerStateRelease(RingMemory ring, long state) {
+        ring.putLongRelease(PRODUCER_STATE_OFFSET, state);
+    }
+
+    static long consumerPositionAcquire(RingMemory ring) {
+        return ring.getLongAcquire(CONSUMER_POSITION_OFFSET);
+    }
+
+    static void consumerPositionRelease(RingMemory ring, long position) {
+        ring.putLongRelease(CONSUMER_POSITION_OFFSET, position);
+    }
+
+    static long consumerStateAcquire(RingMemory ring) {
+        return ring.getLongAcquire(CONSUMER_STATE_OFFSET);
+    }
+
+    static void consumerStateRelease(RingMemory ring, long state) {
+        ring.putLongRelease(CONSUMER_STATE_OFFSET, state);
+    }
+}

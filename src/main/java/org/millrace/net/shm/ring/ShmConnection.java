@@ -1,0 +1,161 @@
+package org.millrace.net.shm.ring;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.PeerClosedException;
+import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.shm.file.ProcessIdentity;
+
+/**
+ * What the two ends of a connection have in common: the mapped ring, the socket that shows whether the peer lives,
+ * their end, and the first thing that went wrong: from then on every call says so.
+ */
+public final class ShmConnection {
+
+    private static final Logger LOG = LogManager.getLogger(ShmConnection.class);
+
+    /** How many idle calls pass between two looks at the clock; a power of two. */
+    private static final int CLOCK_INTERVAL = 256;
+    /**
+     * How long at least passes between two looks at the socket, and at the peer's process, which cost a system call and
+     * several.
+     */
+    private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final int SOCKET_LOOKS_PER_PROCESS_LOOK = 100;
+
+    private final ShmNetwork network;
+    private final String name;
+    private final SocketChannel socket;
+    private final ProcessIdentity peer;
+    private final RingMemory ring;
+    private final ByteBuffer buffer = ByteBuffer.allocateDirect(1);
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile ConnectionException failure;
+    private int idleCalls;
+    private int socketLooks;
+    private long lastLookNanos = System.nanoTime();
+
+    /**
+     * Takes over what was set up.
+     *
+     * @param network to be told when the connection is closed
+     * @param name    of the connection, with its peer, for messages
+     * @param socket  non-blocking; nothing more is said over it
+     * @param peer    the process at its other end
+     * @param ring    the mapped ring
+     */
+    public ShmConnection(ShmNetwork network, String name, SocketChannel socket, ProcessIdentity peer, RingMemory ring) {
+        this.network = network;
+        this.name = name;
+        this.socket = socket;
+        this.peer = peer;
+        this.ring = ring;
+    }
+
+    void checkOpen() {
+        ConnectionException first = failure;
+        if (first != null) {
+            throw first;
+        }
+    }
+
+    /**
+     * Looks now and then, when called often, whether the peer's process is still there. Its end of the socket closes
+     * with it, unless it left children behind that inherited the socket: then the process itself is looked for.
+     */
+    boolean peerIsGone() {
+        if ((++idleCalls & CLOCK_INTERVAL - 1) != 0) {
+            return false;
+        }
+        long now = System.nanoTime();
+        if (now - lastLookNanos < SOCKET_INTERVAL_NANOS) {
+            return false;
+        }
+        lastLookNanos = now;
+        try {
+            int read = socket.read(buffer);
+            if (read > 0) {
+                throw corrupt("the peer said something over a socket that is there for its end only");
+            }
+            return read < 0 || ++socketLooks % SOCKET_LOOKS_PER_PROCESS_LOOK == 0 && peer.isProvablyDead();
+        } catch (IOException e) {
+            LOG.debug("{}: the socket failed, so the peer is gone", name, e);
+            return true;
+        }
+    }
+
+    ConnectionException lost(String progress) {
+        network.peerWasLost();
+        return fail(new ConnectionException(
+                name + ": connection lost (the peer's process, " + peer + ", is gone without a goodbye) " + progress
+                        + "; it was killed, or it aborted the connection: look at what it said last"));
+    }
+
+    ConnectionException closedByPeer(String progress) {
+        return fail(new PeerClosedException(name + ": closed by the peer " + progress));
+    }
+
+    /**
+     * What to throw for a ring whose contents are not of this protocol. Nothing that follows can be believed, so the
+     * peer sees the connection end here.
+     */
+    ConnectionException corrupt(String problem) {
+        ConnectionException first = fail(new ConnectionException(name + ": the ring is corrupted: " + problem
+                + "; the connection is closed. A process wrote to memory that is not its own, or the two ends run different versions"));
+        closeQuietly(socket);
+        return first;
+    }
+
+    /**
+     * What to throw when memory was gone while it was used: the connection's own, if another thread closed it, or else
+     * the caller's.
+     */
+    RuntimeException closedDuring(IllegalStateException e) {
+        ConnectionException first = failure;
+        return first == null ? e : first;
+    }
+
+    private synchronized ConnectionException fail(ConnectionException what) {
+        if (failure == null) {
+            failure = what;
+        }
+        return failure;
+    }
+
+    /**
+     * Closes the connection, once.
+     *
+     * @param farewell what to do first, if the connection has not failed
+     */
+    void close(Runnable farewell) {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        if (failure == null) {
+            farewell.run();
+            fail(new ConnectionException(name + ": was closed on this side"));
+        }
+        closeQuietly(socket);
+        ring.close();
+        network.forget(this);
+    }
+
+    public static void closeQuietly(AutoCloseable channel) {
+        try {
+            channel.close();
+        } catch (Exception e) {
+            LOG.debug("closing {} failed; the system has given it back all the same", channel, e);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

@@ -1,0 +1,134 @@
+package org.millrace.net.shm.ring;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.apache.logging.log4j.LogManager;
+import org.millrace.net.shm.ShmNetwork;
+
+/**
+ * How a {@link ShmNetwork} connects and moves frames. The length of a ring is the sending side's; everything else is
+ * each side's own, but for the directory, which both must share.
+ *
+ * @param directory         where sockets and rings are made; it should be memory
+ * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.
+ *                          A ring that is longer than a core's second-level cache, but not than the cache that cores
+ *                          share, is fastest: a shorter one makes each core fetch its lines from the other
+ * @param pieceBytes        how much is copied before the other side is shown it: a multiple of 64, at most a quarter of
+ *                          the ring
+ * @param framesInFlight    frames that a sender takes while the ring is full, 1 to 1024
+ * @param connectDeadline   within which a connection must be made, from the call of connect
+ * @param handshakeDeadline within which one who connects to a listener must have said who it is, and its connection
+ *                          must be expected
+ * @param access            with what rings are read and written
+ */
+public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
+        Duration handshakeDeadline, RingAccess access) {
+
+    private static final Path DEFAULT_DIRECTORY = Path.of("/dev/shm");
+    private static final int MIN_RING_BYTES = 16 << 10;
+    private static final int MAX_RING_BYTES = 1 << 30;
+    private static final int MIN_PIECES_PER_RING = 4;
+    private static final int MAX_FRAMES_IN_FLIGHT = 1024;
+
+    /** Checks the ranges. */
+    public ShmOptions {
+        require(isRingLength(ringBytes), "ringBytes", ringBytes,
+                "a power of two from " + MIN_RING_BYTES + " to " + MAX_RING_BYTES);
+        require(pieceBytes >= RingLayout.ALIGNMENT && pieceBytes % RingLayout.ALIGNMENT == 0
+                && pieceBytes <= ringBytes / MIN_PIECES_PER_RING, "pieceBytes", pieceBytes,
+                "a multiple of " + RingLayout.ALIGNMENT + " up to a quarter of ringBytes, which is " + ringBytes);
+        require(framesInFlight >= 1 && framesInFlight <= MAX_FRAMES_IN_FLIGHT, "framesInFlight", framesInFlight,
+                "1 to " + MAX_FRAMES_IN_FLIGHT);
+        require(connectDeadline.isPositive(), "connectDeadline", connectDeadline, "longer than 0");
+        require(handshakeDeadline.isPositive(), "handshakeDeadline", handshakeDeadline, "longer than 0");
+    }
+
+    /** Whether a ring may be so long. */
+    public static boolean isRingLength(long bytes) {
+        return bytes >= MIN_RING_BYTES && bytes <= MAX_RING_BYTES && Long.bitCount(bytes) == 1;
+    }
+
+    private static void require(boolean holds, String option, Object value, String allowed) {
+        if (!holds) {
+            throw new IllegalArgumentException(
+                    "shared-memory option " + option + " is " + value + "; allowed: " + allowed);
+        }
+    }
+
+    /**
+     * What serves most machines.
+     *
+     * @return rings of 2 MiB in {@code /dev/shm} (in the directory for temporary files, with a warning, where there is
+     *         none), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a handshake, memory segments
+     */
+    public static ShmOptions defaults() {
+        return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
+                Duration.ofSeconds(10), RingAccess.SEGMENT);
+    }
+
+    private static Path defaultDirectory() {
+        if (Files.isDirectory(DEFAULT_DIRECTORY) && Files.isWritable(DEFAULT_DIRECTORY)) {
+            return DEFAULT_DIRECTORY;
+        }
+        Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
+        LogManager.getLogger(ShmOptions.class)
+                .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, as it may lie "
+                        + "on a disk", DEFAULT_DIRECTORY, temporary);
+        return temporary;
+    }
+
+    /**
+     * These options with another directory.
+     *
+     * @param shared where sockets and rings are made
+     * @return a copy
+     */
+    public ShmOptions withDirectory(Path shared) {
+        return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
+                access);
+    }
+
+    /**
+     * These options with other rings.
+     *
+     * @param ring  length of a ring, bytes
+     * @param piece length of a piece, bytes
+     * @return a copy
+     */
+    public ShmOptions withRing(int ring, int piece) {
+        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, access);
+    }
+
+    /**
+     * These options with another number of waiting frames.
+     *
+     * @param frames frames in flight
+     * @return a copy
+     */
+    public ShmOptions withFramesInFlight(int frames) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, access);
+    }
+
+    /**
+     * These options with other deadlines.
+     *
+     * @param connect   for a whole connection
+     * @param handshake for one who connects to a listener
+     * @return a copy
+     */
+    public ShmOptions withDeadlines(Duration connect, Duration handshake) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access);
+    }
+
+    /**
+     * These options with another way to access rings.
+     *
+     * @param with what they are read and written with
+     * @return a copy
+     */
+    public ShmOptions withAccess(RingAccess with) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
+                with);
+    }
+}

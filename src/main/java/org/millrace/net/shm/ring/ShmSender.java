@@ -1,0 +1,162 @@
+package org.millrace.net.shm.ring;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.shm.ShmNetwork;
+
+/**
+ * The sending end of a ring. Payloads go through it in pieces, so that the receiver copies one out while the next is
+ * copied in, and so that they may be longer than the ring. A frame's header and first piece become visible together;
+ * every call moves about one piece, so that one thread can serve many connections evenly.
+ */
+public final class ShmSender implements FrameSender {
+
+    private final ShmNetwork network;
+    private final ShmConnection link;
+    private final RingProducer producer;
+    private final int pieceBytes;
+    private final WaitingFrames waiting;
+    /** The payload of the frame whose header is in the ring, and what of it is not. */
+    private MemorySegment payload;
+    private long payloadOffset;
+    private long remaining;
+    private long completed;
+
+    public ShmSender(ShmNetwork network, ShmConnection link, RingProducer producer) {
+        this.network = network;
+        this.link = link;
+        this.producer = producer;
+        pieceBytes = network.options().pieceBytes();
+        waiting = new WaitingFrames(network.options().framesInFlight());
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+        link.checkOpen();
+        long bytes = header.payloadBytes();
+        if (bytes < 0 || bytes > FrameLayout.MAX_PAYLOAD_BYTES) {
+            throw new IllegalArgumentException(
+                    "a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+        }
+        MemorySegment memory = bytes == 0 ? null : ShmRegion.check(region, network, offset, bytes);
+        try {
+            if (remaining == 0 && waiting.isEmpty() && begin(header, memory, offset)) {
+                return true;
+            }
+        } catch (IllegalStateException e) {
+            throw link.closedDuring(e);
+        }
+        if (waiting.isFull()) {
+            return false;
+        }
+        waiting.add(header, memory, offset);
+        return true;
+    }
+
+    /** Sends a header and the first piece; false if the ring has no room for both. */
+    private boolean begin(FrameHeader header, MemorySegment memory, long offset) {
+        long bytes = header.payloadBytes();
+        if (!producer.hasRoom(FrameLayout.HEADER_BYTES + Math.min(RingLayout.align(bytes), pieceBytes))) {
+            return false;
+        }
+        producer.writeHeader(header);
+        payload = memory;
+        payloadOffset = offset;
+        remaining = bytes;
+        sendPiece();
+        return true;
+    }
+
+    private long sendPiece() {
+        long bytes = Math.min(remaining, pieceBytes);
+        if (bytes > 0) {
+            producer.writePayload(payload, payloadOffset, bytes);
+            payloadOffset += bytes;
+            remaining -= bytes;
+        }
+        producer.publish();
+        if (remaining == 0) {
+            completed++;
+        }
+        return bytes;
+    }
+
+    @Override
+    public int progress() {
+        link.checkOpen();
+        try {
+            long moved = 0;
+            while (moved < pieceBytes) {
+                if (remaining > 0) {
+                    if (!producer.hasRoom(Math.min(RingLayout.align(remaining), pieceBytes))) {
+                        break;
+                    }
+                    moved += sendPiece();
+                } else if (!waiting.isEmpty()
+                        && begin(waiting.oldestHeader(), waiting.oldestPayload(), waiting.oldestOffset())) {
+                    moved += FrameLayout.HEADER_BYTES + waiting.oldestHeader().payloadBytes() - remaining;
+                    waiting.removeOldest();
+                } else {
+                    break;
+                }
+            }
+            if (moved == 0) {
+                lookAtPeer();
+            }
+            return (int) moved;
+        } catch (IllegalStateException e) {
+            throw link.closedDuring(e);
+        }
+    }
+
+    private void lookAtPeer() {
+        if (producer.consumerSaidGoodbye()) {
+            throw link.closedByPeer(howFar());
+        }
+        if (link.peerIsGone()) {
+            // It may have said goodbye between the two looks.
+            throw producer.consumerSaidGoodbye() ? link.closedByPeer(howFar()) : link.lost(howFar());
+        }
+    }
+
+    private String howFar() {
+        return "after " + completed + " whole frames were sent"
+                + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one to go");
+    }
+
+    @Override
+    public long framesCompleted() {
+        return completed;
+    }
+
+    @Override
+    public void close() {
+        link.close(this::finish);
+    }
+
+    @Override
+    public void abort() {
+        link.close(() -> {});
+    }
+
+    private void finish() {
+        try {
+            while (progress() > 0) {
+                // Sends what the ring has room for.
+            }
+            if (remaining == 0 && waiting.isEmpty()) {
+                producer.sayGoodbye();
+            }
+        } catch (ConnectionException lost) {
+            // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+    @Override
+    public String toString() {
+        return link.toString();
+    }
+}

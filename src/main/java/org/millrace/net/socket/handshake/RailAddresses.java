@@ -1,0 +1,77 @@
+package org.millrace.net.socket.handshake;
+
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The two ends of a rail.
+ *
+ * @param local  the address that streams are bound to; null to leave it to the system
+ * @param remote where a listener is
+ */
+public record RailAddresses(InetAddress local, InetSocketAddress remote) {
+
+    /**
+     * An address of this machine.
+     *
+     * @param address    the address
+     * @param subnetBits length of its subnet's prefix
+     */
+    public record Local(InetAddress address, int subnetBits) {
+
+        private boolean isFamilyOf(InetAddress other) {
+            return address instanceof Inet4Address == other instanceof Inet4Address;
+        }
+
+        private boolean isSubnetOf(InetAddress other) {
+            byte[] ours = address.getAddress();
+            byte[] theirs = other.getAddress();
+            for (int bit = 0; bit < subnetBits; bit++) {
+                if (((ours[bit / Byte.SIZE] ^ theirs[bit / Byte.SIZE]) & 0x80 >> bit % Byte.SIZE) != 0) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
+
+    /**
+     * Pairs addresses: as many rails as the side with more addresses has, remote address i with local address i, the
+     * shorter list from its beginning again. Where address i is not in the remote one's subnet, the next one that is
+     * goes before it.
+     *
+     * @param locals  ours; empty to leave them to the system
+     * @param remotes the listener's, at least one
+     */
+    static List<RailAddresses> pair(List<Local> locals, List<InetSocketAddress> remotes) {
+        List<RailAddresses> rails = new ArrayList<>();
+        int count = Math.min(Math.max(locals.size(), remotes.size()), RailList.MAX_RAILS);
+        for (int rail = 0; rail < count; rail++) {
+            InetSocketAddress remote = remotes.get(rail % remotes.size());
+            rails.add(new RailAddresses(localFor(locals, rail, remote.getAddress()), remote));
+        }
+        return rails;
+    }
+
+    private static InetAddress localFor(List<Local> locals, int rail, InetAddress remote) {
+        InetAddress sameFamily = null;
+        for (int i = 0; i < locals.size(); i++) {
+            Local local = locals.get((rail + i) % locals.size());
+            if (local.isFamilyOf(remote)) {
+                if (local.isSubnetOf(remote)) {
+                    return local.address;
+                }
+                sameFamily = sameFamily == null ? local.address : sameFamily;
+            }
+        }
+        return sameFamily;
+    }
+
+    @Override
+    public String toString() {
+        return (local == null ? "" : local.getHostAddress() + " to ") + OutgoingStream.name(remote);
+    }
+}

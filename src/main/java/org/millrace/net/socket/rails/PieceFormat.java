@@ -1,0 +1,61 @@
+package org.millrace.net.socket.rails;
+
+import java.nio.ByteBuffer;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.socket.stream.HeaderFormat;
+
+/**
+ * The bytes that go before each piece of a frame on a connection of several rails, little-endian. Every piece carries
+ * the whole header of its frame, so that whichever comes first can introduce it.
+ *
+ * <pre>
+ *   0                                     64               72               76              80
+ *   +-------------------------------------+----------------+----------------+---------------+
+ *   | header of the frame, type 3         | frame, from 0  | piece's offset | piece's bytes |
+ *   | (see HeaderFormat)                  | i64            | i32            | i32           |
+ *   +-------------------------------------+----------------+----------------+---------------+
+ * </pre>
+ *
+ * <p>
+ * A goodbye has type 2 and, in place of the frame, how many frames there were in all.
+ */
+final class PieceFormat {
+
+    /** Length of a piece's header. */
+    static final int BYTES = HeaderFormat.BYTES + 16;
+
+    private static final int FRAME_OFFSET = HeaderFormat.BYTES;
+    private static final int OFFSET_OFFSET = HeaderFormat.BYTES + 8;
+    private static final int LENGTH_OFFSET = HeaderFormat.BYTES + 12;
+
+    private PieceFormat() {}
+
+    static void encode(FrameHeader header, long frame, int offset, int length, ByteBuffer to, int at) {
+        HeaderFormat.encode(header, HeaderFormat.TYPE_PIECE, to, at);
+        to.putLong(at + FRAME_OFFSET, frame);
+        to.putInt(at + OFFSET_OFFSET, offset);
+        to.putInt(at + LENGTH_OFFSET, length);
+    }
+
+    static void encodeGoodbye(long frames, ByteBuffer to, int at) {
+        HeaderFormat.encodeGoodbye(to, at);
+        to.putLong(at + FRAME_OFFSET, frames);
+        to.putLong(at + OFFSET_OFFSET, 0);
+    }
+
+    static boolean isPiece(ByteBuffer from, int at) {
+        return HeaderFormat.is(HeaderFormat.TYPE_PIECE, from, at);
+    }
+
+    static long frame(ByteBuffer from, int at) {
+        return from.getLong(at + FRAME_OFFSET);
+    }
+
+    static int offset(ByteBuffer from, int at) {
+        return from.getInt(at + OFFSET_OFFSET);
+    }
+
+    static int length(ByteBuffer from, int at) {
+        return from.getInt(at + LENGTH_OFFSET);
+    }
+}

@@ -1,0 +1,80 @@
+package org.millrace.net.socket.rails;
+
+/**
+ * Lets a lane that has nothing to do send what another lane is slow with, so that one slow rail never holds a
+ * connection back. Each piece that was sent is overtaken once at most, and the receiver throws the later copy away. One
+ * thread.
+ */
+final class Reinjection {
+
+    /** A lane is slow with a piece if the idle one would take less than this part of the time. */
+    private static final double ADVANTAGE = 4;
+    /** Nothing is overtaken that was sent less than this long ago: a receiver's thread may be away for so long. */
+    private static final long PATIENCE_NANOS = 1_000_000;
+    /** The same for pieces that wait for a destination, as far as is known. */
+    private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
+    /** A lane is lost if it delivers nothing for so long, though others delivered its pieces. */
+    private static final long SILENCE_NANOS = 10_000_000_000L;
+
+    private final SendStream[] lanes;
+    private final SendWindow frames;
+    /** By lane: how many of its sent pieces were overtaken, counted as its queue counts. */
+    private final long[] overtaken;
+
+    Reinjection(SendStream[] lanes, SendWindow frames) {
+        this.lanes = lanes;
+        this.frames = frames;
+        overtaken = new long[lanes.length];
+    }
+
+    /** Looks once whether a lane without work can help another. */
+    void step(long now) {
+        for (SendStream idle : lanes) {
+            if (idle.isOpen() && idle.owed() == 0) {
+                help(idle, now);
+            }
+        }
+    }
+
+    private void help(SendStream idle, long now) {
+        for (int each = 0; each < lanes.length; each++) {
+            SendStream slow = lanes[each];
+            if (slow.isOpen() && slow.owed() > 0) {
+                PieceQueue sent = slow.sent();
+                long next = Math.max(overtaken[each], sent.taken());
+                while (next < sent.added() && frames.isArrived(sent.frame(next), sent.piece(next))) {
+                    next++;
+                }
+                overtaken[each] = next;
+                if (next < sent.added() && isSlow(slow, idle, next, now)) {
+                    idle.give(sent.frame(next), sent.piece(next), sent.length(next), now);
+                    overtaken[each]++;
+                    return;
+                }
+                if (slow.hasUnsent() && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(slow.unsentLength(), now)) {
+                    slow.passOn(idle, now);
+                    return;
+                }
+            }
+        }
+    }
+
+    private boolean isSlow(SendStream slow, SendStream idle, long at, long now) {
+        PieceQueue sent = slow.sent();
+        long age = now - sent.time(at);
+        return age > (sent.frame(at) < frames.accepted() ? PATIENCE_NANOS : UNACCEPTED_PATIENCE_NANOS)
+                && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(sent.length(at), now);
+    }
+
+    /** A lane that has delivered nothing for long while others delivered its oldest piece; null if there is none. */
+    SendStream silent(long now) {
+        for (SendStream lane : lanes) {
+            PieceQueue sent = lane.sent();
+            if (lane.isOpen() && !sent.isEmpty() && frames.isArrived(sent.frame(), sent.piece())
+                    && lane.silence(now) > SILENCE_NANOS) {
+                return lane;
+            }
+        }
+        return null;
+    }
+}

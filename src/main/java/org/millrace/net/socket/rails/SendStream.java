@@ -1,0 +1,283 @@
+package org.millrace.net.socket.rails;
+
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import org.millrace.net.socket.stream.StreamSet;
+
+/**
+ * One stream of a sender of several rails: the pieces that it was given, those that it has sent, and what the receiver
+ * says of them. One thread.
+ */
+final class SendStream {
+
+    /** What {@link #readAcks} found, beside acknowledgements. */
+    enum Peer {
+        THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
+    }
+
+    /** Pieces of a lane that are not acknowledged: more than any network needs. */
+    static final int QUEUE = 1024;
+
+    /** Pieces that are given ahead: those that are not may still go to whichever lane turns out to be faster. */
+    private static final int AHEAD = 8;
+
+    private static final int STAGED_BYTES = 64 << 10;
+    /** A piece of up to this many bytes is copied behind its header, so that one write sends several. */
+    private static final int COPIED_BYTES = 16 << 10;
+    /** Of a longer one so many bytes are copied: a header alone would be a packet of its own. */
+    private static final int BEGINNING_BYTES = 8 << 10;
+    private static final int ACKS = 64;
+
+    private final SocketChannel channel;
+    private final Rail rail;
+    private final SendWindow frames;
+    private final Pieces pieces;
+    private final DeliveryRate rate;
+    private final PieceQueue given = new PieceQueue(QUEUE);
+    private final PieceQueue sent = new PieceQueue(QUEUE);
+    private final ByteBuffer staged = ByteBuffer.allocateDirect(STAGED_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer padding = ByteBuffer.allocateDirect(STAGED_BYTES);
+    private final ByteBuffer acks = ByteBuffer.allocateDirect(ACKS * AckFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    /** The payload that goes straight from its memory, if any is left of it. */
+    private ByteBuffer direct;
+    private int directAt;
+    private int directEnd;
+    private long directFrame;
+    private long owedBytes;
+    private boolean open = true;
+    private boolean cut;
+
+    SendStream(SocketChannel channel, Rail rail, SendWindow frames, Pieces pieces) {
+        this.channel = channel;
+        this.rail = rail;
+        this.frames = frames;
+        this.pieces = pieces;
+        rate = new DeliveryRate(pieces.bytes());
+        staged.limit(0);
+    }
+
+    Rail rail() {
+        return rail;
+    }
+
+    SocketChannel channel() {
+        return channel;
+    }
+
+    boolean isOpen() {
+        return open;
+    }
+
+    /** Resets the stream, so that the peer sees it at once though the kernel may hold bytes for it. */
+    void reset() {
+        try {
+            channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+        } catch (IOException gone) {
+            // It is closed or reset already, which is what is wanted.
+        }
+        StreamSet.closeAll(new SocketChannel[] {channel});
+    }
+
+    /** Resets the stream on purpose. */
+    void cut() {
+        cut = true;
+        reset();
+    }
+
+    boolean isCut() {
+        return cut;
+    }
+
+    /** Pieces that were given and are not acknowledged. */
+    int owed() {
+        return given.size() + sent.size();
+    }
+
+    boolean hasRoom() {
+        return given.size() < AHEAD && sent.size() < QUEUE - AHEAD;
+    }
+
+    /** When this lane would have delivered a piece of so many bytes if it were given one now: nanoseconds from now. */
+    double nanosFor(int length, long now) {
+        return rate.nanosFor(owedBytes + length, owed() > 0, now);
+    }
+
+    void give(long frame, int piece, int length, long now) {
+        if (owed() == 0) {
+            rate.begin(now);
+        }
+        given.add(frame, piece, length, now);
+        owedBytes += length;
+    }
+
+    /** The pieces that were sent and are not acknowledged. */
+    PieceQueue sent() {
+        return sent;
+    }
+
+    /** Takes back the oldest piece that was given and not sent; there must be one. */
+    void passOn(SendStream other, long now) {
+        other.give(given.frame(), given.piece(), given.length(), now);
+        owedBytes -= given.length();
+        given.take();
+    }
+
+    boolean hasUnsent() {
+        return !given.isEmpty();
+    }
+
+    int unsentLength() {
+        return given.length();
+    }
+
+    long silence(long now) {
+        return owed() == 0 ? 0 : rate.silence(now);
+    }
+
+    /** Sends what was given, until the kernel takes no more. */
+    long write(long now) throws IOException {
+        long moved = 0;
+        while (true) {
+            if (staged.hasRemaining()) {
+                moved += channel.write(staged);
+                if (staged.hasRemaining()) {
+                    return moved;
+                }
+            }
+            if (directAt < directEnd) {
+                moved += writeDirect();
+                if (directAt < directEnd) {
+                    return moved;
+                }
+            }
+            if (given.isEmpty()) {
+                return moved;
+            }
+            stage(now);
+        }
+    }
+
+    private int writeDirect() throws IOException {
+        ByteBuffer from = direct;
+        if (directFrame < frames.completed()) {
+            // Another lane was faster, and the memory is its owner's again. The receiver expects the rest of the piece,
+            // and throws it away.
+            from = padding.clear().limit(Math.min(directEnd - directAt, padding.capacity()));
+        } else {
+            from.limit(directEnd).position(directAt);
+        }
+        int written = channel.write(from);
+        directAt += written;
+        return written;
+    }
+
+    private void stage(long now) {
+        staged.clear();
+        int end = 0;
+        while (!given.isEmpty() && end + PieceFormat.BYTES + COPIED_BYTES <= STAGED_BYTES && directAt == directEnd) {
+            long frame = given.frame();
+            int piece = given.piece();
+            int length = given.length();
+            given.take();
+            if (frames.isArrived(frame, piece)) {
+                owedBytes -= length;
+                continue;
+            }
+            int slot = frames.slot(frame);
+            int offset = pieces.offset(piece);
+            PieceFormat.encode(frames.header(slot), frame, offset, length, staged, end);
+            end += PieceFormat.BYTES;
+            int copied = length <= COPIED_BYTES ? length : BEGINNING_BYTES;
+            int start = frames.start(slot) + offset;
+            if (copied > 0) {
+                staged.put(end, frames.view(slot).clear(), start, copied);
+                end += copied;
+            }
+            if (copied < length) {
+                direct = frames.view(slot);
+                directAt = start + copied;
+                directEnd = start + length;
+                directFrame = frame;
+            }
+            sent.add(frame, piece, length, now);
+        }
+        staged.limit(end);
+    }
+
+    /** Reads what the receiver said, and notes in the frames what arrived. */
+    Peer readAcks(long now) throws IOException {
+        int read;
+        do {
+            read = channel.read(acks);
+            int at = 0;
+            int end = acks.position();
+            for (; end - at >= AckFormat.BYTES; at += AckFormat.BYTES) {
+                if (AckFormat.is(AckFormat.TYPE_GOODBYE, acks, at)) {
+                    return Peer.SAID_GOODBYE;
+                }
+                if (!AckFormat.is(AckFormat.TYPE_ACK, acks, at)
+                        || !acknowledge(AckFormat.pieces(acks, at), AckFormat.accepted(acks, at), now)) {
+                    return Peer.TALKS_NONSENSE;
+                }
+            }
+            acks.flip().position(at);
+            acks.compact();
+        } while (read > 0 && acks.position() == 0 && owed() > 0);
+        return read < 0 ? Peer.GONE : Peer.THERE;
+    }
+
+    /** False if this cannot be true. */
+    private boolean acknowledge(long count, long accepted, long now) {
+        if (count < sent.taken() || count > sent.added() || accepted < 0 || accepted > frames.added()) {
+            return false;
+        }
+        if (sent.taken() < count) {
+            long bytes = 0;
+            while (sent.taken() < count) {
+                bytes += sent.length();
+                frames.arrived(sent.frame(), sent.piece());
+                sent.take();
+            }
+            owedBytes -= bytes;
+            rate.delivered(bytes, now);
+        }
+        frames.accepted(accepted);
+        return true;
+    }
+
+    /** Whether everything that was given is with the kernel. */
+    boolean isFlushed() {
+        return given.isEmpty() && !staged.hasRemaining() && directAt == directEnd;
+    }
+
+    /**
+     * Says that there were so many frames in all, as far as that needs no waiting; what was given must have been sent.
+     */
+    void sayGoodbye(long total) throws IOException {
+        staged.clear();
+        PieceFormat.encodeGoodbye(total, staged, 0);
+        staged.limit(PieceFormat.BYTES);
+        channel.write(staged);
+    }
+
+    /** Gives up: what is owed goes to a queue of pieces that are to be sent elsewhere. */
+    void giveUp(PieceQueue elsewhere, long now) {
+        open = false;
+        moveMissing(sent, elsewhere, now);
+        moveMissing(given, elsewhere, now);
+        staged.limit(0).position(0);
+        directAt = directEnd;
+        owedBytes = 0;
+    }
+
+    private void moveMissing(PieceQueue from, PieceQueue to, long now) {
+        for (; !from.isEmpty(); from.take()) {
+            if (!frames.isArrived(from.frame(), from.piece())) {
+                to.add(from.frame(), from.piece(), from.length(), now);
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+package org.millrace.net.socket.stripes;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.stream.HeaderFormat;
+import org.millrace.net.socket.stream.RegionViews;
+import org.millrace.net.socket.stream.SocketRegion;
+import org.millrace.net.socket.stream.StreamSet;
+
+/**
+ * The sending end of a connection over TCP. {@link #offer} only notes a frame; {@link #progress} sends all that was
+ * noted, small frames together in one write.
+ */
+public final class StripedSender implements FrameSender {
+
+    /**
+     * How many calls of progress that moved nothing pass between two looks at whether the peer is still there; a power
+     * of two.
+     */
+    private static final int WATCH_INTERVAL = 256;
+
+    private final SocketNetwork network;
+    private final StreamSet streams;
+    private final Stripes stripes;
+    private final FrameWindow window;
+    private final StripeCursor[] cursors;
+    private final StagedOutput staged;
+    /** For each frame in the window: the position in the staged bytes behind its header. */
+    private final long[] stagedEnds;
+    private final RegionViews views = new RegionViews();
+    private final GoodbyeWatch watch = new GoodbyeWatch();
+    private int idleCalls;
+
+    public StripedSender(SocketNetwork network, StreamSet streams, Stripes stripes, int framesInFlight) {
+        this.network = network;
+        this.streams = streams;
+        this.stripes = stripes;
+        window = new FrameWindow(framesInFlight);
+        staged = new StagedOutput(framesInFlight);
+        stagedEnds = new long[window.capacity()];
+        cursors = new StripeCursor[streams.count()];
+        for (int stream = 0; stream < cursors.length; stream++) {
+            cursors[stream] = new StripeCursor(window, stripes, stream);
+        }
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+        streams.checkOpen();
+        checkLength(header);
+        if (window.isFull()) {
+            return false;
+        }
+        int length = (int) header.payloadBytes();
+        ByteBuffer view = null;
+        int start = 0;
+        if (length > 0) {
+            view = views.view(SocketRegion.check(region, network, offset, length), offset);
+            start = SocketRegion.viewOffset(offset);
+        }
+        int copied = staged.add(header, view, start, stripes.end(length, 0), window.free());
+        stagedEnds[window.slot(window.added())] = staged.end();
+        window.add(view, start, length, copied);
+        return true;
+    }
+
+    public static void checkLength(FrameHeader header) {
+        long bytes = header.payloadBytes();
+        if (bytes < 0 || bytes > HeaderFormat.MAX_PAYLOAD_BYTES) {
+            throw new IllegalArgumentException(
+                    "a payload has 0 to " + HeaderFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+        }
+    }
+
+    @Override
+    public int progress() {
+        streams.checkOpen();
+        long moved = 0;
+        try {
+            if (!window.isEmpty()) {
+                moved = sendStream0();
+                for (int stream = 1; stream < cursors.length; stream++) {
+                    moved += sendPart(stream);
+                }
+                while (window.oldestWhole() && stagedEnds[window.slot(window.completed())] <= staged.sent()) {
+                    window.retireOldest();
+                }
+            }
+            if (moved == 0 && (++idleCalls & WATCH_INTERVAL - 1) == 0) {
+                lookAtPeer();
+            }
+        } catch (IOException e) {
+            throw failed(e);
+        }
+        return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    /** Sends headers and payloads in their order, until all is sent or the kernel takes no more. */
+    private long sendStream0() throws IOException {
+        SocketChannel channel = streams.channel(0);
+        StripeCursor cursor = cursors[0];
+        long moved = 0;
+        while (true) {
+            ByteBuffer part = cursor.next();
+            long barrier = part == null ? staged.end() : stagedEnds[window.slot(cursor.frame())];
+            if (staged.sent() < barrier) {
+                ByteBuffer bytes = staged.until(barrier);
+                int length = bytes.remaining();
+                int written = channel.write(bytes);
+                staged.moved(written);
+                moved += written;
+                if (written < length) {
+                    return moved;
+                }
+            }
+            if (part == null) {
+                return moved;
+            }
+            int length = part.remaining();
+            int written = channel.write(part);
+            cursor.moved(written);
+            moved += written;
+            if (written < length) {
+                return moved;
+            }
+        }
+    }
+
+    private int sendPart(int stream) throws IOException {
+        ByteBuffer part = cursors[stream].next();
+        if (part == null) {
+            return 0;
+        }
+        int written = streams.channel(stream).write(part);
+        cursors[stream].moved(written);
+        return written;
+    }
+
+    private void lookAtPeer() throws IOException {
+        switch (watch.look(streams.channel(0))) {
+            case THERE -> {}
+            case SAID_GOODBYE -> throw streams.closedByPeer(howFar());
+            case GONE -> throw streams.lost(null, howFar());
+            case TALKS_NONSENSE -> throw streams.notProtocol(watch.problem());
+        }
+    }
+
+    /** A write to a peer that has closed fails like one to a peer that died: what it said last tells the two apart. */
+    private ConnectionException failed(IOException cause) {
+        try {
+            if (watch.look(streams.channel(0)) == GoodbyeWatch.Peer.SAID_GOODBYE) {
+                return streams.closedByPeer(howFar());
+            }
+        } catch (IOException alsoLost) {
+            cause.addSuppressed(alsoLost);
+        }
+        return streams.lost(cause, howFar());
+    }
+
+    private String howFar() {
+        return "after " + window.completed() + " of " + window.added() + " frames were sent";
+    }
+
+    @Override
+    public long framesCompleted() {
+        return window.completed();
+    }
+
+    @Override
+    public void close() {
+        streams.close(this::finish, () -> network.forget(this));
+    }
+
+    @Override
+    public void abort() {
+        streams.close(() -> {}, () -> network.forget(this));
+    }
+
+    private void finish() {
+        try {
+            progress();
+            if (window.isEmpty()) {
+                streams.sayGoodbye();
+            }
+        } catch (ConnectionException lost) {
+            // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+    @Override
+    public String toString() {
+        return streams.toString();
+    }
+}

@@ -1,0 +1,62 @@
+package org.millrace.device.function;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.Protocol;
+import org.millrace.device.channel.DeviceEndpoint;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.ChunkShape;
+import org.millrace.proxy.ConnectionName;
+
+/** Two devices over memory that both reach: they tell each other by head, tail and flags, and no proxy is there. */
+class DirectConnectionTest {
+
+    @ParameterizedTest
+    @CsvSource({"1, 0", "2, 2147483640", "3, 4294967285", "4, 9223372036854775799", "5, -30"})
+    void peersNotifyEachOther(long seed, long firstStep) {
+        Random random = new Random(seed);
+        try (Arena arena = Arena.ofConfined()) {
+            ConnectionInfo both = ConnectionInfo.allocate(arena, Pump.LAYOUT, firstStep);
+            DeviceEndpoint<SendPort> sending = new DeviceEndpoint<>("sending");
+            DeviceEndpoint<ReceivePort> receiving = new DeviceEndpoint<>("receiving");
+            sending.connect(new SendPort(ConnectionName.of("sending"), both));
+            receiving.connect(new ReceivePort(ConnectionName.of("receiving"), both));
+            for (int operation = 0; operation < 60; operation++) {
+                ChunkShape shape = (random.nextBoolean() ? ChunkShape.ONE_STEP : ChunkShape.TWO_SLICES)
+                        .in(Protocol.of(random.nextInt(3)));
+                long bytes = random.nextInt(4) == 0 ? 0 : random.nextInt(20_000);
+                MemorySegment input = arena.allocate(bytes);
+                for (long i = 0; i < bytes; i++) {
+                    input.set(ValueLayout.JAVA_BYTE, i, (byte) random.nextInt());
+                }
+                MemorySegment output = arena.allocate(bytes);
+                ChannelPart share = ChannelPart.of(0, bytes, 1, shape.chunkBytes(Pump.LAYOUT));
+                Block from = new PrimitiveBlock(Chain.spread(share, true, false, true),
+                        BlockMemory.copied(input, input), shape, List.of(), List.of(sending));
+                Block to = new PrimitiveBlock(Chain.spread(share, false, true, false),
+                        BlockMemory.copied(output, output), shape, List.of(receiving), List.of());
+                for (int turns = 0; !from.done() || !to.done(); turns++) {
+                    Block block = random.nextBoolean() ? from : to;
+                    if (!block.done()) {
+                        block.progress();
+                    }
+                    assertTrue(turns < 100_000,
+                            () -> "stuck: " + from.waitingFor() + "; " + to.waitingFor() + ", seed " + seed);
+                }
+                assertEquals(-1, input.mismatch(output),
+                        "operation " + operation + ", " + shape + ", " + bytes + " bytes, seed " + seed);
+            }
+        }
+    }
+}

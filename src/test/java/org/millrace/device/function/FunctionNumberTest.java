@@ -1,0 +1,40 @@
+package org.millrace.device.function;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.WorkBatch;
+
+/** Every function has a number of its own that a batch can carry. */
+class FunctionNumberTest {
+
+    @Test
+    void everyFunctionComesBack() {
+        List<ReduceOp> ops = new ArrayList<>(List.of(ReduceOp.BuiltIn.values()));
+        ops.add(new ReduceOp.PreMulSum(-0.375));
+        Set<Integer> seen = new HashSet<>();
+        for (FunctionNumber.Kind kind : FunctionNumber.Kind.values()) {
+            for (Protocol protocol : Protocol.values()) {
+                for (DataType type : DataType.values()) {
+                    for (ReduceOp op : ops) {
+                        int function = FunctionNumber.pack(kind, protocol, type, op);
+                        assertTrue(function >= 0 && function <= WorkBatch.MAX_FUNCTION && seen.add(function),
+                                () -> kind + " has number " + function);
+                        assertEquals(kind, FunctionNumber.kind(function));
+                        assertEquals(protocol, FunctionNumber.protocol(function));
+                        assertEquals(type, FunctionNumber.type(function));
+                        assertEquals(op, FunctionNumber.op(function, FunctionNumber.argument(op)));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+package org.millrace.device.stream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.millrace.MillraceException;
+import org.millrace.device.function.Block;
+
+/** Streams and events of the emulated device behave as CUDA's; the test is the device's thread. */
+class EmulatedStreamTest {
+
+    private static final Duration NOW = Duration.ZERO;
+
+    private final EmulatedDevice device = new EmulatedDevice(0);
+    private final List<String> log = new ArrayList<>();
+
+    private void run() {
+        while (device.doWork() > 0) {
+            continue;
+        }
+    }
+
+    private EmulatedKernel kernel(AtomicBoolean gate) {
+        return new EmulatedKernel("gate", List.of(new Block() {
+            @Override
+            public void begin() {
+                log.add("begin");
+            }
+
+            @Override
+            public int progress() {
+                return gate.get() ? 1 : 0;
+            }
+
+            @Override
+            public boolean done() {
+                return gate.get();
+            }
+
+            @Override
+            public String waitingFor() {
+                return "its gate";
+            }
+        }), () -> null, _ -> {}, Long.MAX_VALUE);
+    }
+
+    @Test
+    void functionsAreCalledInOrderAndWhatTheyThrowIsTheirs() {
+        EmulatedStream stream = device.newStream();
+        List<Integer> called = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            int number = i;
+            stream.call(() -> {
+                called.add(number);
+                if (number == 50) {
+                    throw new IllegalStateException("a function that fails");
+                }
+            });
+        }
+        assertFalse(stream.query());
+        run();
+        assertTrue(stream.query());
+        assertEquals(java.util.stream.IntStream.range(0, 100).boxed().toList(), called);
+    }
+
+    /** Whoever waits for the kernel, as its communicator does before it frees anything, would else wait for ever. */
+    @Test
+    void whatRunsWhenAnInterruptedThreadClosesIsSkipped() {
+        EmulatedStream stream = device.newStream();
+        EmulatedKernel running = kernel(new AtomicBoolean());
+        EmulatedKernel behind = kernel(new AtomicBoolean(true));
+        device.launch(running, stream);
+        device.launch(behind, stream);
+        run();
+        Thread.currentThread().interrupt();
+        assertThrows(MillraceException.class, stream::close);
+        assertTrue(Thread.interrupted());
+        run();
+        assertTrue(running.done() && behind.done(), "a kernel is still on the device");
+        assertEquals(List.of("begin"), log);
+        assertFalse(device.isRegistered(stream));
+    }
+
+    @Test
+    void aStreamWaitsForTheMarkThatWasRecordedLastAtItsCall() {
+        EmulatedStream first = device.newStream();
+        EmulatedStream second = device.newStream();
+        EmulatedEvent event = device.newEvent();
+        AtomicBoolean gate = new AtomicBoolean();
+        AtomicBoolean never = new AtomicBoolean();
+        assertTrue(event.query(), "an event that was never recorded counts as reached");
+        second.waitFor(event);
+        second.call(() -> log.add("not held up"));
+        device.launch(kernel(gate), first);
+        first.record(event);
+        second.waitFor(event);
+        second.call(() -> log.add("behind"));
+        device.launch(kernel(never), first);
+        first.record(event); // moves the event, and nobody who waits already
+        run();
+        assertFalse(event.query());
+        assertEquals(List.of("begin", "not held up"), log.stream().sorted().toList());
+        assertThrows(MillraceException.class, () -> event.synchronize(NOW));
+        gate.set(true);
+        run();
+        assertTrue(log.contains("behind"), "the second stream waits for the mark that was recorded later");
+        assertFalse(event.query(), "the event was moved behind work that goes on");
+        never.set(true);
+        run();
+        event.synchronize(NOW);
+    }
+
+    @Test
+    void whatFailedIsHeardBehindEventsToo() {
+        EmulatedStream first = device.newStream();
+        EmulatedStream second = device.newStream();
+        EmulatedEvent event = device.newEvent();
+        EmulatedEvent later = device.newEvent();
+        device.launch(new EmulatedKernel("broken", List.of(), () -> new MillraceException("broken on purpose"), _ -> {},
+                Long.MAX_VALUE), first);
+        first.record(event);
+        first.call(() -> log.add("called behind a failure"));
+        second.waitFor(event);
+        second.call(() -> log.add("called behind a failure of another stream"));
+        second.record(later);
+        run();
+        for (EmulatedEvent each : List.of(event, later)) {
+            MillraceException thrown = assertThrows(MillraceException.class, each::query);
+            assertTrue(thrown.getMessage().contains("broken on purpose"), thrown.getMessage());
+        }
+        assertThrows(MillraceException.class, first::query);
+        assertThrows(MillraceException.class, second::query);
+        assertEquals(List.of(), log);
+        first.call(() -> log.add("afterwards"));
+        run();
+        assertTrue(first.query(), "a failure that was told is over");
+    }
+
+    @Test
+    void timeBetweenMarks() {
+        EmulatedStream stream = device.newStream();
+        EmulatedEvent begin = device.newEvent();
+        EmulatedEvent end = device.newEvent();
+        long[] spent = new long[1];
+        stream.record(begin);
+        stream.call(() -> {
+            long start = System.nanoTime();
+            while (System.nanoTime() - start < 1_000_000) {
+                Thread.onSpinWait();
+            }
+            spent[0] = System.nanoTime() - start;
+        });
+        assertThrows(MillraceException.class, () -> end.elapsedSince(begin));
+        stream.record(end);
+        assertThrows(MillraceException.class, () -> end.elapsedSince(begin));
+        run();
+        assertTrue(end.elapsedSince(begin).toNanos() >= 1_000_000,
+                () -> end.elapsedSince(begin) + " for " + spent[0] + " ns");
+        assertTrue(begin.elapsedSince(end).isNegative());
+    }
+
+    /**
+     * Whoever closes a stream behind its communicator, or waits for it or for its events, would else wait for a thread
+     * that has ended.
+     */
+    @Test
+    void whatIsLeftWhenTheDeviceStopsIsRunOrFails() {
+        EmulatedStream stream = device.newStream();
+        EmulatedStream other = device.newStream();
+        EmulatedStream held = device.newStream();
+        EmulatedEvent reached = device.newEvent();
+        EmulatedEvent lost = device.newEvent();
+        other.call(() -> log.add("first"));
+        other.record(reached);
+        stream.waitFor(reached);
+        stream.call(() -> log.add("second"));
+        EmulatedKernel hangs = kernel(new AtomicBoolean());
+        device.launch(hangs, held);
+        held.call(() -> log.add("behind what hangs"));
+        held.record(lost);
+        device.onClose();
+        assertEquals(List.of("begin", "first", "second"), log.stream().sorted().toList());
+        assertTrue(reached.query() && stream.query() && other.query(), "what waits for nothing is run");
+        assertTrue(hangs.done(), "a kernel is still on the device");
+        for (MillraceException told : List.of(assertThrows(MillraceException.class, lost::query),
+                assertThrows(MillraceException.class, held::query))) {
+            assertTrue(told.getMessage().contains("the device has stopped"), told.getMessage());
+        }
+        stream.call(() -> log.add("on a device that has stopped"));
+        assertThrows(MillraceException.class, () -> stream.synchronize(NOW));
+        EmulatedStream late = device.newStream();
+        late.record(lost);
+        assertThrows(MillraceException.class, () -> lost.synchronize(NOW));
+        for (EmulatedStream each : List.of(stream, other, held, late)) {
+            each.close();
+            assertFalse(device.isRegistered(each));
+        }
+        assertEquals(3, log.size(), log::toString);
+    }
+
+    @Test
+    void aFunctionThatEnqueuesItselfDoesNotKeepTheDeviceFromStopping() {
+        EmulatedStream stream = device.newStream();
+        Runnable[] again = new Runnable[1];
+        again[0] = () -> {
+            log.add("called");
+            stream.call(again[0]);
+        };
+        stream.call(again[0]);
+        device.onClose();
+        assertEquals(List.of("called"), log);
+        assertThrows(MillraceException.class, stream::query);
+    }
+
+    /** Random streams that record and wait: what is behind a mark never runs before it. */
+    @Test
+    void randomWaitsKeepTheirOrder() {
+        for (long seed = 1; seed <= 50; seed++) {
+            Random random = new Random(seed);
+            EmulatedStream[] streams = {device.newStream(), device.newStream(), device.newStream()};
+            EmulatedEvent[] events = {device.newEvent(), device.newEvent()};
+            boolean[] ran = new boolean[400];
+            int[] recordedBehind = {-1, -1}; // the last operation of the stream that the event was recorded on
+            int[] lastOf = {-1, -1, -1};
+            int[] mustFollow = {-1, -1, -1};
+            String label = "seed " + seed;
+            for (int operation = 0; operation < ran.length; operation++) {
+                int s = random.nextInt(3);
+                int e = random.nextInt(2);
+                if (random.nextInt(3) == 0) {
+                    streams[s].record(events[e]);
+                    recordedBehind[e] = lastOf[s];
+                } else if (random.nextInt(2) == 0) {
+                    streams[s].waitFor(events[e]);
+                    mustFollow[s] = recordedBehind[e];
+                }
+                int number = operation;
+                int before = lastOf[s];
+                int awaited = mustFollow[s];
+                streams[s].call(() -> ran[number] = (before < 0 || ran[before]) && (awaited < 0 || ran[awaited]));
+                lastOf[s] = operation;
+                if (random.nextInt(4) == 0) {
+                    device.doWork();
+                }
+            }
+            run();
+            for (int operation = 0; operation < ran.length; operation++) {
+                assertTrue(ran[operation], label + ": operation " + operation + " ran too early");
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+package org.millrace.device.stream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.MillraceException;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelArguments;
+import org.millrace.abi.WorkBatch;
+import org.millrace.abi.WorkStorage;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.device.function.Block;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.KernelPlan;
+import org.millrace.device.work.PlanBuilder;
+
+/** Work goes through the FIFO to a device on a thread of its own. */
+@Timeout(120)
+class WorkLauncherTest {
+
+    private static final int ADD = 3;
+    private static final int HANG = 4;
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
+    private static final int SMALL = KernelArguments.BYTES + WorkBatch.BYTES;
+
+    private final Arena arena = Arena.ofShared();
+    private final EmulatedDevice device = new EmulatedDevice(0);
+    private final AgentRunner runner = AgentRunner.start(device, new BackoffIdleStrategy(100, 100, 10_000, 100_000));
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private final AtomicInteger released = new AtomicInteger();
+    private final AtomicLong order = new AtomicLong();
+
+    @AfterEach
+    void stop() {
+        runner.close();
+        arena.close();
+    }
+
+    private DeviceCommunicator communicator(int fifoBytes, int first) {
+        return new DeviceCommunicator(arena, 0, 1, ConnectionLayout.DEFAULT, fifoBytes, first);
+    }
+
+    private WorkLauncher launcher(DeviceCommunicator communicator) {
+        return new WorkLauncher(device, communicator,
+                (function, _, item, channel, _) -> block(function, CollectiveWork.of(item), channel), failure::get,
+                thrown -> failure.compareAndSet(null, thrown), Duration.ofSeconds(20));
+    }
+
+    /** Function ADD adds its argument to a word if the word is what its count says; HANG waits until it is released. */
+    @SuppressWarnings("restricted") // work says where its operands lie
+    private Block block(int function, CollectiveWork work, int channel) {
+        long before = work.countLow();
+        long amount = work.reductionArgument();
+        MemorySegment word = MemorySegment.ofAddress(work.receiveBuffer()).reinterpret(8);
+        return new Block() {
+            private boolean done;
+
+            @Override
+            public void begin() {
+                order.incrementAndGet();
+            }
+
+            @Override
+            public int progress() {
+                if (function == HANG && released.get() == 0) {
+                    return 0;
+                }
+                if (function == ADD) {
+                    assertEquals(before, word.get(ValueLayout.JAVA_LONG, 0), "work is lost, repeated or out of order");
+                    word.set(ValueLayout.JAVA_LONG, 0, before + amount);
+                }
+                done = true;
+                return 1;
+            }
+
+            @Override
+            public boolean done() {
+                return done;
+            }
+
+            @Override
+            public String waitingFor() {
+                return "its release on channel " + channel;
+            }
+        };
+    }
+
+    private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word,
+            long before, boolean replayed, Runnable announce) {
+        CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8]));
+        work.receiveBuffer(word.address());
+        work.countLow(before);
+        work.reductionArgument(1);
+        work.flags(CollectiveWork.PROFILED);
+        builder.collective(work, function, "add " + before, announce);
+        return builder.finish(communicator.address(), replayed);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, -40_000, Integer.MAX_VALUE - 15 - 40_000})
+    void aMillionOperationsThroughASmallFifo(int first) {
+        int operations = first == 0 ? 1_000_000 : 20_000;
+        DeviceCommunicator communicator = communicator(4096, first & -16);
+        WorkLauncher launcher = launcher(communicator);
+        PlanBuilder builder = new PlanBuilder("", SMALL, 2048);
+        MemorySegment word = arena.allocate(8, 8);
+        long[] used = new long[2];
+        AtomicLong announced = new AtomicLong();
+        EmulatedStream[] streams = {device.newStream(), device.newStream()};
+        for (int i = 0; i < operations; i++) {
+            if (i == operations / 10) {
+                used[0] = live(streams);
+            }
+            long number = i;
+            KernelPlan plan = plan(builder, communicator, ADD, word, i, false,
+                    () -> assertEquals(number, announced.getAndIncrement()));
+            assertEquals(WorkStorage.FIFO, plan.storage());
+            launcher.launch(plan, streams[i / 64 % 2]);
+        }
+        used[1] = live(streams);
+        launcher.drain();
+        assertNull(failure.get());
+        assertEquals(operations, word.get(ValueLayout.JAVA_LONG, 0));
+        assertEquals(operations, announced.get());
+        assertEquals(0, communicator.fifo().used(), "left in the FIFO");
+        assertTrue(used[1] - used[0] < 4 << 20, "live bytes grew from " + used[0] + " to " + used[1]);
+        assertTrue(communicator.completed(0, operations) >= communicator.started(0, operations),
+                "the last work has no time");
+        assertEquals(-1, communicator.completed(0, operations + 1L));
+        assertEquals(-1, communicator.completed(0, 1), "a slot that was taken again still shows the work before");
+    }
+
+    private static long live(EmulatedStream[] streams) {
+        for (EmulatedStream stream : streams) {
+            stream.synchronize(DEADLINE);
+        }
+        System.gc();
+        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+    }
+
+    @Test
+    void aFullFifoIsLeftWhenTheCommunicatorAborts() throws InterruptedException {
+        DeviceCommunicator communicator = communicator(1024, -512);
+        WorkLauncher launcher = launcher(communicator);
+        PlanBuilder builder = new PlanBuilder("", SMALL, 512);
+        MemorySegment word = arena.allocate(8, 8);
+        EmulatedStream stream = device.newStream();
+        List<EmulatedKernel> kernels = new ArrayList<>();
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        Thread caller = Thread.ofPlatform().start(() -> {
+            try {
+                for (int i = 0; i < 100; i++) {
+                    kernels.add(launcher.launch(plan(builder, communicator, HANG, word, i, false, () -> {}), stream));
+                }
+            } catch (MillraceException e) {
+                thrown.set(e);
+            }
+        });
+        while (communicator.started(0, 1) < 0 || communicator.fifo().used() <= 1024 - CollectiveWork.BYTES) {
+            Thread.onSpinWait();
+        }
+        assertEquals(-1, communicator.completed(0, 1), "the host sees work completed that is still going on");
+        failure.set(new MillraceException("the test aborted"));
+        communicator.abort();
+        caller.join(20_000);
+        assertTrue(thrown.get() != null && thrown.get().getMessage().contains("the test aborted"),
+                "the caller got " + thrown.get());
+        assertEquals(1024 / CollectiveWork.BYTES, kernels.size());
+        MillraceException told = assertThrows(MillraceException.class, () -> stream.synchronize(DEADLINE));
+        assertTrue(told.getMessage().contains("the test aborted"), told.getMessage());
+        assertTrue(kernels.stream().allMatch(EmulatedKernel::done), "a kernel is still on the device");
+        launcher.drain();
+        assertEquals(0, communicator.fifo().used(), "left in the FIFO");
+        assertEquals(1, order.get(), "kernels began after the abort");
+    }
+
+    /** An abort drains the launcher: the caller may look again only after that. */
+    @Test
+    void whoWaitsForRoomIsToldOfTheAbortAlsoBehindTheDrain() {
+        DeviceCommunicator communicator = communicator(1024, 0);
+        WorkLauncher launcher = launcher(communicator);
+        PlanBuilder builder = new PlanBuilder("", SMALL, 512);
+        MemorySegment word = arena.allocate(8, 8);
+        EmulatedStream stream = device.newStream();
+        KernelPlan waiting = plan(builder, communicator, HANG, word, 0, false, () -> {});
+        for (int i = 1; launcher.launchIfRoom(waiting, stream) != null; i++) {
+            waiting = plan(builder, communicator, HANG, word, i, false, () -> {});
+        }
+        failure.set(new MillraceException("the test aborted"));
+        communicator.abort();
+        launcher.drain();
+        KernelPlan behind = waiting;
+        String told = assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage();
+        assertTrue(told.contains("while it waited for room") && told.contains("the test aborted"), told);
+        assertTrue(assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage()
+                .contains("the communicator is closed"));
+    }
+
+    @Test
+    void aPersistentPlanIsReplayed() {
+        DeviceCommunicator communicator = communicator(1024, 0);
+        WorkLauncher launcher = launcher(communicator);
+        MemorySegment word = arena.allocate(8, 8);
+        AtomicInteger announced = new AtomicInteger();
+        EmulatedStream stream = device.newStream();
+        try (KernelPlan plan = plan(new PlanBuilder("", SMALL, 1 << 20), communicator, ADD, word, 5, true,
+                announced::incrementAndGet)) {
+            assertEquals(WorkStorage.PERSISTENT, plan.storage());
+            for (int replay = 1; replay <= 1000; replay++) {
+                stream.call(() -> word.set(ValueLayout.JAVA_LONG, 0, 5));
+                launcher.launch(plan, stream);
+            }
+            stream.synchronize(DEADLINE);
+        }
+        assertEquals(6, word.get(ValueLayout.JAVA_LONG, 0));
+        assertEquals(1000, announced.get(), "the proxies hear of every replay");
+        assertEquals(1000, order.get());
+        assertEquals(0, communicator.fifo().used(), "a replay took room of the FIFO");
+        assertNull(failure.get());
+    }
+}

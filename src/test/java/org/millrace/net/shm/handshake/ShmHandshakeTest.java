@@ -1,0 +1,172 @@
+package org.millrace.net.shm.handshake;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.SocketException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
+import org.millrace.net.Pending;
+import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.shm.file.FileName;
+import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.ring.RingLayout;
+import org.millrace.net.shm.ring.ShmOptions;
+
+/** Strangers and damaged peers at a listener's socket: each is answered or sent away, and disturbs nobody. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ShmHandshakeTest {
+
+    @TempDir
+    private Path directory;
+    private ShmNetwork network;
+    private Listener listener;
+    private ConnectionKey key;
+    private Pending<FrameReceiver> expected;
+
+    @BeforeEach
+    void listen() {
+        network = new ShmNetwork(ShmOptions.defaults()
+                .withDirectory(directory)
+                .withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50)));
+        listener = network.listen();
+        key = Connected.newKey();
+        expected = listener.expect(key);
+    }
+
+    @AfterEach
+    void theListenerStillServesItsPeers() {
+        try (Connected ends = Connected.make(network, listener, Connected.newKey())) {
+            ends.sender().offer(new FrameHeader(), null, 0);
+            ends.nextHeader();
+        }
+        network.close();
+    }
+
+    private SocketChannel visit(ByteBuffer says) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+            channel.connect(UnixDomainSocketAddress
+                    .of(files.filter(file -> file.toString().endsWith(".sock")).findFirst().orElseThrow()));
+            channel.write(says);
+            channel.configureBlocking(false);
+            return channel;
+        }
+    }
+
+    private RingHello hello(String ring) {
+        return new RingHello(RingLayout.VERSION, ShmAddress.decode(listener.address()).secret(), key, 1 << 20, ring);
+    }
+
+    /** Polls an expected connection until the visitor is answered; null if it is hung up on without a word. */
+    private static ShmHandshakeReply answer(SocketChannel visitor, Runnable poll) throws IOException {
+        ByteBuffer answer = ByteBuffer.allocate(1);
+        int read = 0;
+        while (read == 0) {
+            poll.run();
+            try {
+                read = visitor.read(answer);
+            } catch (SocketException hungUpUnheard) {
+                return null;
+            }
+        }
+        return read < 0 ? null : ShmHandshakeReply.decode(answer.get(0));
+    }
+
+    private void nobodyCame() {
+        assertNull(expected.poll());
+    }
+
+    @Test
+    void oneWhoSpeaksAnotherProtocolIsHungUpOn() throws IOException {
+        assertNull(answer(visit(ByteBuffer.wrap("GET / HTTP/1.1\r\n".repeat(20).getBytes(StandardCharsets.US_ASCII))),
+                this::nobodyCame));
+    }
+
+    @Test
+    void oneWhoSaysNothingIsHungUpOnInTime() throws IOException {
+        assertNull(answer(visit(ByteBuffer.allocate(0)), this::nobodyCame));
+        assertNull(answer(visit(ByteBuffer.wrap(RingHello.MAGIC)), this::nobodyCame));
+    }
+
+    @Test
+    void aHelloOfAnotherVersionIsToldSo() throws IOException {
+        RingHello hello = hello("x");
+        assertEquals(ShmHandshakeReply.OTHER_VERSION,
+                answer(visit(new RingHello(77, hello.secret(), key, 1 << 20, "x").encode()), this::nobodyCame));
+    }
+
+    @Test
+    void aWrongSecretIsRefused() throws IOException {
+        assertEquals(ShmHandshakeReply.WRONG_SECRET, answer(
+                visit(new RingHello(RingLayout.VERSION, new byte[16], key, 1 << 20, "x").encode()), this::nobodyCame));
+    }
+
+    @Test
+    void aKeyThatNobodyExpectsInTimeIsRefused() throws IOException {
+        RingHello hello = hello("x");
+        RingHello unknown = new RingHello(RingLayout.VERSION, hello.secret(), Connected.newKey(), 1 << 20, "x");
+        assertEquals(ShmHandshakeReply.UNKNOWN_KEY, answer(visit(unknown.encode()), this::nobodyCame));
+    }
+
+    @Test
+    void aVisitorThatLeavesMakesRoomForAnother() throws IOException {
+        visit(hello("x").encode()).close();
+        assertNull(expected.poll());
+        Pending<FrameSender> connecting = network.connect(listener.address(), key);
+        FrameSender sender = null;
+        FrameReceiver receiver = null;
+        while (sender == null || receiver == null) {
+            sender = sender == null ? connecting.poll() : sender;
+            receiver = receiver == null ? expected.poll() : receiver;
+        }
+        assertNull(receiver.poll());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"../../etc/passwd", "millrace-0000000000000000-1-1-1.ring",
+                    "millrace-0000000000000000-1-1-1.sock", "", "/etc/passwd"})
+    void aRingThatCanBeNoneIsRefused(String ring) throws IOException {
+        SocketChannel visitor = visit(hello(ring).encode());
+        assertInstanceOf(ShmUnavailableException.class, Connected.failureOf(() -> expected.poll()));
+        assertEquals(ShmHandshakeReply.NO_RING, answer(visitor, () -> {}));
+    }
+
+    @Test
+    void aRingOfAnotherLengthThanSaidOrWithoutAHeaderIsRefused() throws IOException {
+        String name = FileName.ours(1, FileName.RING).toString();
+        Path file = Files.write(directory.resolve(name), new byte[5000]);
+        visit(hello(name).encode());
+        assertTrue(Connected.failureOf(() -> expected.poll()).getMessage().contains("5000 bytes"));
+        Files.write(file, new byte[(1 << 20) + RingLayout.DATA_OFFSET]);
+        key = Connected.newKey();
+        Pending<FrameReceiver> second = listener.expect(key);
+        visit(hello(name).encode());
+        assertTrue(Connected.failureOf(() -> second.poll()).getMessage().contains("magic"));
+    }
+}
