@@ -33,7 +33,6 @@ class GinHostTest {
     private static void runs(int version, int backend, int ranks, String network) throws Exception {
         long seed = 0x61_6e + version * 100L + ranks;
         var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend)
-                .withQuickStart()
                 .with("MILLRACE_GIN", "host")
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), ranks, PUTS, seed);
@@ -68,7 +67,6 @@ class GinHostTest {
     @CsvSource({"2, socket", "3, shm"})
     void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
         var outcome = HostProgram.compile("rma_host")
-                .withQuickStart()
                 .with("MILLRACE_GIN", "host")
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), ranks, 12);

@@ -34,8 +34,8 @@ class TakeoverHostTest {
         HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version)
                 .with("MILLRACE_NET", network)
                 .with("MILLRACE_THREADS", Integer.toString(threads));
-        if (way.equals("processes")) {
-            host.withQuickStart();
+        if (sizes.equals("usual")) {
+            host.withEveryCompiler();
         }
         var outcome = host.run(HostProgram.library(), way, CHANNELS, steps, seed, sizes);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());

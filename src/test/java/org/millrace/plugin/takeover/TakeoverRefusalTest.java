@@ -18,7 +18,7 @@ class TakeoverRefusalTest {
     }
 
     private static HostProgram host() throws Exception {
-        return HostProgram.compile("refusal_host", "-DNET_VERSION=12").withQuickStart();
+        return HostProgram.compile("refusal_host", "-DNET_VERSION=12");
     }
 
     @ParameterizedTest

@@ -26,7 +26,6 @@ class TakeoverTeardownTest {
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
         var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11")
-                .withQuickStart()
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), way, channels);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -98,7 +97,7 @@ class TakeoverTeardownTest {
     void aHundredCommunicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
                 .with("MILLRACE_NET", network)
-                .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -Xmx24m")
+                .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());

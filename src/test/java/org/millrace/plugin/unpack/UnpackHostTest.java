@@ -19,8 +19,7 @@ class UnpackHostTest {
         return HostProgram.compile(program, "-DNET_VERSION=" + version)
                 .with("MILLRACE_UNPACK", "host")
                 .with("MILLRACE_UNPACK_MIB", "32")
-                .with("MILLRACE_NET", network)
-                .withQuickStart();
+                .with("MILLRACE_NET", network);
     }
 
     @ParameterizedTest
