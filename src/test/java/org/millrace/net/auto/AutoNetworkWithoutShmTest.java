@@ -19,6 +19,11 @@ class AutoNetworkWithoutShmTest extends NetworkContract {
                 ShmOptions.defaults().withDirectory(Path.of("/there/is/no/such/directory")));
     }
 
+    @Override
+    protected int framesWithoutAllocation() {
+        return 250_000;
+    }
+
     @Test
     void tcpIsChosen() {
         try (Connected ends = Connected.make(network, network)) {

@@ -11,4 +11,9 @@ class FaultlessFaultyNetworkTest extends NetworkContract {
     protected Network newNetwork() {
         return new FaultyNetwork(new SocketNetwork(SocketOptions.defaults()), Fault.parse("cut:frame=100000000"));
     }
+
+    @Override
+    protected int framesWithoutAllocation() {
+        return 250_000;
+    }
 }

@@ -15,6 +15,11 @@ public class SocketNetworkRailsTest extends NetworkContract {
                 SocketOptions.defaults().withStreams(1, 20_000).withFramesInFlight(5).withRails(loopbacks(3)));
     }
 
+    @Override
+    protected int framesWithoutAllocation() {
+        return 250_000;
+    }
+
     /** 127.0.0.1 and its neighbours, all of which are addresses of every machine. */
     public static List<InetAddress> loopbacks(int count) {
         return java.util.stream.IntStream.rangeClosed(1, count).mapToObj(last -> {
