@@ -279,7 +279,8 @@ abstract class FrameContract extends NetworkFixture {
             before = threads.getCurrentThreadAllocatedBytes();
             exchange(ends, out, in, frames);
             long allocated = threads.getCurrentThreadAllocatedBytes() - before;
-            // What the compiler and the measurement itself leave on this thread; one object a frame would be 16 bytes a frame.
+            // What the compiler and the measurement itself leave on this thread; one object a frame would be 16 bytes a
+            // frame.
             assertTrue(allocated < frames / 16, () -> allocated + " bytes were allocated for " + frames + " frames");
         }
     }

@@ -18,7 +18,10 @@ public final class HostProgram {
     private static final Path SOURCES = Path.of("src", "test", "c", "plugin");
     private static final Path BUILT = Path.of("target", "plugin-host");
     private static final long DEADLINE_SECONDS = 120;
-    /** A run lasts a second or two: as long as the optimizing compiler and a collector with threads of its own would take. */
+    /**
+     * A run lasts a second or two: as long as the optimizing compiler and a collector with threads of its own would
+     * take.
+     */
     private static final String QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
     /** What a run came to. */
