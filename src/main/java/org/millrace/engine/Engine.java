@@ -1,8 +1,8 @@
 package org.millrace.engine;
 
 import org.millrace.config.Configuration;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.JoinOptions;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.JoinOptions;
 
 /** Puts communicators together. */
 final class Engine {

@@ -28,7 +28,7 @@ import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.element.Operands;
-import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.proxy.OperationSignature;
 
 /**

@@ -25,7 +25,7 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaGraph;
 import org.millrace.cuda.CudaStream;
 import org.millrace.element.Operands;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 
 /**

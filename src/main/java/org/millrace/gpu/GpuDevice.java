@@ -14,7 +14,7 @@ import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PointerAttributes;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.engine.bootstrap.GroupFailure;
 
 /**
  * A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an

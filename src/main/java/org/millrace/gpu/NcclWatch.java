@@ -9,7 +9,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
