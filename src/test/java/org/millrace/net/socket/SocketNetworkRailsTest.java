@@ -3,11 +3,14 @@ package org.millrace.net.socket;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** Three rails, and payloads cut into pieces that small frames reach too. */
+@Tag("slow")
+@Tag("optimized")
 public class SocketNetworkRailsTest extends NetworkContract {
     @Override
     protected Network newNetwork() {

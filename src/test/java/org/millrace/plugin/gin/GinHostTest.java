@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -13,6 +14,7 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.plugin.HostProgram;
 
 /** GIN's tables, with a host in C that posts what NCCL's kernels post. */
+@Tag("slow")
 class GinHostTest {
 
     private static final int PUTS = 60;

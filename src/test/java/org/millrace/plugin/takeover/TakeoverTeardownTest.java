@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.List;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -16,6 +17,7 @@ import org.millrace.plugin.net.DrainTimeout;
  * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is
  * deregistered: whoever touches it then crashes.
  */
+@Tag("slow")
 class TakeoverTeardownTest {
 
     private static final int CHANNELS = 4;
