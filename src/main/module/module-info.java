@@ -4,6 +4,7 @@ module org.millrace {
     requires jdk.net;
     requires org.apache.logging.log4j;
     requires static info.picocli;
+    requires static org.jspecify;
 
     exports org.millrace;
     exports org.millrace.abi;

@@ -9,6 +9,7 @@ import java.util.function.ToIntFunction;
 import java.util.stream.IntStream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.library.LibraryDirectories;
 import org.millrace.cuda.library.LibrarySearch;
@@ -47,7 +48,7 @@ public final class CudaRuntime {
      * @return the runtime; a driver or a GPU need not be there
      * @throws MillraceException if there is no usable libcudart
      */
-    public static CudaRuntime load(String path) {
+    public static CudaRuntime load(@Nullable String path) {
         LibrarySearch search = new LibrarySearch("CUDA runtime", "MILLRACE_CUDART_LIBRARY", "millrace.cudart.library",
                 List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv,

@@ -90,9 +90,10 @@ public final class CudaStream implements Stream {
     @Override
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
-            throw new MillraceException("the work of " + handle + " on " + device + " had not completed after "
-                    + deadline.toMillis()
-                    + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the communicator to end it");
+            throw new MillraceException(
+                    "the work of " + handle + " on " + device + " had not completed after " + deadline.toMillis()
+                            + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the"
+                            + " communicator to end it");
         }
     }
 
@@ -231,7 +232,7 @@ public final class CudaStream implements Stream {
             try {
                 Waiting.until(this::query, CLOSE_DEADLINE);
             } catch (MillraceException | IllegalStateException failedOrClosedMeanwhile) {
-                // whoever waited for the work was told; the stream goes back all the same
+                // a thread that waited for the work was told; the stream goes back all the same
             }
         }
         handle.close();

@@ -96,16 +96,6 @@ public final class KernelParameters {
         return this;
     }
 
-    /**
-     * The room of one argument, for types that have no method here.
-     *
-     * @param index the parameter's place, from 0
-     * @return memory of the parameter's size
-     */
-    public MemorySegment value(int index) {
-        return values[index];
-    }
-
     MemorySegment pointers() {
         return pointers;
     }

@@ -2,6 +2,7 @@ package org.millrace.element;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 
@@ -73,8 +74,8 @@ public final class Operands {
      *
      * @throws IllegalArgumentException as by the other method, or if there is no such rank
      */
-    public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
-            int root) {
+    public void check(Operation operation, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
+            DataType type, int root) {
         checkRank(operation, "root", root);
         if (rank == root) {
             check(operation, send, receive, count, type);

@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
@@ -112,7 +113,7 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    public void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.BROADCAST, send, receive, count, type, root);
@@ -120,8 +121,8 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
-            Stream stream) {
+    public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.REDUCE, send, receive, count, type, root);
         watch.call(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
@@ -142,7 +143,8 @@ final class GpuCommunicator implements Communicator {
 
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
-    public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
         together(() -> {
@@ -155,7 +157,8 @@ final class GpuCommunicator implements Communicator {
 
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
-    public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
         together(() -> {
@@ -278,7 +281,7 @@ final class GpuCommunicator implements Communicator {
     @Override
     public Registration register(MemorySegment memory) {
         checkOpen();
-        return nccl.register(memory)::close;
+        return nccl.register(memory);
     }
 
     private void checkOpen() {

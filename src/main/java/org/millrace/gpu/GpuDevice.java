@@ -95,7 +95,7 @@ final class GpuDevice implements Device {
         others.add(other);
     }
 
-    /** It is closed: whoever closed it knows what became of its operations. */
+    /** It is closed: the thread that closed it knows what became of its operations. */
     void unshare(GroupFailure other) {
         others.remove(other);
     }

@@ -100,8 +100,8 @@ public final class GpuGinRank implements AutoCloseable {
             windows.add(both);
             if (window.address() == 0) {
                 throw new MillraceException("NCCL has no windows for this machine's memory:"
-                        + " GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the driver can)"
-                        + " and a GPU of compute capability 7.0 or more");
+                        + " GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the driver"
+                        + " can)" + " and a GPU of compute capability 7.0 or more");
             }
             return both;
         } catch (RuntimeException | Error thrown) {

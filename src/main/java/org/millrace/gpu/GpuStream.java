@@ -44,7 +44,8 @@ final class GpuStream implements Stream {
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
             throw new MillraceException("what " + this + " holds had not completed after " + deadline.toMillis()
-                    + " ms: see whether every rank has enqueued the same operations, and abort the communicator to end them");
+                    + " ms: see whether every rank has enqueued the same operations, and abort the communicator to"
+                    + " end them");
         }
     }
 

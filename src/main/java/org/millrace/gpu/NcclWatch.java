@@ -139,7 +139,8 @@ final class NcclWatch implements Runnable {
         if (since != 0 && System.nanoTime() - since > stall.toNanos()) {
             throw new MillraceException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
                     + stall.toMillis()
-                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every rank enqueues the same operations");
+                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every"
+                    + " rank enqueues the same operations");
         }
     }
 

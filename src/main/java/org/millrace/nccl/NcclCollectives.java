@@ -1,6 +1,7 @@
 package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.cuda.CudaDevice;
@@ -90,8 +91,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param root    the rank that gets the result
      * @param stream  where it is enqueued
      */
-    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            int root, CudaStream stream) {
+    public final void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
+            ReduceOp op, int root, CudaStream stream) {
         switch (op) {
             case ReduceOp.BuiltIn builtIn -> reduce(send, receive, count, type, builtIn.code(), root, stream);
             case ReduceOp.PreMulSum scaled -> {
@@ -113,13 +114,13 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param root      the rank that gets the result
      * @param stream    where it is enqueued
      */
-    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type,
+    public final void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             NcclReduction reduction, int root, CudaStream stream) {
         reduce(send, receive, count, type, reduction.code(this, type), root, stream);
     }
 
-    private void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op, int root,
-            CudaStream stream) {
+    private void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int op,
+            int root, CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = DeviceSegments.address("send", send, bytes);
         long to = optional("receive", receive, bytes, root);

@@ -6,10 +6,13 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
+import org.millrace.Registration;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.nccl.nccl_h;
 
@@ -28,10 +31,10 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
 
     private final AtomicBoolean aborting;
     private final AtomicBoolean ending = new AtomicBoolean();
-    private final NcclCommunicator parent;
+    private final @Nullable NcclCommunicator parent;
 
-    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot, NcclCommunicator parent,
-            int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
+    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot,
+            @Nullable NcclCommunicator parent, int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
         super(library, device,
                 NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())),
                 size, rank, nonBlocking);
@@ -71,7 +74,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return success, in progress, or the error with which one of them failed; null for an error that these bindings
      *         do not know
      */
-    public NcclResult asyncError() {
+    public @Nullable NcclResult asyncError() {
         return NcclResult.ofCode(asyncCode());
     }
 
@@ -116,7 +119,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return the new one; empty for a negative colour. In a group, or if this one does not block, it can be used once
      *         the group has ended and {@link #awaitReady} has returned
      */
-    public Optional<NcclCommunicator> split(int color, int key, NcclConfig config) {
+    public Optional<NcclCommunicator> split(int color, int key, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SPLIT);
         int colour = color < 0 ? nccl_h.NCCL_SPLIT_NOCOLOR() : color;
         NcclCommunicator child = child(config, NcclFunction.COMM_SPLIT,
@@ -132,7 +135,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @param config   options; null for this communicator's
      * @return the new one; usable as after {@link #split}
      */
-    public NcclCommunicator shrink(int[] excluded, boolean abort, NcclConfig config) {
+    public NcclCommunicator shrink(int[] excluded, boolean abort, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SHRINK);
         int flags = abort ? nccl_h.NCCL_SHRINK_ABORT() : nccl_h.NCCL_SHRINK_DEFAULT();
         try (Arena arena = Arena.ofConfined()) {
@@ -146,7 +149,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         int call(MemorySegment communicator, MemorySegment out, MemorySegment options);
     }
 
-    private NcclCommunicator child(NcclConfig config, NcclFunction function, MakesChild call) {
+    private NcclCommunicator child(@Nullable NcclConfig config, NcclFunction function, MakesChild call) {
         // NCCL may write the new communicator long after the call has returned, so its place is never freed.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         try (Arena arena = Arena.ofConfined()) {
@@ -178,10 +181,24 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * Lets NCCL use device memory in place.
      *
      * @param memory memory of this rank's device
-     * @return the registration
+     * @return the registration, until it or the communicator is closed
      */
-    public NcclRegistration register(MemorySegment memory) {
-        return NcclRegistration.of(this, memory);
+    public Registration register(MemorySegment memory) {
+        library.require(NcclFunction.COMM_REGISTER);
+        MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            enter(NcclFunction.COMM_REGISTER,
+                    communicator -> nccl_h.ncclCommRegister(communicator, address, memory.byteSize(), out));
+            MemorySegment registration = out.get(ValueLayout.ADDRESS, 0);
+            AtomicBoolean closed = new AtomicBoolean();
+            return () -> {
+                if (closed.compareAndSet(false, true)) {
+                    release(NcclFunction.COMM_DEREGISTER,
+                            communicator -> nccl_h.ncclCommDeregister(communicator, registration));
+                }
+            };
+        }
     }
 
     /**

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.function.ToIntFunction;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
@@ -51,7 +52,7 @@ public final class NcclLibrary {
      * @throws MillraceException if there is no usable libnccl; the message says where it was looked for and how to
      *                           point at it
      */
-    public static NcclLibrary load(String path) {
+    public static NcclLibrary load(@Nullable String path) {
         LibrarySearch search = new LibrarySearch("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library",
                 List.of("libnccl.so.2", "libnccl.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib")), NcclFunction.ALL,
@@ -65,7 +66,7 @@ public final class NcclLibrary {
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}, or null; see {@link #load(String)}
      * @return what was found; never throws for what was not
      */
-    public static LibraryReport probe(String path) {
+    public static LibraryReport probe(@Nullable String path) {
         try {
             NcclLibrary nccl = load(path);
             try {

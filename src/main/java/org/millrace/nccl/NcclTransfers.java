@@ -1,6 +1,7 @@
 package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
@@ -34,8 +35,8 @@ public abstract sealed class NcclTransfers extends CommunicatorCalls permits Ncc
      * @param root    the rank whose elements they are
      * @param stream  where it is enqueued
      */
-    public final void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            CudaStream stream) {
+    public final void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type,
+            int root, CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = optional("send", send, bytes, root);
         long to = DeviceSegments.address("receive", receive, bytes);
@@ -105,7 +106,7 @@ public abstract sealed class NcclTransfers extends CommunicatorCalls permits Ncc
      * @param root    the rank that gets them
      * @param stream  where it is enqueued
      */
-    public final void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    public final void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
         library.require(NcclFunction.GATHER);
         long from = DeviceSegments.address("send", send, bytes(count, 1, type));
@@ -129,7 +130,7 @@ public abstract sealed class NcclTransfers extends CommunicatorCalls permits Ncc
      * @param root    the rank whose elements they are
      * @param stream  where it is enqueued
      */
-    public final void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    public final void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
         library.require(NcclFunction.SCATTER);
         long from = optional("send", send, bytes(count, size(), type), root);

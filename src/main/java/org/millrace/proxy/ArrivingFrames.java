@@ -27,7 +27,7 @@ final class ArrivingFrames {
     private final MemoryRegion staging;
     private final boolean wholeWords;
     private final Protocol[] protocols = new Protocol[ConnectionLayout.SLOTS];
-    private final MemoryRegion[] regions = new MemoryRegion[ConnectionLayout.SLOTS];
+    private final @Nullable MemoryRegion[] regions = new MemoryRegion[ConnectionLayout.SLOTS];
     private final long[] offsets = new long[ConnectionLayout.SLOTS];
     private final long[] sizes = new long[ConnectionLayout.SLOTS];
     private long taken;

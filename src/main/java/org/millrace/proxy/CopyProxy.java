@@ -1,6 +1,7 @@
 package org.millrace.proxy;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
@@ -18,10 +19,14 @@ import org.millrace.net.MemoryRegion;
  * <pre>
  *   producer                this proxy                              consumer
  *   tail (release)   →      from.tail (acquire)
- *                           to.head   (acquire)              ←      head (release)   pairs: the consumer has read the slot before it is written again
+ *                           to.head   (acquire)              ←      head (release)   1
  *                           data, size: from → to
- *                           to.tail   (release)              →      tail (acquire)   pairs: it sees data and size
- *   head (acquire)   ←      from.size = -1, from.head (release)     pairs: the producer sees size = -1 and may write the slot
+ *                           to.tail   (release)              →      tail (acquire)   2
+ *   head (acquire)   ←      from.size = -1, from.head (release)                      3
+ *
+ *   1 pairs: the consumer has read the slot before it is written again
+ *   2 pairs: it sees data and size
+ *   3 pairs: the producer sees size = -1 and may write the slot
  * </pre>
  *
  * Either side may be a device or another such proxy, which is why sizes are handed on.
@@ -107,7 +112,7 @@ public final class CopyProxy implements ProxyConnection {
     }
 
     @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         listener.stopped(this, failure);
     }
 

@@ -30,7 +30,7 @@ final class OperationSendSource extends SendStepSource {
     private @Nullable ProxyOp op;
 
     OperationSendSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue,
-            SlotPool.Share share) {
+            SlotPool.@Nullable Share share) {
         this.name = name;
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());

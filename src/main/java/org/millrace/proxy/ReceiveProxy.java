@@ -1,6 +1,7 @@
 package org.millrace.proxy;
 
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
@@ -15,7 +16,8 @@ import org.millrace.net.MemoryRegion;
  *
  * <pre>
  *   this proxy                               device
- *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is written again
+ *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is
+ *                                                             written again
  *   frame → slot
  *   tail  (release)                →        tail  (acquire)   pairs: the device sees the slot's data
  * </pre>
@@ -74,7 +76,7 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info,
+    public static ReceiveProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
             StopListener listener) {
         ReceiveStepSource source =
@@ -169,7 +171,7 @@ public final class ReceiveProxy implements ProxyConnection {
     }
 
     @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         receiver.close();
         listener.stopped(this, failure);
     }

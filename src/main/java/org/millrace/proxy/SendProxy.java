@@ -1,5 +1,6 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
@@ -18,7 +19,8 @@ import org.millrace.net.MemoryRegion;
  *   size  → connFifo[slot]         size, data → frame
  *   tail  → (release)              ... the frame is complete
  *                                   size = -1
- *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1 and may write the slot
+ *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1
+ *                                                     and may write the slot
  * </pre>
  */
 public final class SendProxy implements ProxyConnection {
@@ -70,8 +72,8 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static SendProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            OperationQueue queue, FrameSender sender, StopListener listener) {
+    public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
+            MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
         return new SendProxy(name, info.sendMem(), info.recvMem(), sender,
                 new OperationSendSource(name, info, memory, queue, share), listener);
     }
@@ -155,7 +157,7 @@ public final class SendProxy implements ProxyConnection {
     }
 
     @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         if (failure == null) {
             sender.close();
         } else {

@@ -1,5 +1,6 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -26,7 +27,7 @@ public final class SharedSender extends SharedEnd {
     public static final int MEMBERS = 4;
 
     private final FrameSender sender;
-    private final OperationQueue[] queues;
+    private final @Nullable OperationQueue[] queues;
 
     /**
      * A group on a connection of its own.

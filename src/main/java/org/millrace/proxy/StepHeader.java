@@ -8,8 +8,10 @@ import org.millrace.net.FrameHeader;
  * <pre>
  *  word 0   step        first step of the frame; its slot holds the payload
  *  word 1   end         first step after the frame
- *  word 2   protocol    low half: NCCL's protocol id, 0 LL, 1 LL128, 2 Simple; high half: which of the connections that share a network's connection
- *  word 3   opCount     the operation; where nobody told us: 1 if the device posted the first step with a size, 0 if the frame only moves tail
+ *  word 2   protocol    low half: NCCL's protocol id, 0 LL, 1 LL128, 2 Simple;
+ *                       high half: which of the connections that share a network's connection
+ *  word 3   opCount     the operation; where nobody told us: 1 if the device posted the first step with a size,
+ *                       0 if the frame only moves tail
  *  word 4   signature   what the operation is
  *  word 5   count       its elements
  * </pre>

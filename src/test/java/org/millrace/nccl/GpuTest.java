@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
+import org.millrace.Registration;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaException;
@@ -279,7 +280,7 @@ class GpuTest {
             memory.add(nccl.allocate(device, BYTES));
             memory.add(nccl.allocate(device, BYTES));
             upload(cuda, memory.get(0).segment(), floats(5));
-            NcclRegistration registration = part.register(memory.get(0).segment());
+            Registration registration = part.register(memory.get(0).segment());
             part.awaitReady(DEADLINE);
             part.allGather(memory.get(0).segment(), memory.get(1).segment(), COUNT, DataType.FLOAT32, stream);
             part.awaitReady(DEADLINE);

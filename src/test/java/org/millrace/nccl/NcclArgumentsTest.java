@@ -15,6 +15,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
+import org.millrace.Registration;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
@@ -249,7 +250,7 @@ class NcclArgumentsTest {
         String h = handle(c);
         DeviceMemory memory = nccl.allocate(stubs.device(), 8192);
         assertEquals(0x710000000000L, memory.address());
-        NcclRegistration registration = c.register(memory.segment());
+        Registration registration = c.register(memory.segment());
         NcclWindow window = c.registerWindow(memory.slice(4096, 4096), true);
         NcclWindow plain = c.registerWindow(memory.slice(1, 16), false);
         assertEquals(0x3170, window.address());

@@ -125,9 +125,10 @@ final class CopyCommands {
 
     private static void await(int number, BooleanSupplier condition) {
         if (!Waiting.until(condition, PATIENCE)) {
-            throw new MillraceException("the kernel that makes small copies does not answer (command "
-                    + Integer.toUnsignedString(number)
-                    + "): see whether something keeps the GPU from running it, or do without it: MILLRACE_GIN_COPY_KERNEL=0");
+            throw new MillraceException(
+                    "the kernel that makes small copies does not answer (command " + Integer.toUnsignedString(number)
+                            + "): see whether something keeps the GPU from running it, or do without it:"
+                            + " MILLRACE_GIN_COPY_KERNEL=0");
         }
     }
 }

@@ -22,8 +22,8 @@ import org.millrace.cuda.PinnedMemory;
  * {@code src/main/cuda/copy.cu}.
  *
  * <p>
- * Whoever waits for the whole device, or for room for a block on every multiprocessor, waits for it too: so long as it
- * lingers, or for ten milliseconds where copies come all the time.
+ * A thread that waits for the whole device, or for room for a block on every multiprocessor, waits for it too: so long
+ * as it lingers, or for ten milliseconds where copies come all the time.
  */
 public final class CopyKernel implements AutoCloseable {
 

@@ -1,5 +1,6 @@
 package org.millrace.cuda.copy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 
@@ -44,7 +45,7 @@ public final class CopyQueue implements AutoCloseable {
     private static final int COPIES = 1024;
 
     private final Engine engine;
-    private final CopyCommands kernel;
+    private final @Nullable CopyCommands kernel;
     /** By number here: the number that the engine or the kernel gave the copy. */
     private final long[] numbers = new long[COPIES];
     private long begun;
@@ -57,13 +58,13 @@ public final class CopyQueue implements AutoCloseable {
      *
      * @param driver the driver's functions
      * @param device the device that copies
-     * @param kernel that makes small copies, of this and other queues of the same thread; or null
+     * @param kernel that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
-    public CopyQueue(CudaDriver driver, CudaDevice device, CopyKernel kernel) {
+    public CopyQueue(CudaDriver driver, CudaDevice device, @Nullable CopyKernel kernel) {
         this(new CopyEngine(driver, device), kernel == null ? null : kernel.commands());
     }
 
-    CopyQueue(Engine engine, CopyCommands kernel) {
+    CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
         this.engine = engine;
         this.kernel = kernel;
     }

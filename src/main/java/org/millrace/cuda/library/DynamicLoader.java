@@ -55,7 +55,7 @@ public final class DynamicLoader {
         }
     }
 
-    /** The address of a symbol, or null. */
+    /** The address of a symbol; null if the library has none of that name. */
     public static @Nullable MemorySegment find(MemorySegment handle, String symbol) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment address = (MemorySegment) DLSYM.invokeExact(handle, arena.allocateFrom(symbol));

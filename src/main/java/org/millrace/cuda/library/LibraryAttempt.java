@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /** One search: what was tried, and what came of it. */
@@ -47,7 +48,7 @@ final class LibraryAttempt {
                 : new MillraceException(brokenText() + ". No other was found: " + remedy);
     }
 
-    NativeLibrary explicit(String origin, String wanted, NativeLibrary bound) {
+    NativeLibrary explicit(String origin, String wanted, @Nullable NativeLibrary bound) {
         NativeLibrary library = null;
         if (wanted.indexOf('/') < 0) {
             library = open(wanted, bound);
@@ -78,7 +79,7 @@ final class LibraryAttempt {
     }
 
     /** Null if the candidate is missing or broken. */
-    private NativeLibrary open(String candidate, NativeLibrary bound) {
+    private @Nullable NativeLibrary open(String candidate, @Nullable NativeLibrary bound) {
         DynamicLoader.Opened opened = DynamicLoader.open(candidate);
         if (opened.error() != null) {
             // The loader says "name: reason"; a name it does not know at all is missing, everything else is broken.
@@ -116,7 +117,7 @@ final class LibraryAttempt {
     }
 
     /** What a library lacks without which it is not the one that was looked for; null if it has all of it. */
-    private String lacksEssentials(MemorySegment handle) {
+    private @Nullable String lacksEssentials(MemorySegment handle) {
         List<String> lacking = search.functions()
                 .stream()
                 .filter(function -> function.since() == null)

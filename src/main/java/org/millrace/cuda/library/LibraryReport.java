@@ -2,6 +2,7 @@ package org.millrace.cuda.library;
 
 import java.nio.file.Path;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
@@ -14,8 +15,8 @@ import org.millrace.MillraceException;
  * @param missing  whether the problem is that there is none
  * @param setAside candidates that came before the loaded one and were not usable: file and problem
  */
-public record LibraryReport(String title, Path path, String version, String problem, boolean missing,
-        List<String> setAside) {
+public record LibraryReport(String title, @Nullable Path path, @Nullable String version, @Nullable String problem,
+        boolean missing, List<String> setAside) {
 
     /** Copies the list. */
     public LibraryReport {

@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 
@@ -40,8 +41,8 @@ public final class NativeHandle {
 
     private final String name;
     private final Consumer<MemorySegment> release;
-    private final MemorySegment slot;
-    private volatile MemorySegment address;
+    private final @Nullable MemorySegment slot;
+    private volatile @Nullable MemorySegment address;
     private volatile int state;
     private volatile boolean released;
 
@@ -56,7 +57,8 @@ public final class NativeHandle {
         this(name, address, null, release);
     }
 
-    private NativeHandle(String name, MemorySegment address, MemorySegment slot, Consumer<MemorySegment> release) {
+    private NativeHandle(String name, @Nullable MemorySegment address, @Nullable MemorySegment slot,
+            Consumer<MemorySegment> release) {
         this.name = name;
         this.address = address;
         this.slot = slot;
@@ -86,7 +88,8 @@ public final class NativeHandle {
         MemorySegment known = resolve();
         if (known == null) {
             throw new IllegalStateException(name
-                    + " is not ready: the library is still making it (wait for the communicator that makes it, or end the group)");
+                    + " is not ready: the library is still making it (wait for the communicator that makes it, or end"
+                    + " the group)");
         }
         int seen;
         do {
@@ -112,7 +115,7 @@ public final class NativeHandle {
      * @return what {@link #enter()} returned; only good between entering and leaving. Null if the library has not made
      *         the object yet.
      */
-    public MemorySegment address() {
+    public @Nullable MemorySegment address() {
         return address;
     }
 
@@ -163,7 +166,7 @@ public final class NativeHandle {
         return resolve() != null;
     }
 
-    private MemorySegment resolve() {
+    private @Nullable MemorySegment resolve() {
         MemorySegment known = address;
         if (known == null) {
             // Pairs with the store by which the library publishes the object.

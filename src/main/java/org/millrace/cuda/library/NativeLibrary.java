@@ -66,7 +66,7 @@ public final class NativeLibrary {
      *                           message says where it was looked for, what each candidate's problem was, and how to
      *                           point at another
      */
-    public static NativeLibrary load(LibrarySearch search, String explicit) {
+    public static NativeLibrary load(LibrarySearch search, @Nullable String explicit) {
         synchronized (LOADED) {
             NativeLibrary bound = LOADED.get(search.title());
             if (isSet(explicit)) {
@@ -100,7 +100,8 @@ public final class NativeLibrary {
         return value != null && !value.isBlank();
     }
 
-    private static NativeLibrary bind(LibrarySearch search, String origin, String wanted, NativeLibrary bound) {
+    private static NativeLibrary bind(LibrarySearch search, String origin, String wanted,
+            @Nullable NativeLibrary bound) {
         NativeLibrary chosen = new LibraryAttempt(search).explicit(origin, wanted, bound);
         return chosen == bound ? bound : keep(chosen);
     }

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRequest;
+import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
-import org.millrace.agent.VisitSchedule;
 import org.millrace.gin.GinException;
 
 /**
@@ -18,20 +18,16 @@ public final class GinAgent implements Agent {
     /** How long an agent's pass may take at the most before those who wait for it give up. */
     private static final Duration ANSWER = Duration.ofSeconds(10);
 
-    /** Visits without work after which a communicator is idle. */
-    private static final int BUSY_VISITS = 10_000;
+    /** Polls without work after which a communicator is idle. */
+    private static final int BUSY_POLLS = 10_000;
 
     private final String name;
     private final RequestQueue requests = new RequestQueue();
     /** NCCL makes several communicators where a program uses one: those that rest do not hold it up. */
-    private final VisitSchedule<GinCommunicator> visits =
-            new VisitSchedule<>(new GinCommunicator[0], this::visit, BUSY_VISITS);
+    private final PollSchedule<GinCommunicator> schedule =
+            new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
-    /**
-     * An agent with nothing to serve.
-     *
-     * @param name for its thread and for messages
-     */
+    /** An agent with nothing to serve. */
     public GinAgent(String name) {
         this.name = name;
     }
@@ -69,12 +65,12 @@ public final class GinAgent implements Agent {
     @Override
     public int doWork() {
         int work = requests.runOne();
-        work += visits.pass();
+        work += schedule.pass();
         requests.answer();
         return work;
     }
 
-    private int visit(GinCommunicator communicator) {
+    private int poll(GinCommunicator communicator) {
         int work;
         try {
             work = communicator.progress();
@@ -88,35 +84,30 @@ public final class GinAgent implements Agent {
 
     @Override
     public void onFailure(Throwable failure) {
-        for (GinCommunicator communicator : visits.all()) {
+        for (GinCommunicator communicator : schedule.all()) {
             communicator.fail(failure);
             drop(communicator);
         }
     }
 
     private void drop(GinCommunicator communicator) {
-        if (visits.remove(communicator)) {
+        if (schedule.remove(communicator)) {
             communicator.disconnect();
         }
     }
 
-    /**
-     * Serves a communicator from the next pass on.
-     *
-     * @param communicator that no agent has served
-     */
+    /** Serves a communicator from the next pass on. */
     public void add(GinCommunicator communicator) {
         communicator.servedBy(this);
-        requests.add(() -> visits.add(List.of(communicator)));
+        requests.add(() -> schedule.add(List.of(communicator)));
     }
 
     /**
      * Serves a communicator no longer and ends its connections, after what is under way is through. When this returns,
-     * nothing touches its windows and contexts.
+     * nothing touches its windows and contexts. Returns whether all that was under way was through. Only this call
+     * knows for sure that a communicator which has failed is no longer served.
      *
-     * @param communicator that was added; one that has failed is no longer served, and only this call knows so for sure
-     * @param patience     how long to wait for what is under way
-     * @return whether all of it was through
+     * @param patience how long to wait for what is under way
      * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {

@@ -17,7 +17,6 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.agent.GinFailureListener;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.window.Window;
@@ -59,7 +58,7 @@ final class GinGroup implements AutoCloseable {
     }
 
     /** Tells NCCL's log. */
-    private static final class Reports implements GinFailureListener {
+    private static final class Reports implements GinCommunicator.FailureListener {
         @Override
         public void failed(Throwable failure) {
             NcclLog.warn("GIN: " + NcclLog.describe(failure));

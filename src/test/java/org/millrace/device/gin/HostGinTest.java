@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
@@ -320,7 +319,7 @@ class HostGinTest {
             device.close(); // from now on nobody takes anything out
             HostGinContext context = new HostGinContext(group.arena, 0, 2,
                     GinRequirements.of(1, 1, 0).withFormat(format).withQueues(4, -2));
-            GinPoster poster = new GinPoster(context, 0, 0, new Patience(communicators[0], 1));
+            GinPoster poster = new GinPoster(context, 0, 0, new GinPoster.BlockWait(communicators[0], 1));
             long[] words = new long[GinDescriptorFormat.MAX_WORDS];
             format.begin(words, 1, 0);
             for (int i = 0; i < 4; i++) {

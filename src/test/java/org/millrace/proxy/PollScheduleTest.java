@@ -11,10 +11,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.agent.VisitSchedule;
+import org.millrace.agent.PollSchedule;
 
-/** Idle connections are visited less often than busy ones, but never forgotten. */
-class VisitScheduleTest {
+/** Idle connections are polled less often than busy ones, but never forgotten. */
+class PollScheduleTest {
 
     private final ProxyAgent agent = new ProxyAgent("test");
     private final List<CountingConnection> connections = new ArrayList<>();
@@ -23,12 +23,12 @@ class VisitScheduleTest {
     private static final class CountingConnection implements ProxyConnection {
         private boolean hasWork;
         private boolean fails;
-        private int visits;
+        private int polls;
         private int stops;
 
         @Override
         public int progress() {
-            visits++;
+            polls++;
             if (fails) {
                 throw new ProxyException("planted");
             }
@@ -75,11 +75,11 @@ class VisitScheduleTest {
     }
 
     private void passesUntilIdle() {
-        passes(VisitSchedule.BUSY_VISITS + 2); // in each of the first two an agent takes some of its connections over
+        passes(PollSchedule.BUSY_POLLS + 2); // in each of the first two an agent takes some of its connections over
     }
 
-    private void forgetVisits() {
-        connections.forEach(connection -> connection.visits = 0);
+    private void forgetPolls() {
+        connections.forEach(connection -> connection.polls = 0);
     }
 
     @BeforeEach
@@ -90,41 +90,41 @@ class VisitScheduleTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 3, 31, 32, 33, 255, 1023})
-    void anIdleConnectionIsVisitedOnceInACycle(int idle) {
+    void anIdleConnectionIsPolledOnceInACycle(int idle) {
         serve(idle);
         passesUntilIdle();
-        forgetVisits();
+        forgetPolls();
         int cycles = 5;
-        passes(cycles * VisitSchedule.IDLE_CYCLE);
-        assertEquals(cycles * VisitSchedule.IDLE_CYCLE, connections.getFirst().visits, "the busy one");
+        passes(cycles * PollSchedule.IDLE_CYCLE);
+        assertEquals(cycles * PollSchedule.IDLE_CYCLE, connections.getFirst().polls, "the busy one");
         for (CountingConnection connection : connections.subList(1, idle + 1)) {
-            assertEquals(cycles, connection.visits);
+            assertEquals(cycles, connection.polls);
         }
     }
 
     @Test
-    void visitsToIdleConnectionsAreSpreadOverTheCycle() {
-        serve(VisitSchedule.IDLE_CYCLE * 4);
+    void pollsOfIdleConnectionsAreSpreadOverTheCycle() {
+        serve(PollSchedule.IDLE_CYCLE * 4);
         passesUntilIdle();
-        for (int pass = 0; pass < 2 * VisitSchedule.IDLE_CYCLE; pass++) {
-            forgetVisits();
+        for (int pass = 0; pass < 2 * PollSchedule.IDLE_CYCLE; pass++) {
+            forgetPolls();
             passes(1);
-            assertEquals(1 + 4, connections.stream().mapToInt(connection -> connection.visits).sum());
+            assertEquals(1 + 4, connections.stream().mapToInt(connection -> connection.polls).sum());
         }
     }
 
     @Test
     void aShortPauseMakesNobodyIdle() {
         serve(1);
-        passes(VisitSchedule.BUSY_VISITS - 1);
+        passes(PollSchedule.BUSY_POLLS - 1);
         connections.getLast().hasWork = true;
         passes(1);
         connections.getLast().hasWork = false;
-        forgetVisits();
-        passes(VisitSchedule.BUSY_VISITS);
-        assertEquals(VisitSchedule.BUSY_VISITS, connections.getLast().visits);
-        passes(VisitSchedule.IDLE_CYCLE);
-        assertEquals(VisitSchedule.BUSY_VISITS + 1, connections.getLast().visits);
+        forgetPolls();
+        passes(PollSchedule.BUSY_POLLS);
+        assertEquals(PollSchedule.BUSY_POLLS, connections.getLast().polls);
+        passes(PollSchedule.IDLE_CYCLE);
+        assertEquals(PollSchedule.BUSY_POLLS + 1, connections.getLast().polls);
     }
 
     @Test
@@ -133,29 +133,29 @@ class VisitScheduleTest {
         passesUntilIdle();
         CountingConnection woken = connections.get(17);
         woken.hasWork = true;
-        passes(VisitSchedule.IDLE_CYCLE);
-        forgetVisits();
+        passes(PollSchedule.IDLE_CYCLE);
+        forgetPolls();
         passes(100);
-        assertEquals(100, woken.visits);
-        assertEquals(100, connections.getFirst().visits);
+        assertEquals(100, woken.polls);
+        assertEquals(100, connections.getFirst().polls);
     }
 
     /** Passes may be followed by sleeps then, and nobody is disturbed. */
     @Test
-    void whileNothingMovesEveryPassVisitsAll() {
+    void whileNothingMovesEveryPassPollsAll() {
         serve(40);
         passesUntilIdle();
         connections.getFirst().hasWork = false;
-        passes(VisitSchedule.QUIET_PASSES);
-        forgetVisits();
+        passes(PollSchedule.QUIET_PASSES);
+        forgetPolls();
         passes(10);
-        connections.forEach(connection -> assertEquals(10, connection.visits));
+        connections.forEach(connection -> assertEquals(10, connection.polls));
         connections.get(5).hasWork = true;
         passes(1);
-        forgetVisits();
-        passes(VisitSchedule.IDLE_CYCLE);
-        connections.forEach(connection -> assertEquals(connection == connections.get(5) ? VisitSchedule.IDLE_CYCLE : 1,
-                connection.visits));
+        forgetPolls();
+        passes(PollSchedule.IDLE_CYCLE);
+        connections.forEach(connection -> assertEquals(connection == connections.get(5) ? PollSchedule.IDLE_CYCLE : 1,
+                connection.polls));
     }
 
     @Test
@@ -168,21 +168,21 @@ class VisitScheduleTest {
             for (CountingConnection connection : served) {
                 connection.hasWork = random.nextInt(4) == 0;
             }
-            passes(random.nextInt(2 * VisitSchedule.BUSY_VISITS));
+            passes(random.nextInt(2 * PollSchedule.BUSY_POLLS));
             CountingConnection gone = served.remove(random.nextInt(served.size()));
             if (random.nextBoolean()) {
                 gone.fails = true;
             } else {
                 agent.remove(List.of(gone), Duration.ZERO);
             }
-            passes(VisitSchedule.IDLE_CYCLE + 1);
+            passes(PollSchedule.IDLE_CYCLE + 1);
             assertEquals(1, gone.stops, "seed " + seed);
-            forgetVisits();
-            passes(2 * VisitSchedule.IDLE_CYCLE);
-            assertEquals(0, gone.visits, "seed " + seed);
+            forgetPolls();
+            passes(2 * PollSchedule.IDLE_CYCLE);
+            assertEquals(0, gone.polls, "seed " + seed);
             for (CountingConnection connection : served) {
                 assertEquals(0, connection.stops, "seed " + seed);
-                assertTrue(connection.visits > 0,
+                assertTrue(connection.polls > 0,
                         "a connection was forgotten, seed " + seed + ", " + served.size() + " left");
             }
         }

@@ -5,11 +5,10 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Which of an agent's connections a pass visits. Every pass visits the busy ones. A connection that has had nothing to
- * do for many visits is idle, and idle ones are visited in turn, {@value #IDLE_CYCLE} passes for all of them: a visit
- * can be a system call, and a step of a busy connection is not to wait for those of hundreds of others. While no
- * connection has work every pass visits all: nobody is kept waiting then, and the pass may be followed by a sleep. One
- * thread.
+ * Which of an agent's connections a pass polls. Every pass polls the busy ones. A connection that has had nothing to do
+ * for many polls is idle, and idle ones are polled in turn, {@value #IDLE_CYCLE} passes for all of them: a poll can be
+ * a system call, and a step of a busy connection is not to wait for those of hundreds of others. While no connection
+ * has work every pass polls all: nobody is kept waiting then, and the pass may be followed by a sleep. One thread.
  *
  * <pre>
  *   connections    [0, busy)        [busy, size)
@@ -18,61 +17,61 @@ import java.util.List;
  *
  * @param <T> a connection, or what else the agent serves
  */
-public final class VisitSchedule<T> {
+public final class PollSchedule<T> {
 
-    /** Visits without work after which a connection is idle: long enough for the pause between two kernels. */
-    public static final int BUSY_VISITS = 1024;
-    /** Passes in which every idle connection is visited once. */
+    /** Polls without work after which a connection is idle: long enough for the pause between two kernels. */
+    public static final int BUSY_POLLS = 1024;
+    /** Passes in which every idle connection is polled once. */
     public static final int IDLE_CYCLE = 32;
-    /** Passes without any work after which all connections are visited in each. */
+    /** Passes without any work after which all connections are polled in each. */
     public static final int QUIET_PASSES = 1024;
 
     /**
-     * What is done at a visit.
+     * What is done at a poll.
      *
-     * @param <T> what is visited
+     * @param <T> what is polled
      */
     @FunctionalInterface
-    public interface Visitor<T> {
+    public interface Poller<T> {
         /**
-         * Lets a connection make progress; may {@link VisitSchedule#remove} it.
+         * Lets a connection make progress; may {@link PollSchedule#remove} it.
          *
          * @param connection that is due
          * @return how much was done
          */
-        int visit(T connection);
+        int poll(T connection);
     }
 
-    private final Visitor<T> visitor;
-    private final int busyVisits;
+    private final Poller<T> poller;
+    private final int busyPolls;
     private T[] connections;
-    /** For each busy connection: how many visits in a row have found nothing to do. */
+    /** For each busy connection: how many polls in a row have found nothing to do. */
     private int[] workless = {};
     private int size;
     private int busy;
-    /** The idle connection that is visited next. */
+    /** The idle connection that is polled next. */
     private int cursor;
-    /** What the passes so far owe to idle connections, in parts of {@value #IDLE_CYCLE} of a visit. */
+    /** What the passes so far owe to idle connections, in parts of {@value #IDLE_CYCLE} of a poll. */
     private int owed;
     private int quietPasses;
 
     /**
-     * A schedule with nothing to visit.
+     * A schedule with nothing to poll.
      *
-     * @param none       an empty array of what is visited
-     * @param visitor    what is done at a visit
-     * @param busyVisits visits without work after which a connection is idle
+     * @param none      an empty array of what is polled
+     * @param poller    what is done at a poll
+     * @param busyPolls polls without work after which a connection is idle
      */
-    public VisitSchedule(T[] none, Visitor<T> visitor, int busyVisits) {
+    public PollSchedule(T[] none, Poller<T> poller, int busyPolls) {
         this.connections = none;
-        this.visitor = visitor;
-        this.busyVisits = busyVisits;
+        this.poller = poller;
+        this.busyPolls = busyPolls;
     }
 
     /**
      * Adds connections; they are busy at first.
      *
-     * @param added visited from the next pass on
+     * @param added polled from the next pass on
      */
     public void add(Collection<T> added) {
         connections = Arrays.copyOf(connections, size + added.size());
@@ -86,7 +85,7 @@ public final class VisitSchedule<T> {
     /**
      * Takes a connection out, also in the middle of a pass.
      *
-     * @param connection that is visited no more
+     * @param connection that is polled no more
      * @return false if it is not here
      */
     public boolean remove(T connection) {
@@ -95,7 +94,7 @@ public final class VisitSchedule<T> {
             return false;
         }
         // The last busy one, and then the last of all, fills the gap: a pass goes through the busy ones backwards and
-        // has visited it.
+        // has polled it.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;
@@ -103,7 +102,7 @@ public final class VisitSchedule<T> {
     }
 
     /**
-     * Whether a connection is visited.
+     * Whether a connection is polled.
      *
      * @param connection any
      * @return false if it was removed, or never added
@@ -122,7 +121,7 @@ public final class VisitSchedule<T> {
     }
 
     /**
-     * All that are visited.
+     * All that are polled.
      *
      * @return a copy
      */
@@ -131,40 +130,40 @@ public final class VisitSchedule<T> {
     }
 
     /**
-     * Visits what is due.
+     * Polls what is due.
      *
      * @return how much was done
      */
     public int pass() {
         int work = 0;
         boolean all = quietPasses == QUIET_PASSES;
-        // Backwards: a connection that changes places does so with one that has been visited, or misses one visit.
+        // Backwards: a connection that changes places does so with one that has been polled, or misses one poll.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
-            work += visit(i);
+            work += poll(i);
         }
         if (!all && busy < size) {
-            work += visitSomeIdle();
+            work += pollSomeIdle();
         }
         quietPasses = work > 0 ? 0 : Math.min(quietPasses + 1, QUIET_PASSES);
         return work;
     }
 
-    private int visitSomeIdle() {
+    private int pollSomeIdle() {
         int work = 0;
         for (owed += size - busy; owed >= IDLE_CYCLE && busy < size; owed -= IDLE_CYCLE) {
             if (cursor < busy || cursor >= size) {
                 cursor = busy;
             }
-            work += visit(cursor++);
+            work += poll(cursor++);
         }
         return work;
     }
 
-    private int visit(int at) {
-        int done = visitor.visit(connections[at]);
+    private int poll(int at) {
+        int done = poller.poll(connections[at]);
         if (done > 0) {
             toBusy(at);
-        } else if (at < busy && ++workless[at] >= busyVisits) {
+        } else if (at < busy && ++workless[at] >= busyPolls) {
             toIdle(at);
         }
         return done;
