@@ -14,6 +14,7 @@ import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TakeoverPath;
 import org.millrace.plugin.takeover.TunerPlugin;
 import org.millrace.plugin.unpack.UnpackDevice;
+import org.jspecify.annotations.Nullable;
 
 /** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
 public final class PluginEntry {
@@ -27,7 +28,7 @@ public final class PluginEntry {
      * @param installFunction address of its {@code millraceInstallUpcalls}
      * @return null, or why it cannot be done: one line
      */
-    public static String start(int version, long installFunction) {
+    public static @Nullable String start(int version, long installFunction) {
         if (version != Upcalls.VERSION) {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
@@ -49,7 +50,7 @@ public final class PluginEntry {
     }
 
     private static DataPath path(PluginConfiguration settings) {
-        UnpackDevice unpack = UnpackDevice.of(settings);
+        @Nullable UnpackDevice unpack = UnpackDevice.of(settings);
         return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

@@ -8,6 +8,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.jar.JarFile;
 import org.millrace.MillraceException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Puts what a program that is not Java needs into a directory: the library that NCCL opens, the jar beside it, and if
@@ -16,7 +17,8 @@ import org.millrace.MillraceException;
  * <pre>
  * DIR/libnccl-net-millrace.so
  * DIR/millrace.jar
- * DIR/runtime -&gt; the Java to run on; without it the library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
+ * DIR/runtime -&gt; the Java to run on; without it the library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH
+               and /usr/lib/jvm
  * </pre>
  */
 public final class PluginInstaller {
@@ -37,7 +39,8 @@ public final class PluginInstaller {
     public PluginInstaller(Path jar) {
         if (!Files.isRegularFile(jar)) {
             throw new MillraceException(jar + " is no jar;"
-                    + " build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin install DIR'");
+                    + " build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin"
+                    + " install DIR'");
         }
         try (JarFile content = new JarFile(jar.toFile())) {
             if (content.getEntry(DEPENDENCY) == null) {
@@ -73,7 +76,7 @@ public final class PluginInstaller {
      * @return the library's path, for {@code NCCL_NET_PLUGIN}
      * @throws MillraceException if it cannot be done: the message says what to do
      */
-    public Path install(Path directory, Path javaHome) {
+    public Path install(Path directory, @Nullable Path javaHome) {
         if (javaHome != null && !Files.exists(javaHome.resolve("lib/server/libjvm.so"))) {
             throw new MillraceException(javaHome + " is not the home of a Java: it has no lib/server/libjvm.so");
         }

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import org.millrace.MillraceException;
+import org.jspecify.annotations.Nullable;
 
 /** The shim as a resource of the jar, or of the directory of classes. */
 final class PluginLibrary {
@@ -33,7 +34,7 @@ final class PluginLibrary {
     }
 
     /** The library's file, if it lies in the file system as it is; null if it is packed into a jar. */
-    static Path file() {
+    static @Nullable Path file() {
         URL resource = resource();
         try {
             return resource.getProtocol().equals("file") ? Path.of(resource.toURI()) : null;

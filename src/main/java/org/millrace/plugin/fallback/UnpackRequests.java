@@ -6,6 +6,7 @@ import org.millrace.config.PluginSettings;
 import org.millrace.net.FrameReceiver;
 import org.millrace.plugin.unpack.UnpackConnection;
 import org.millrace.proxy.unpack.UnpackMemory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its
@@ -18,7 +19,7 @@ final class UnpackRequests {
     private final UnpackConnection connection;
     private final boolean scattered;
     private final int[] firstPages = new int[RequestRing.CAPACITY];
-    private UnpackMemory memory;
+    private @Nullable UnpackMemory memory;
     private long slotBytes;
     private long ordinal;
     private long published;

@@ -10,6 +10,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.PeerClosedException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the ranks of a group tell each other when they register memory and make contexts, over connections of their own.
@@ -26,9 +27,9 @@ final class GinExchange implements AutoCloseable {
      * A rank's part of a window.
      *
      * @param bytes  its size
-     * @param ticket for peers that would map it, or null
+     * @param ticket for peers that would map it; null for none
      */
-    record Offer(long bytes, ForeignMemory.Ticket ticket) {
+    record Offer(long bytes, ForeignMemory.@Nullable Ticket ticket) {
     }
 
     private final int rank;
@@ -119,7 +120,7 @@ final class GinExchange implements AutoCloseable {
         return mesh.senders()[peer].offer(header, null, 0);
     }
 
-    private long[] receive(int peer) {
+    private long @Nullable [] receive(int peer) {
         FrameReceiver receiver = mesh.receivers()[peer];
         receiver.progress();
         FrameHeader heard = receiver.poll();

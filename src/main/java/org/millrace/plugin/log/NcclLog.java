@@ -59,7 +59,7 @@ public final class NcclLog {
     }
 
     /**
-     * For whoever debugs the plugin. Printed under NCCL_DEBUG=TRACE.
+     * For those who debug the plugin. Printed under NCCL_DEBUG=TRACE.
      *
      * @param message one line
      */

@@ -6,7 +6,7 @@ import org.apache.logging.log4j.message.MessageFactory;
 import org.apache.logging.log4j.spi.ExtendedLogger;
 import org.apache.logging.log4j.spi.LoggerContext;
 
-/** The loggers by name. Each has one message factory, as Log4j recommends: that of whoever asks first. */
+/** The loggers by name. Each has one message factory, as Log4j recommends: that of the first who asks. */
 final class NcclLoggerContext implements LoggerContext {
 
     private final Map<String, ExtendedLogger> loggers = new ConcurrentHashMap<>();

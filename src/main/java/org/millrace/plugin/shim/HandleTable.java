@@ -1,6 +1,7 @@
 package org.millrace.plugin.shim;
 
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What NCCL holds for a pointer: a number that is looked up, and so a stale or foreign one is an error and no crash.
@@ -26,12 +27,12 @@ public final class HandleTable {
     }
 
     /** Replaced whole with every change: readers see a table that is consistent. */
-    private volatile Entry[] entries = new Entry[0];
+    private volatile @Nullable Entry[] entries = new Entry[0];
     private int generation;
 
     /** Takes an object in; the handle is never 0. */
     public synchronized long add(Object object) {
-        Entry[] now = entries;
+        @Nullable Entry[] now = entries;
         int place = 0;
         while (place < now.length && now[place] != null) {
             place++;
@@ -40,7 +41,7 @@ public final class HandleTable {
             throw new IllegalStateException(
                     "NCCL holds " + place + " objects of this plugin, and there is no number for another");
         }
-        Entry[] next = Arrays.copyOf(now, Math.max(now.length, place + 1));
+        @Nullable Entry[] next = Arrays.copyOf(now, Math.max(now.length, place + 1));
         generation = generation == Integer.MAX_VALUE ? 1 : generation + 1;
         long handle = (long) generation << Integer.SIZE | (long) place << PART_BITS;
         next[place] = new Entry(handle, object);
@@ -57,7 +58,7 @@ public final class HandleTable {
      */
     public <T> T get(long handle, Class<T> type) {
         long whole = handle & ~PART_MASK;
-        Entry[] now = entries;
+        @Nullable Entry[] now = entries;
         int place = (int) (whole >>> PART_BITS) & (1 << PLACE_BITS) - 1;
         Entry entry = place < now.length ? now[place] : null;
         if (entry == null || entry.handle != whole) {
@@ -74,7 +75,7 @@ public final class HandleTable {
     /** Takes an object out: from now on its handle is stale. Throws as {@link #get} does. */
     public synchronized <T> T remove(long handle, Class<T> type) {
         T object = get(handle, type);
-        Entry[] next = entries.clone();
+        @Nullable Entry[] next = entries.clone();
         next[(int) (handle >>> PART_BITS) & (1 << PLACE_BITS) - 1] = null;
         entries = next;
         return object;

@@ -25,6 +25,7 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
@@ -53,7 +54,7 @@ final class WarmUp implements Runnable {
     }
 
     /** Begins, on a thread of its own that ends by itself; returns null if this process has done so before. */
-    static WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path) {
+    static @Nullable WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path) {
         if (!STARTED.compareAndSet(false, true)) {
             return null;
         }

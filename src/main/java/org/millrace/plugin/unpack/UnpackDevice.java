@@ -9,6 +9,7 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.Network;
 import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.NativeMemory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its
@@ -20,15 +21,15 @@ public final class UnpackDevice implements AutoCloseable {
 
     private final PluginConfiguration settings;
     private final Arena arena = Arena.ofShared();
-    private BounceBuffer bounce;
+    private @Nullable BounceBuffer bounce;
     private long bounceAddress;
 
     private UnpackDevice(PluginConfiguration settings) {
         this.settings = settings;
     }
 
-    /** What the settings ask for, or null; nothing is taken before the first connection. */
-    public static UnpackDevice of(PluginConfiguration settings) {
+    /** Null if the settings do not ask for it; nothing is taken before the first connection. */
+    public static @Nullable UnpackDevice of(PluginConfiguration settings) {
         return settings.unpack() != Kernels.NONE ? new UnpackDevice(settings) : null;
     }
 
