@@ -38,12 +38,11 @@ public final class PluginSettings {
     private static final int USUAL_UNPACK_MIB = 256;
 
     /** The Java that is started. */
-    public static final Setting<Optional<Path>> JAVA_HOME =
-            new Setting<>("MILLRACE_JAVA_HOME", optional(paths()), Optional.empty(),
-                    "home of the Java that the plugin starts; unset: what was installed with it");
+    public static final Setting<Optional<Path>> JAVA_HOME = new Setting<>("MILLRACE_JAVA_HOME", optional(paths()),
+            Optional.empty(), "home of the Java that the plugin starts; unset: what was installed with it");
     /** The classes that it runs. */
-    public static final Setting<Optional<Path>> JAR = new Setting<>("MILLRACE_JAR", optional(paths()),
-            Optional.empty(), "the millrace.jar that it runs; unset: the one beside the plugin");
+    public static final Setting<Optional<Path>> JAR = new Setting<>("MILLRACE_JAR", optional(paths()), Optional.empty(),
+            "the millrace.jar that it runs; unset: the one beside the plugin");
     /** More of its options. */
     public static final Setting<Optional<String>> JAVA_OPTIONS =
             new Setting<>("MILLRACE_JAVA_OPTS", optional(text("options of Java, with blanks between")),
@@ -51,8 +50,7 @@ public final class PluginSettings {
 
     /** Whether there is GIN, and for which kernels. */
     public static final Setting<Kernels> GIN = new Setting<>("MILLRACE_GIN",
-            values(KERNELS,
-                    "0 (no GIN), 1 or not set (for GPUs), host (for kernels that are played by the CPU)"),
+            values(KERNELS, "0 (no GIN), 1 or not set (for GPUs), host (for kernels that are played by the CPU)"),
             Kernels.GPU, "0: no GIN; host: for kernels that are played by the CPU; unset: for GPUs");
     /** Whether GIN maps memory of peers. */
     public static final Setting<Boolean> GIN_DIRECT = new Setting<>("MILLRACE_GIN_DIRECT",
@@ -83,8 +81,8 @@ public final class PluginSettings {
                     "1 to " + MOST_UNPACK_MIB + " MiB of bounce buffer, or not set (here: " + USUAL_UNPACK_MIB + ")"),
             USUAL_UNPACK_MIB, "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
 
-    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, GIN, GIN_DIRECT, GIN_SHARED,
-            GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
+    private static final List<Setting<?>> ALL =
+            List.of(JAVA_HOME, JAR, JAVA_OPTIONS, GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
 
     private PluginSettings() {}
 

@@ -39,8 +39,8 @@ public record Setting<T>(String name, ValueType<T> type, T defaultValue, String 
             return type.parse(text.strip());
         } catch (IllegalArgumentException unusable) {
             String shown = secret ? "(not shown)" : text.strip();
-            throw new ConfigurationException(where + "=" + shown + " is not usable; allowed: " + type.allowed()
-                    + ". It is: " + description);
+            throw new ConfigurationException(
+                    where + "=" + shown + " is not usable; allowed: " + type.allowed() + ". It is: " + description);
         }
     }
 

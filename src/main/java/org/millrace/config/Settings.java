@@ -65,10 +65,10 @@ public final class Settings {
     // Work for kernels
 
     /** Bytes of the FIFO in which work travels to kernels. */
-    public static final Setting<Long> WORK_FIFO_BYTES = new Setting<>("NCCL_WORK_FIFO_BYTES",
-            powersOfTwo(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
-            "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where"
-                    + " their arguments have no room for it");
+    public static final Setting<Long> WORK_FIFO_BYTES =
+            new Setting<>("NCCL_WORK_FIFO_BYTES", powersOfTwo(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
+                    "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where"
+                            + " their arguments have no room for it");
     /** Bytes of a kernel's arguments. */
     public static final Setting<Long> WORK_ARGUMENT_BYTES = new Setting<>("NCCL_WORK_ARGS_BYTES",
             new SizeType(0, 4096, 16), 4096L,
@@ -115,10 +115,10 @@ public final class Settings {
     /**
      * Whether connections of sends and receives share their slots; NCCL's name for the same, where it is the default.
      */
-    public static final Setting<Boolean> NET_SHARED_BUFFERS = new Setting<>("NCCL_NET_SHARED_BUFFERS",
-            ValueTypes.booleans(), false,
-            "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less"
-                    + " memory with many peers; the same on all ranks");
+    public static final Setting<Boolean> NET_SHARED_BUFFERS =
+            new Setting<>("NCCL_NET_SHARED_BUFFERS", ValueTypes.booleans(), false,
+                    "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less"
+                            + " memory with many peers; the same on all ranks");
     /** Bytes of a chunk of sends and receives; NCCL takes 128 KiB. */
     public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE = new Setting<>("NCCL_P2P_NET_CHUNKSIZE",
             optional(new SizeType(1 << 10, 1L << 27, 1 << 10)), Optional.empty(),
@@ -137,24 +137,24 @@ public final class Settings {
                     + " that was not registered, over networks that can: fewer copies; 1024G for never");
 
     /** Whether the channels of a ring share connections of the network. */
-    public static final Setting<Boolean> GROUPED_CONNECTIONS = new Setting<>("MILLRACE_GROUPED_CONNECTIONS",
-            ValueTypes.booleans(), false,
-            "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
-                    + " trees then; the same on all ranks");
+    public static final Setting<Boolean> GROUPED_CONNECTIONS =
+            new Setting<>("MILLRACE_GROUPED_CONNECTIONS", ValueTypes.booleans(), false,
+                    "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
+                            + " trees then; the same on all ranks");
 
     // Algorithms
 
     /** Which algorithms collectives may run. */
-    public static final Setting<Optional<String>> ALGORITHMS = new Setting<>("NCCL_ALGO", optional(text(
-            "algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in"
+    public static final Setting<Optional<String>> ALGORITHMS = new Setting<>("NCCL_ALGO",
+            optional(text("algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in"
                     + " ring;allreduce:tree")),
             Optional.empty(),
             "algorithms that collectives may run; the emulated device has ring, and tree for all-reduce; unset:"
                     + " chosen by size");
 
     /** Which protocols their data may travel in. */
-    public static final Setting<Optional<String>> PROTOCOLS = new Setting<>("NCCL_PROTO", optional(text(
-            "protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in"
+    public static final Setting<Optional<String>> PROTOCOLS = new Setting<>("NCCL_PROTO",
+            optional(text("protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in"
                     + " Simple;allreduce:LL")),
             Optional.empty(), "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
     /** Largest send or receive that travels in LL; NCCL takes 16 KiB. */
@@ -170,17 +170,17 @@ public final class Settings {
             "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; "
                     + "auto: memory that two ranks share, frames where there is none");
     /** Which interfaces are used. */
-    public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(text(
-            "prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact"
+    public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(
+            text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact"
                     + " names")),
             Optional.empty(),
             "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one, loopback"
                     + " and docker only if there is no other");
     /** Which addresses are used, whatever the interfaces. */
-    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES = new Setting<>(
-            "MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
-            "addresses of this host to use in place of those of interfaces, one rail each; unset: as interfaces"
-                    + " have them");
+    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES =
+            new Setting<>("MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
+                    "addresses of this host to use in place of those of interfaces, one rail each; unset: as interfaces"
+                            + " have them");
     /** TCP connections per connection. */
     public static final Setting<Optional<Integer>> SOCKET_STREAMS = new Setting<>("MILLRACE_SOCKET_STREAMS",
             optional(integers(1, 16)), Optional.empty(),
@@ -191,10 +191,10 @@ public final class Settings {
                     "what ranks that meet at an address prove that they belong together with; never shown", true);
 
     /** Whether the plugin takes connections over from libnccl's proxy. */
-    public static final Setting<Optional<Boolean>> TAKEOVER = new Setting<>("MILLRACE_TAKEOVER",
-            optional(ValueTypes.booleans()), Optional.empty(),
-            "1: Java serves libnccl's connections, or it is an error; 0: libnccl's own proxy does; unset: Java"
-                    + " where it is possible");
+    public static final Setting<Optional<Boolean>> TAKEOVER =
+            new Setting<>("MILLRACE_TAKEOVER", optional(ValueTypes.booleans()), Optional.empty(),
+                    "1: Java serves libnccl's connections, or it is an error; 0: libnccl's own proxy does; unset: Java"
+                            + " where it is possible");
 
     // Threads
 

@@ -147,7 +147,10 @@ public final class ValueTypes {
                 throw new IllegalArgumentException(text);
             }
             return value;
-        }, value -> meanings.keySet().stream().filter(word -> meanings.get(word).equals(value)).findFirst()
+        }, value -> meanings.keySet()
+                .stream()
+                .filter(word -> meanings.get(word).equals(value))
+                .findFirst()
                 .orElseThrow(), allowed);
     }
 

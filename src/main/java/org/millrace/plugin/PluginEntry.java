@@ -2,6 +2,7 @@ package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.gin.GinPlugin;
@@ -14,7 +15,6 @@ import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TakeoverPath;
 import org.millrace.plugin.takeover.TunerPlugin;
 import org.millrace.plugin.unpack.UnpackDevice;
-import org.jspecify.annotations.Nullable;
 
 /** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
 public final class PluginEntry {
@@ -50,7 +50,8 @@ public final class PluginEntry {
     }
 
     private static DataPath path(PluginConfiguration settings) {
-        @Nullable UnpackDevice unpack = UnpackDevice.of(settings);
+        @Nullable
+        UnpackDevice unpack = UnpackDevice.of(settings);
         return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

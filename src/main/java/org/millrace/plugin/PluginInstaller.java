@@ -7,8 +7,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.jar.JarFile;
-import org.millrace.MillraceException;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 
 /**
  * Puts what a program that is not Java needs into a directory: the library that NCCL opens, the jar beside it, and if

@@ -7,8 +7,8 @@ import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
-import org.millrace.MillraceException;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 
 /** The shim as a resource of the jar, or of the directory of classes. */
 final class PluginLibrary {

@@ -37,7 +37,8 @@ public final class FallbackPath implements DataPath {
 
     @Override
     public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
-        return new FallbackConnection.Receiver(receiver, network, unpack == null ? null : unpack.connection(network, true));
+        return new FallbackConnection.Receiver(receiver, network,
+                unpack == null ? null : unpack.connection(network, true));
     }
 
     @Override

@@ -2,11 +2,11 @@ package org.millrace.plugin.fallback;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.plugin.net.ConnectionHandle;
 import org.millrace.plugin.shim.NativeMemory;
-import org.jspecify.annotations.Nullable;
 
 /** The memory that was registered with one connection. */
 final class RegionTable {

@@ -1,12 +1,12 @@
 package org.millrace.plugin.fallback;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.config.PluginSettings;
 import org.millrace.net.FrameReceiver;
 import org.millrace.plugin.unpack.UnpackConnection;
 import org.millrace.proxy.unpack.UnpackMemory;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its

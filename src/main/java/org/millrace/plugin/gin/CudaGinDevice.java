@@ -70,8 +70,7 @@ final class CudaGinDevice implements GinDevice {
         this.copyKernel = linger.isZero() ? null : copyKernel(linger);
         this.indices = copyKernel == null ? null : new CopyQueue(driver, device, copyKernel);
         this.agent = new GinAgent("gin-" + device.index());
-        this.runner = AgentRunner.start(new OnDevice(agent, device),
-                IdleProfile.GIN_PROXY.newStrategy());
+        this.runner = AgentRunner.start(new OnDevice(agent, device), IdleProfile.GIN_PROXY.newStrategy());
     }
 
     private @Nullable CopyKernel copyKernel(Duration linger) {
@@ -203,7 +202,8 @@ final class CudaGinDevice implements GinDevice {
             return HostWindowMemory.register(network, NativeMemory.at(address, all[rank].bytes()));
         }
         CudaMover mover = mover(network);
-        @Nullable ForeignMemory[] peers = new ForeignMemory[all.length];
+        @Nullable
+        ForeignMemory[] peers = new ForeignMemory[all.length];
         long[] bytes = new long[all.length];
         for (int peer = 0; peer < peers.length; peer++) {
             bytes[peer] = all[peer].bytes();

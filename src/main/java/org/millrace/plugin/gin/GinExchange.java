@@ -3,6 +3,7 @@ package org.millrace.plugin.gin;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.gin.agent.GinMesh;
@@ -10,7 +11,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.PeerClosedException;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What the ranks of a group tell each other when they register memory and make contexts, over connections of their own.

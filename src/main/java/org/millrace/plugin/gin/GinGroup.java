@@ -185,9 +185,9 @@ public final class GinGroup implements AutoCloseable {
         List<RmaQueue> made = new ArrayList<>();
         int ranks = communicator.ranks();
         for (int i = 0; i < count; i++) {
-            GinQueueMemory queues = GinQueueMemory.of(
-                    device.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
-                    RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
+            GinQueueMemory queues =
+                    GinQueueMemory.of(device.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
+                            RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
             MemorySegment cis = device.share((long) ranks * Integer.BYTES).host();
             GinContext context = new GinContext(contexts++, queues, cis, device.share(Long.BYTES).host(),
                     device.share(Long.BYTES).host(), ranks);

@@ -61,8 +61,9 @@ final class GinResources {
             return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
                     settings.get(GIN_DIRECT, true, ON, complaints::add),
                     settings.get(GIN_SHARED, true, ON, complaints::add),
-                    Duration.of(settings.get(GIN_COPY_KERNEL, tooLong ? LONGEST_COPY_KERNEL : 0,
-                            tooLong ? "it is " + LONGEST_COPY_KERNEL : "there is none", complaints::add),
+                    Duration.of(
+                            settings.get(GIN_COPY_KERNEL, tooLong ? LONGEST_COPY_KERNEL : 0,
+                                    tooLong ? "it is " + LONGEST_COPY_KERNEL : "there is none", complaints::add),
                             ChronoUnit.MICROS),
                     List.copyOf(complaints));
         }
@@ -86,7 +87,8 @@ final class GinResources {
     }
 
     /** Why there is no GIN here; null if there is. */
-    @Nullable String problem() {
+    @Nullable
+    String problem() {
         if (settings().kernels() == Kernels.NONE) {
             return GIN.name() + "=0";
         }
@@ -120,9 +122,9 @@ final class GinResources {
 
     /** What serves the device that is current on the calling thread. */
     synchronized GinDevice acquire() {
-        GinDevice found =
-                settings().kernels() == Kernels.HOST ? devices.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
-                        : onCuda();
+        GinDevice found = settings().kernels() == Kernels.HOST
+                ? devices.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
+                : onCuda();
         groups++;
         return found;
     }

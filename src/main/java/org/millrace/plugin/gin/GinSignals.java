@@ -1,11 +1,11 @@
 package org.millrace.plugin.gin;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.queue.SignalMemory;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.plugin.log.NcclLog;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up

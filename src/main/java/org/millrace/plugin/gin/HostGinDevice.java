@@ -20,8 +20,7 @@ final class HostGinDevice implements GinDevice {
     private static final long ALIGNMENT = 128;
 
     private final GinAgent agent = new GinAgent("gin-host");
-    private final AgentRunner runner =
-            AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
+    private final AgentRunner runner = AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
     private final Map<Long, Arena> allocated = new ConcurrentHashMap<>();
     private final Arena arena = Arena.ofShared();
     private final boolean shared;

@@ -35,9 +35,9 @@ public interface DataPath extends AutoCloseable {
     /**
      * Takes over the sending end of a connection that was just made.
      *
-     * @param sender   the service's to use and to close
-     * @param network  where memory is registered
-     * @param timeout  of the communicator
+     * @param sender  the service's to use and to close
+     * @param network where memory is registered
+     * @param timeout of the communicator
      */
     NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout);
 

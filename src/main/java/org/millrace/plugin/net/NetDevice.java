@@ -59,9 +59,9 @@ public record NetDevice(MemorySegment name, int speedMbps) {
     }
 
     /**
-     * Fills in what getProperties returns, in the struct of a table's version. v9 adds virtual devices and size limits in
-     * the middle, v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8 and
-     * v9 stand at the same places in all.
+     * Fills in what getProperties returns, in the struct of a table's version. v9 adds virtual devices and size limits
+     * in the middle, v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8
+     * and v9 stand at the same places in all.
      *
      * @param unpacks whether kernels gather what they receive from pages
      */

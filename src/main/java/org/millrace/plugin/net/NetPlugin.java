@@ -56,7 +56,8 @@ public final class NetPlugin {
         }
 
         /** Goes on with a connection, or begins it; returns null while it is not made. */
-        @Nullable FrameSender connect(PeerHandle peer, NetEndpoint endpoint) {
+        @Nullable
+        FrameSender connect(PeerHandle peer, NetEndpoint endpoint) {
             Pending<FrameSender> pending =
                     connecting.computeIfAbsent(peer.key(), key -> endpoint.network().connect(peer.address(), key));
             FrameSender sender = null;
@@ -172,9 +173,8 @@ public final class NetPlugin {
         Session now = session();
         PeerHandle peer = PeerHandle.read(handle);
         if (peer.path() != now.path.id()) {
-            throw new ConnectionException(
-                    "the receiving rank is served another way than this one (here: " + now.path + "); give "
-                            + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
+            throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.path
+                    + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
         Context owner = owner(context);
         FrameSender sender = owner.connect(peer, now.endpoint);

@@ -5,8 +5,8 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import org.millrace.plugin.shim.NativeMemory;
 import org.jspecify.annotations.Nullable;
+import org.millrace.plugin.shim.NativeMemory;
 
 /** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
 public final class NativeEnvironment {

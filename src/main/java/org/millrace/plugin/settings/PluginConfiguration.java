@@ -97,8 +97,10 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
             prepareUnpack(environment, settings, toSet);
         }
         return new PluginConfiguration(takeover, takeover ? settings.get(Settings.THREADS) : Optional.empty(), unpack,
-                bounceBytes, Map.copyOf(toSet), conflict == null ? null : conflict + ". NCCL's proxy stays in charge; "
-                        + Settings.TAKEOVER.name() + "=0 says so without this warning");
+                bounceBytes, Map.copyOf(toSet),
+                conflict == null ? null
+                        : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
+                                + "=0 says so without this warning");
     }
 
     /** Adds what has to be set; returns why it is of no use, null if it is. */

@@ -32,7 +32,8 @@ public final class HandleTable {
 
     /** Takes an object in; the handle is never 0. */
     public synchronized long add(Object object) {
-        @Nullable Entry[] now = entries;
+        @Nullable
+        Entry[] now = entries;
         int place = 0;
         while (place < now.length && now[place] != null) {
             place++;
@@ -41,7 +42,8 @@ public final class HandleTable {
             throw new IllegalStateException(
                     "NCCL holds " + place + " objects of this plugin, and there is no number for another");
         }
-        @Nullable Entry[] next = Arrays.copyOf(now, Math.max(now.length, place + 1));
+        @Nullable
+        Entry[] next = Arrays.copyOf(now, Math.max(now.length, place + 1));
         generation = generation == Integer.MAX_VALUE ? 1 : generation + 1;
         long handle = (long) generation << Integer.SIZE | (long) place << PART_BITS;
         next[place] = new Entry(handle, object);
@@ -58,7 +60,8 @@ public final class HandleTable {
      */
     public <T> T get(long handle, Class<T> type) {
         long whole = handle & ~PART_MASK;
-        @Nullable Entry[] now = entries;
+        @Nullable
+        Entry[] now = entries;
         int place = (int) (whole >>> PART_BITS) & (1 << PLACE_BITS) - 1;
         Entry entry = place < now.length ? now[place] : null;
         if (entry == null || entry.handle != whole) {
@@ -75,7 +78,8 @@ public final class HandleTable {
     /** Takes an object out: from now on its handle is stale. Throws as {@link #get} does. */
     public synchronized <T> T remove(long handle, Class<T> type) {
         T object = get(handle, type);
-        @Nullable Entry[] next = entries.clone();
+        @Nullable
+        Entry[] next = entries.clone();
         next[(int) (handle >>> PART_BITS) & (1 << PLACE_BITS) - 1] = null;
         entries = next;
         return object;

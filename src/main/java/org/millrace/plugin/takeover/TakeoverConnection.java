@@ -149,9 +149,9 @@ abstract class TakeoverConnection implements NetConnection {
         if (!removal.await(DRAIN_LIMIT)) {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
             if (!removal.await(ACKNOWLEDGE)) {
-                throw new MillraceException(proxy.name()
-                        + ": the proxy's thread does not let go of the connection's memory:"
-                        + " a pass of it does not return");
+                throw new MillraceException(
+                        proxy.name() + ": the proxy's thread does not let go of the connection's memory:"
+                                + " a pass of it does not return");
             }
         }
         if (!removal.isFulfilled()) {
@@ -210,8 +210,8 @@ abstract class TakeoverConnection implements NetConnection {
         @Override
         void gaveUp(String lastSeen) {
             if (timeout.expire()) {
-                NcclLog.warn(sender + ": the peer takes nothing, and what the device posted for it is"
-                        + " dropped (" + lastSeen
+                NcclLog.warn(sender + ": the peer takes nothing, and what the device posted for it is" + " dropped ("
+                        + lastSeen
                         + "), here and on the communicator's other connections. It was aborted, or the peer did not"
                         + " receive all that was sent");
             }

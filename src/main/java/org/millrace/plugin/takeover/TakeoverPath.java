@@ -71,7 +71,8 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
-        return new TakeoverConnection.Receiver(receiver, network, this, unpack == null ? null : unpack.connection(network, false));
+        return new TakeoverConnection.Receiver(receiver, network, this,
+                unpack == null ? null : unpack.connection(network, false));
     }
 
     @Override

@@ -2,12 +2,13 @@ package org.millrace.plugin.unpack;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
+import org.millrace.net.Pages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a receiving connection shares with kernels that unpack: its lists and its handle from the beginning, its pages

@@ -2,6 +2,7 @@ package org.millrace.plugin.unpack;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
@@ -9,7 +10,6 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.Network;
 import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.NativeMemory;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its

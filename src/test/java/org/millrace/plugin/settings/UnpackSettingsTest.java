@@ -24,12 +24,14 @@ class UnpackSettingsTest {
     void whatKernelsThatUnpackCannotDoIsTurnedOffWithAndWithoutTheTakeover() {
         for (String takeover : new String[] {"0", "1"}) {
             Map<String, String> set =
-                    PluginConfiguration.read(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", takeover)::get).toSet();
+                    PluginConfiguration.read(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", takeover)::get)
+                            .toSet();
             assertEquals("0", set.get("NCCL_PAT_ENABLE"));
             assertEquals("Ring", set.get("NCCL_ALGO"));
             assertEquals("0", set.get("NCCL_NET_SHARED_BUFFERS"));
         }
-        Map<String, String> set = PluginConfiguration.read(Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get)
+        Map<String, String> set = PluginConfiguration
+                .read(Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get)
                 .toSet();
         assertFalse(set.containsKey("NCCL_ALGO") || set.containsKey("NCCL_PAT_ENABLE"),
                 "the user's word counts: " + set);

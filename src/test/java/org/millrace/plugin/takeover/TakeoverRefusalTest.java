@@ -75,9 +75,10 @@ class TakeoverRefusalTest {
     @Test
     void aSettingOnOneRankThatForbidsTheTakeover() throws Exception {
         var outcome = refuse(host().with("NCCL_GDRCOPY_ENABLE_1", "1"), "services");
-        assertEquals(1, outcome.count(
-                "the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the"
-                        + " GPU's memory"),
+        assertEquals(1,
+                outcome.count(
+                        "the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the"
+                                + " GPU's memory"),
                 outcome.output());
         assertEquals(2, outcome.count("the receiving rank is served another way than this one"), outcome.output());
     }
