@@ -10,7 +10,7 @@ import org.millrace.MillraceException;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.gin.GinGroup;
-import org.millrace.plugin.settings.NativeEnvironment;
+import org.millrace.plugin.shim.NativeEnvironment;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
 public final class InProcessPlugin {
@@ -48,7 +48,7 @@ public final class InProcessPlugin {
         if (chosen != null && !chosen.isEmpty()) {
             return false;
         }
-        Path file = PluginLibrary.file();
+        Path file = PluginInstaller.Library.file();
         Path path = file == null ? loadExtracted() : load(file);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
@@ -73,9 +73,9 @@ public final class InProcessPlugin {
     private static Path loadExtracted() {
         try {
             Path directory = Files.createTempDirectory("millrace");
-            Path file = directory.resolve(PluginLibrary.NAME);
+            Path file = directory.resolve(PluginInstaller.Library.NAME);
             try {
-                PluginLibrary.extract(file);
+                PluginInstaller.Library.extract(file);
                 return load(file);
             } finally {
                 Files.deleteIfExists(file);
@@ -94,7 +94,7 @@ public final class InProcessPlugin {
         try {
             // Links are resolved: the path that NCCL is told must be the one that the library is loaded by.
             Path path = file.toRealPath();
-            PluginLibrary.checkName(path);
+            PluginInstaller.Library.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
             int result = PluginEntry.create().install(library.find("millraceInstallUpcalls").orElseThrow());
             if (result != NcclResult.SUCCESS.code()) {

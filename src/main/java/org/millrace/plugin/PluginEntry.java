@@ -3,14 +3,15 @@ package org.millrace.plugin;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetPlugin;
-import org.millrace.plugin.settings.NativeEnvironment;
-import org.millrace.plugin.settings.PluginConfiguration;
+import org.millrace.plugin.net.PluginConfiguration;
+import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TakeoverPath;
 import org.millrace.plugin.takeover.TunerPlugin;
@@ -50,8 +51,8 @@ public final class PluginEntry {
     }
 
     private static DataPath path(PluginConfiguration settings) {
-        @Nullable
-        UnpackDevice unpack = UnpackDevice.of(settings);
+        UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
+                : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

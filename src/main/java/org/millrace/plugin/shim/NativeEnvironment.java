@@ -1,4 +1,4 @@
-package org.millrace.plugin.settings;
+package org.millrace.plugin.shim;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -6,7 +6,6 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
-import org.millrace.plugin.shim.NativeMemory;
 
 /** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
 public final class NativeEnvironment {
