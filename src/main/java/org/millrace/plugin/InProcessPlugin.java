@@ -25,8 +25,6 @@ public final class InProcessPlugin {
     /**
      * Sets variables for NCCL as {@link #activate()} does: to be called before the first communicator is made, as NCCL
      * reads each of them once.
-     *
-     * @param variables names and values
      */
     public static synchronized void configure(Map<String, String> variables) {
         variables.forEach(NativeEnvironment::set);
@@ -60,11 +58,7 @@ public final class InProcessPlugin {
         return true;
     }
 
-    /**
-     * What this JVM has served of GIN's contexts, those included that were destroyed.
-     *
-     * @return the sum
-     */
+    /** What this JVM has served of GIN's contexts, those included that were destroyed. */
     public static GinServed ginServed() {
         return GinGroup.Totals.served();
     }

@@ -25,8 +25,6 @@ public final class PluginEntry {
     /**
      * Fills the shim's tables.
      *
-     * @param version         the interface that the shim was built for
-     * @param installFunction address of its {@code millraceInstallUpcalls}
      * @return null, or why it cannot be done: one line
      */
     public static @Nullable String start(int version, long installFunction) {

@@ -56,12 +56,7 @@ public final class PluginInstaller {
         this.jar = jar;
     }
 
-    /**
-     * An installer of the jar that this program runs from.
-     *
-     * @return the installer
-     * @throws MillraceException if it does not run from a jar
-     */
+    /** An installer of the jar that this program runs from. */
     public static PluginInstaller ofRunningJar() {
         try {
             return new PluginInstaller(
@@ -117,9 +112,6 @@ public final class PluginInstaller {
 
     /**
      * Whether a file is one of those that {@link #install} writes.
-     *
-     * @param file a file of the directory
-     * @return by its name
      */
     public static boolean isInstalled(Path file) {
         return List.of(Library.NAME, JAR, RUNTIME).contains(file.getFileName().toString());

@@ -37,14 +37,7 @@ final class UnpackRequests {
         }
     }
 
-    /**
-     * Takes in where a request would arrive without pages.
-     *
-     * @param sequence of the request
-     * @param region   the memory's number
-     * @param offset   in it
-     * @param bytes    how much may arrive
-     */
+    /** Takes in where a request would arrive without pages. */
     void posted(long sequence, int region, long offset, long bytes) {
         int index = RequestRing.slot(sequence);
         firstPages[index] = NONE;

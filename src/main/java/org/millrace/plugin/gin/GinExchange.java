@@ -26,7 +26,6 @@ final class GinExchange implements AutoCloseable {
     /**
      * A rank's part of a window.
      *
-     * @param bytes  its size
      * @param ticket for peers that would map it; null for none
      */
     record Offer(long bytes, ForeignMemory.@Nullable Ticket ticket) {

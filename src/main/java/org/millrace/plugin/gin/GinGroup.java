@@ -154,11 +154,7 @@ public final class GinGroup implements AutoCloseable {
         }
     }
 
-    /**
-     * Contexts whose operations the host begins.
-     *
-     * @param queues one for each
-     */
+    /** Contexts whose operations the host begins. */
     record Rma(GinGroup group, List<RmaQueue> queues) implements AutoCloseable {
         @Override
         public void close() {
@@ -212,10 +208,6 @@ public final class GinGroup implements AutoCloseable {
     /**
      * Makes contexts whose memory kernels and the agent share; returns when all ranks have.
      *
-     * @param format    of their descriptors
-     * @param count     how many
-     * @param signals   of each
-     * @param counters  of each
      * @param queueSize descriptors for each peer, a power of two
      */
     synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters,

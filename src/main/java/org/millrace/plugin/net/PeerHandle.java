@@ -19,8 +19,6 @@ import org.millrace.plugin.shim.NativeMemory;
  * </pre>
  *
  * @param path    which {@link DataPath} the listening side has: both sides need the same
- * @param key     the connection
- * @param address where to connect to
  */
 public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
 

@@ -55,7 +55,6 @@ public final class HandleTable {
      * Finds an object.
      *
      * @param handle its handle, with or without a part
-     * @param type   what it must be
      * @throws IllegalArgumentException if there is no such object, or it is something else
      */
     public <T> T get(long handle, Class<T> type) {

@@ -28,11 +28,7 @@ public final class ConnectionFailures {
         LISTENERS.add(listener);
     }
 
-    /**
-     * Removes a listener.
-     *
-     * @param listener one that was added
-     */
+    /** Removes a listener. */
     public static void forget(Consumer<MillraceException> listener) {
         LISTENERS.remove(listener);
     }

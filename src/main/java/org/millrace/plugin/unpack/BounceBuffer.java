@@ -30,9 +30,7 @@ final class BounceBuffer {
     /**
      * Takes pages for a connection's slots.
      *
-     * @param slotBytes of protocol Simple
      * @param scattered whether they need not lie behind one another; then they do not
-     * @throws MillraceException if there are not enough
      */
     synchronized Pages allocate(long slotBytes, boolean scattered) {
         int count = BouncePages.needed(slotBytes);

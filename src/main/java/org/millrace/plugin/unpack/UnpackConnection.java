@@ -50,7 +50,6 @@ public final class UnpackConnection implements AutoCloseable {
     /**
      * Takes pages for slots; to be called once.
      *
-     * @param slotBytes of protocol Simple
      * @param scattered whether the connection's network can fill pages that do not lie behind one another
      */
     public UnpackMemory prepare(long slotBytes, boolean scattered) {

@@ -58,7 +58,6 @@ public final class UnpackDevice implements AutoCloseable {
     /**
      * A new receiving connection's memory.
      *
-     * @param network            of its data
      * @param needsProxyProgress whether NCCL's proxy asks for progress
      */
     public synchronized UnpackConnection connection(Network network, boolean needsProxyProgress) {
