@@ -14,9 +14,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.settings.NativeEnvironment;
-import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.HandleTable;
+import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls;
 

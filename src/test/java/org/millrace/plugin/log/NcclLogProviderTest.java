@@ -9,9 +9,9 @@ import java.util.List;
 import org.apache.logging.log4j.spi.ExtendedLogger;
 import org.junit.jupiter.api.Test;
 
-class NcclLoggerTest {
+class NcclLogProviderTest {
 
-    private final NcclLoggerContextFactory factory = new NcclLoggerContextFactory();
+    private final NcclLogProvider.Factory factory = new NcclLogProvider.Factory();
 
     @Test
     void linesComeOutOfNcclsLoggerInOneLineEach() {

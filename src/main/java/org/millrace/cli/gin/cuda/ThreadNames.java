@@ -1,4 +1,4 @@
-package org.millrace.plugin;
+package org.millrace.cli.gin.cuda;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;

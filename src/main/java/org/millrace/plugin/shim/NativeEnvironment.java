@@ -1,11 +1,11 @@
-package org.millrace.plugin.settings;
+package org.millrace.plugin.shim;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import org.millrace.plugin.shim.NativeMemory;
+import org.jspecify.annotations.Nullable;
 
 /** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
 public final class NativeEnvironment {
@@ -23,8 +23,8 @@ public final class NativeEnvironment {
         return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
     }
 
-    /** A variable's value, or null. */
-    public static String get(String name) {
+    /** A variable's value; null if it is not set. */
+    public static @Nullable String get(String name) {
         try (Arena arena = Arena.ofConfined()) {
             long value = (long) GETENV.invokeExact(arena.allocateFrom(name));
             return value == 0 ? null : NativeMemory.string(value);

@@ -1,4 +1,4 @@
-package org.millrace.plugin;
+package org.millrace.cli.gin.cuda;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

@@ -1,4 +1,4 @@
-package org.millrace.plugin.settings;
+package org.millrace.plugin.net;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

@@ -1,4 +1,4 @@
-package org.millrace.plugin.settings;
+package org.millrace.plugin.net;
 
 import static org.millrace.config.PluginSettings.UNPACK;
 
@@ -41,7 +41,6 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
     /**
      * A variable that the takeover depends on.
      *
-     * @param name     the variable
      * @param required the value it must have
      * @param absent   the value it has if it is not set
      * @param because  what another value does
@@ -78,7 +77,6 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
     /**
      * Reads the settings and decides.
      *
-     * @param environment the value of a variable, or null
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
      *                                possible with another setting
      */
