@@ -202,6 +202,10 @@ public final class NetPlugin {
         NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));
     }
 
+    /**
+     * NCCL registers the buffers of a connection: one that is taken over is served from its third buffer on
+     * ({@code TakeoverConnection.register}), one of NCCL's own proxy keeps them for its messages.
+     */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
         if (type != plugin_h.NCCL_PTR_HOST()) {
             throw new IllegalArgumentException(

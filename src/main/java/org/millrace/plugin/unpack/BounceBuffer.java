@@ -32,7 +32,7 @@ final class BounceBuffer {
      *
      * @param scattered whether they need not lie behind one another; then they do not
      */
-    synchronized Pages allocate(long slotBytes, boolean scattered) {
+    synchronized Allocation allocate(long slotBytes, boolean scattered) {
         int count = BouncePages.needed(slotBytes);
         int first = used.nextClearBit(0);
         for (int end = used.nextSetBit(first); end >= 0 && end - first < count; end = used.nextSetBit(first)) {
@@ -51,7 +51,7 @@ final class BounceBuffer {
         if (scattered) {
             shuffle(offsets);
         }
-        return new Pages(first, count, new BouncePages(region, offsets, slotBytes));
+        return new Allocation(first, count, new BouncePages(region, offsets, slotBytes));
     }
 
     private void shuffle(int[] offsets) {
@@ -63,7 +63,7 @@ final class BounceBuffer {
         }
     }
 
-    synchronized void free(Pages of) {
+    synchronized void free(Allocation of) {
         used.clear(of.first, of.first + of.count);
     }
 
@@ -72,6 +72,6 @@ final class BounceBuffer {
     }
 
     /** What a connection has. */
-    record Pages(int first, int count, BouncePages pages) {
+    record Allocation(int first, int count, BouncePages pages) {
     }
 }

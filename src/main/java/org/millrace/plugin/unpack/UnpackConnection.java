@@ -6,7 +6,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
-import org.millrace.net.Pages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
 
@@ -27,7 +26,7 @@ public final class UnpackConnection implements AutoCloseable {
     private final BounceBuffer bounce;
     private final MemorySegment netHandle;
     private final SliceLists lists;
-    private BounceBuffer.@Nullable Pages pages;
+    private BounceBuffer.@Nullable Allocation allocation;
 
     UnpackConnection(UnpackDevice device, BounceBuffer bounce, long bounceAddress, boolean needsProxyProgress) {
         this.bounce = bounce;
@@ -53,17 +52,17 @@ public final class UnpackConnection implements AutoCloseable {
      * @param scattered whether the connection's network can fill pages that do not lie behind one another
      */
     public UnpackMemory prepare(long slotBytes, boolean scattered) {
-        BounceBuffer.Pages pages = bounce.allocate(slotBytes, scattered);
-        this.pages = pages;
-        return new UnpackMemory(pages.pages(), lists, FIRST_ORDINAL);
+        BounceBuffer.Allocation allocation = bounce.allocate(slotBytes, scattered);
+        this.allocation = allocation;
+        return new UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
     }
 
     /** No proxy uses it any more, and no kernel. */
     @Override
     public void close() {
-        if (pages != null) {
-            bounce.free(pages);
-            pages = null;
+        if (allocation != null) {
+            bounce.free(allocation);
+            allocation = null;
         }
         if (arena.scope().isAlive()) {
             arena.close();

@@ -15,13 +15,13 @@ import org.millrace.config.EnvironmentSettings;
 
 class PluginConfigurationTest {
 
-    private static PluginConfiguration decide(Map<String, String> environment) {
+    private static PluginConfiguration read(Map<String, String> environment) {
         return PluginConfiguration.read(environment::get);
     }
 
     @Test
     void nothingSetMeansTakeoverAndSetsWhatItNeeds() {
-        PluginConfiguration settings = decide(Map.of());
+        PluginConfiguration settings = read(Map.of());
         assertTrue(settings.takeover());
         assertNull(settings.refusal());
         assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8"),
@@ -30,7 +30,7 @@ class PluginConfigurationTest {
 
     @Test
     void whatTheUserHasSetRightIsNotSetAgain() {
-        PluginConfiguration settings = decide(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1",
+        PluginConfiguration settings = read(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1",
                 "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS", "2"));
         assertTrue(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
@@ -40,27 +40,34 @@ class PluginConfigurationTest {
     @CsvSource({"NCCL_NET_SHARED_BUFFERS, 1", "NCCL_NET_SHARED_BUFFERS, -2", "NCCL_PXN_DISABLE, 0",
             "NCCL_PXN_DISABLE, true", "NCCL_GDRCOPY_ENABLE, 1", "NCCL_ALLOC_P2P_NET_LL_BUFFERS, 1"})
     void aSettingOfTheUsersThatForbidsItIsNamedInTheRefusal(String name, String value) {
-        PluginConfiguration settings = decide(Map.of(name, value));
+        PluginConfiguration settings = read(Map.of(name, value));
         assertFalse(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
         assertTrue(settings.refusal().contains(name + "=" + value + " ("), settings.refusal());
         ConfigurationException refused =
-                assertThrows(ConfigurationException.class, () -> decide(Map.of(name, value, "MILLRACE_TAKEOVER", "1")));
+                assertThrows(ConfigurationException.class, () -> read(Map.of(name, value, "MILLRACE_TAKEOVER", "1")));
         assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
     }
 
     @Test
     void theUserMayDeclineIt() {
-        PluginConfiguration settings = decide(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_PXN_DISABLE", "0"));
+        PluginConfiguration settings = read(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_PXN_DISABLE", "0"));
         assertFalse(settings.takeover());
         assertNull(settings.refusal());
         assertEquals(Map.of(), settings.toSet());
     }
 
+    /** As Java programs do, which read the same setting. */
+    @Test
+    void theWishIsReadAsEverySwitchIs() {
+        assertTrue(read(Map.of("MILLRACE_TAKEOVER", "yes")).takeover());
+        assertFalse(read(Map.of("MILLRACE_TAKEOVER", "off")).takeover());
+    }
+
     @Test
     void anUnknownWishIsAnErrorThatListsWhatIsAllowed() {
         ConfigurationException refused =
-                assertThrows(ConfigurationException.class, () -> decide(Map.of("MILLRACE_TAKEOVER", "maybe")));
+                assertThrows(ConfigurationException.class, () -> read(Map.of("MILLRACE_TAKEOVER", "maybe")));
         assertTrue(refused.getMessage().startsWith("MILLRACE_TAKEOVER=maybe is not usable; allowed: 1"),
                 refused.getMessage());
     }
