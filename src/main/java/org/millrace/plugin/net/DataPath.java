@@ -35,7 +35,7 @@ public interface DataPath extends AutoCloseable {
     /**
      * Takes over the sending end of a connection that was just made.
      *
-     * @param sender  the path's to use and to close
+     * @param sender the path's to use and to close
      */
     NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout);
 
