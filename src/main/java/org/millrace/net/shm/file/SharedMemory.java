@@ -3,15 +3,16 @@ package org.millrace.net.shm.file;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
-import org.millrace.net.shm.handshake.ShmAddress;
-import org.millrace.net.shm.ring.RingFile;
 
 /**
  * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and
@@ -55,11 +56,11 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory create(Path directory, long bytes) {
         Path file = directory.resolve(FileName.ours(new SecureRandom().nextLong(), FileName.MEMORY).toString());
-        try (FileChannel channel = RingFile.create(file, bytes)) {
+        try (FileChannel channel = PrivateFile.create(file, bytes)) {
             return new SharedMemory(file, channel, bytes);
         } catch (IOException e) {
-            RingFile.delete(file);
-            throw RingFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
+            PrivateFile.delete(file);
+            throw PrivateFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
                     e);
         }
     }
@@ -84,9 +85,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static SharedMemory map(Path file, long bytes) {
-        try (FileChannel channel =
-                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
-            if (channel.size() != bytes || !CurrentUser.owns(file)) {
+        try (FileChannel channel = PrivateFile.open(file)) {
+            if (channel.size() != bytes || !PrivateFile.isOurs(file)) {
                 throw new ShmUnavailableException("the shared memory " + file + " has " + channel.size()
                         + " bytes instead of " + bytes + ", or is another user's");
             }
@@ -130,7 +130,7 @@ public final class SharedMemory implements AutoCloseable {
 
     /** Nobody needs to map it any more. May be called twice. */
     public void deleteFile() {
-        RingFile.delete(file);
+        PrivateFile.delete(file);
     }
 
     /**
@@ -146,10 +146,47 @@ public final class SharedMemory implements AutoCloseable {
             if (!Files.isWritable(directory)) {
                 throw new ShmUnavailableException(directory + " is no directory that this user can write to");
             }
-            return "host " + Long.toHexString(ShmAddress.thisHost()) + ", device "
-                    + Files.getAttribute(directory, "unix:dev") + ", user " + CurrentUser.PRINCIPAL.getName();
+            return "host " + Long.toHexString(thisHost()) + ", device "
+                    + Files.getAttribute(directory, "unix:dev") + ", user " + PrivateFile.USER.getName();
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
+        }
+    }
+
+    /**
+     * A number that is another for every host, and for every boot of one: two processes with different numbers share no
+     * memory. Two with the same may or may not, as containers can keep their directories to themselves.
+     */
+    public static long thisHost() {
+        return ThisHost.NUMBER;
+    }
+
+    /** Its number is of what the kernel drew at random when it booted, or of its name where the kernel tells no such thing. */
+    private static final class ThisHost {
+
+        static final long NUMBER = hash(bootId());
+
+        private static String bootId() {
+            try {
+                return Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
+            } catch (IOException notLinux) {
+                try {
+                    return InetAddress.getLocalHost().getHostName();
+                } catch (IOException unnamed) {
+                    // Every host without a name has this number: whether two are one, the search for the listener's socket
+                    // tells.
+                    return "";
+                }
+            }
+        }
+
+        private static long hash(String text) {
+            try {
+                return ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)))
+                        .getLong();
+            } catch (NoSuchAlgorithmException e) {
+                throw new IllegalStateException("every JDK has SHA-256", e);
+            }
         }
     }
 
@@ -186,7 +223,7 @@ public final class SharedMemory implements AutoCloseable {
     public synchronized void close() {
         if (arena.scope().isAlive()) {
             arena.close();
-            RingFile.delete(file);
+            PrivateFile.delete(file);
         }
     }
 }

@@ -5,7 +5,8 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
-import org.millrace.net.shm.file.HostNumber;
+import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.ring.RingLayout;
 
 /**
@@ -26,7 +27,7 @@ import org.millrace.net.shm.ring.RingLayout;
 public record ShmAddress(long id, long host, byte[] secret) {
 
     /** Length of a secret. */
-    public static final int SECRET_BYTES = 16;
+    public static final int SECRET_BYTES = HelloFormat.SECRET_BYTES;
 
     private static final byte[] NETWORK = {'s', 'h', 'm', 0, 0, 0, 0, 0};
     private static final int VERSION_OFFSET = 8;
@@ -60,7 +61,7 @@ public record ShmAddress(long id, long host, byte[] secret) {
      * @return the host's number
      */
     public static long thisHost() {
-        return HostNumber.VALUE;
+        return SharedMemory.thisHost();
     }
 
     /** {@return a copy of the secret} */

@@ -11,7 +11,7 @@ public enum RingAccess {
     SEGMENT {
         @Override
         RingMemory map(FileChannel channel, long bytes) throws IOException {
-            return SegmentMemory.map(channel, bytes);
+            return RingMemory.OfSegment.map(channel, bytes);
         }
     },
 
@@ -24,7 +24,7 @@ public enum RingAccess {
         @Override
         RingMemory map(FileChannel channel, long bytes) throws IOException {
             try {
-                return ChronicleMemory.map(channel, bytes);
+                return RingMemory.OfChronicle.map(channel, bytes);
             } catch (LinkageError e) {
                 throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
                         + "; put net.openhft:chronicle-bytes on the class path "

@@ -34,7 +34,7 @@ public final class RingLayout {
     /** Says that the bytes are a ring. */
     static final long MAGIC = 0x4d694c6c52694e67L;
     /** Of everything that the two processes share. */
-    public static final int VERSION = 1;
+    public static final int VERSION = 2;
     /** Of positions, frames and pieces: a cache line. */
     static final int ALIGNMENT = 64;
     /** Value of a state while its side may go on. */

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * Which of a machine's addresses to announce to peers, chosen as NCCL does ({@code ncclFindInterfaces} of NCCL 2.28).
@@ -75,7 +76,7 @@ public final class Interfaces {
                     .filter(candidate -> matches(candidate.name, attempt))
                     .map(candidate -> firstOf(candidate, family))
                     .filter(Objects::nonNull)
-                    .limit(choice.isBlank() ? 1 : RailList.MAX_RAILS)
+                    .limit(choice.isBlank() ? 1 : SocketOptions.MAX_RAILS)
                     .toList();
             if (!chosen.isEmpty()) {
                 return chosen;

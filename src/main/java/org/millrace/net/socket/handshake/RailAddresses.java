@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * The two ends of a rail.
@@ -48,7 +49,7 @@ public record RailAddresses(InetAddress local, InetSocketAddress remote) {
      */
     static List<RailAddresses> pair(List<Local> locals, List<InetSocketAddress> remotes) {
         List<RailAddresses> rails = new ArrayList<>();
-        int count = Math.min(Math.max(locals.size(), remotes.size()), RailList.MAX_RAILS);
+        int count = Math.min(Math.max(locals.size(), remotes.size()), SocketOptions.MAX_RAILS);
         for (int rail = 0; rail < count; rail++) {
             InetSocketAddress remote = remotes.get(rail % remotes.size());
             rails.add(new RailAddresses(localFor(locals, rail, remote.getAddress()), remote));

@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.socket.stream.StagedInput;
-import org.millrace.net.socket.stream.StreamSet;
 
 /**
  * One stream of a receiver of several rails: the piece that it is in the middle of, and what it has acknowledged. One
@@ -23,7 +23,7 @@ final class ReceiveStream {
      * earlier.
      */
     private static final int SMALL_BYTES = 16 << 10;
-    /** So many pieces at a time, so that the other lanes have their turn. */
+    /** So many pieces at a time, so that the other streams have their turn. */
     private static final int TURN_PIECES = 64;
     private static final int SCRATCH_BYTES = 64 << 10;
     private static final int NO_PLACE = -1;
@@ -247,6 +247,6 @@ final class ReceiveStream {
         open = false;
         leavePlace();
         inPiece = false;
-        StreamSet.closeAll(new SocketChannel[] {channel});
+        ConnectionState.closeQuietly(channel);
     }
 }

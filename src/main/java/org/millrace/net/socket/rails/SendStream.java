@@ -5,7 +5,7 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
-import org.millrace.net.socket.stream.StreamSet;
+import org.millrace.net.connection.ConnectionState;
 
 /**
  * One stream of a sender of several rails: the pieces that it was given, those that it has sent, and what the receiver
@@ -18,10 +18,10 @@ final class SendStream {
         THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
     }
 
-    /** Pieces of a lane that are not acknowledged: more than any network needs. */
+    /** Pieces of a stream that are not acknowledged: more than any network needs. */
     static final int QUEUE = 1024;
 
-    /** Pieces that are given ahead: those that are not may still go to whichever lane turns out to be faster. */
+    /** Pieces that are given ahead: those that are not may still go to whichever stream turns out to be faster. */
     private static final int AHEAD = 8;
 
     private static final int STAGED_BYTES = 64 << 10;
@@ -78,7 +78,7 @@ final class SendStream {
         } catch (IOException gone) {
             // It is closed or reset already, which is what is wanted.
         }
-        StreamSet.closeAll(new SocketChannel[] {channel});
+        ConnectionState.closeQuietly(channel);
     }
 
     /** Resets the stream on purpose. */
@@ -100,7 +100,7 @@ final class SendStream {
         return given.size() < AHEAD && sent.size() < QUEUE - AHEAD;
     }
 
-    /** When this lane would have delivered a piece of so many bytes if it were given one now: nanoseconds from now. */
+    /** When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now. */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length, owed() > 0, now);
     }
@@ -163,7 +163,7 @@ final class SendStream {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another lane was faster, and the memory is its owner's again. The receiver expects the rest of the piece,
+            // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the piece,
             // and throws it away.
             from = padding.clear().limit(Math.min(directEnd - directAt, padding.capacity()));
         } else {
@@ -186,18 +186,17 @@ final class SendStream {
                 owedBytes -= length;
                 continue;
             }
-            int slot = frames.slot(frame);
             int offset = pieces.offset(piece);
-            PieceFormat.encode(frames.header(slot), frame, offset, length, staged, end);
+            PieceFormat.encode(frames.header(frame), frame, offset, length, staged, end);
             end += PieceFormat.BYTES;
             int copied = length <= COPIED_BYTES ? length : BEGINNING_BYTES;
-            int start = frames.start(slot) + offset;
+            int start = frames.start(frame) + offset;
             if (copied > 0) {
-                staged.put(end, frames.view(slot).clear(), start, copied);
+                staged.put(end, frames.view(frame).clear(), start, copied);
                 end += copied;
             }
             if (copied < length) {
-                direct = frames.view(slot);
+                direct = frames.view(frame);
                 directAt = start + copied;
                 directEnd = start + length;
                 directFrame = frame;
