@@ -244,7 +244,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             }
             lines++;
             LOG.warn("{} dropped a connection from {}: {}{}", name, client, why.getMessage(),
-                    suppressed == 0 ? "" : " (" + suppressed + " more were dropped unsaid)");
+                    suppressed == 0 ? "" : " (" + suppressed + " more were dropped in between)");
             suppressed = 0;
         }
     }

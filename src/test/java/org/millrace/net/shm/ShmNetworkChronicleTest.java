@@ -2,13 +2,12 @@ package org.millrace.net.shm;
 
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.ring.RingAccess;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /** Rings that are accessed with Chronicle Bytes. */
 class ShmNetworkChronicleTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
-        return new ShmNetwork(ShmOptions.defaults().withAccess(RingAccess.CHRONICLE));
+        return new ShmNetwork(ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE));
     }
 }

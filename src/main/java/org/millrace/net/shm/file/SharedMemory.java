@@ -48,10 +48,8 @@ public final class SharedMemory implements AutoCloseable {
     /**
      * Makes memory of zeros. This process touches all of its pages first, so that they lie on the memory node it runs
      * on.
+     * Its file lives until {@link #close}, or until the other process has opened it.
      *
-     * @param directory where; it should be memory
-     * @param bytes     how much
-     * @return the memory, whose file lives until {@link #close}, or until the other process has opened it
      * @throws ShmUnavailableException if there is not so much
      */
     public static SharedMemory create(Path directory, long bytes) {
@@ -68,11 +66,7 @@ public final class SharedMemory implements AutoCloseable {
     /**
      * Maps memory that another process made, and deletes its file.
      *
-     * @param directory where
-     * @param name      what the other process said that {@link #name} is
-     * @param bytes     how much it must be
-     * @return the memory
-     * @throws ShmUnavailableException if it is not there, or not as it should be
+     * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory open(Path directory, String name, long bytes) {
         FileName parsed = FileName.parse(name); // so that it has no slash in it
@@ -100,11 +94,8 @@ public final class SharedMemory implements AutoCloseable {
     /**
      * Maps memory that another process made, and deletes its file.
      *
-     * @param directory where
-     * @param key       what the other process said that {@link #key} is
-     * @param bytes     how much it must be
-     * @return the memory
-     * @throws ShmUnavailableException if it is not there, or not as it should be
+     * @param key what its maker said that {@link #key} is
+     * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
         return open(directory, nameOf(key), bytes);
@@ -114,11 +105,8 @@ public final class SharedMemory implements AutoCloseable {
      * Maps memory of which several processes know. Its file stays for the others, until its maker calls
      * {@link #deleteFile}.
      *
-     * @param directory where
-     * @param key       what its maker said that {@link #key} is
-     * @param bytes     how much it must be
-     * @return the memory
-     * @throws ShmUnavailableException if it is not there, or not as it should be
+     * @param key what its maker said that {@link #key} is
+     * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
         return map(directory.resolve(nameOf(key)), bytes);
@@ -128,7 +116,7 @@ public final class SharedMemory implements AutoCloseable {
         return new FileName(key[0], new ProcessIdentity(key[1], key[2], key[3]), FileName.MEMORY).toString();
     }
 
-    /** Nobody needs to map it any more. May be called twice. */
+    /** All processes that need the memory have mapped it. May be called twice. */
     public void deleteFile() {
         PrivateFile.delete(file);
     }
@@ -137,8 +125,6 @@ public final class SharedMemory implements AutoCloseable {
      * Whose files in which directory these are, as far as this host knows: two processes that say the same can share
      * memory.
      *
-     * @param directory where memory would be made
-     * @return host, device and user, as numbers
      * @throws ShmUnavailableException if there is no such directory, or it cannot be written to
      */
     public static String place(Path directory) {
@@ -190,30 +176,18 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * What another process needs to open it.
-     *
-     * @return the name of its file in the directory
-     */
+    /** What another process needs to open it: the name of its file in the directory. */
     public String name() {
         return file.getFileName().toString();
     }
 
-    /**
-     * What another process needs to open it, for those who can only tell it numbers.
-     *
-     * @return {@link #name} in {@value #KEY_WORDS} numbers
-     */
+    /** The {@link #name} in {@value #KEY_WORDS} numbers, for a caller that can tell the other process no text. */
     public long[] key() {
         FileName name = FileName.parse(name());
         return new long[] {name.id(), name.owner().pid(), name.owner().startTicks(), name.owner().namespace()};
     }
 
-    /**
-     * The memory.
-     *
-     * @return a segment of the global scope, not to be touched after {@link #close}
-     */
+    /** A segment of the global scope, not to be touched after {@link #close}. */
     public MemorySegment segment() {
         return segment;
     }

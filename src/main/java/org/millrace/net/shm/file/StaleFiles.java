@@ -11,7 +11,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Files that nobody will delete otherwise: this process's when it ends with them open, by Ctrl-C, which a terminal sends
+ * Files that would stay for ever: this process's when it ends with them open, by Ctrl-C, which a terminal sends
  * to all processes of a run at once, by SIGTERM, or by an exit that closes nothing; and those that killed processes left
  * behind.
  */
@@ -49,7 +49,7 @@ public final class StaleFiles {
                     }
                 }
             } catch (IOException | DirectoryIteratorException left) {
-                // The process ends; whoever comes next sweeps.
+                // The process ends; the next listener in the directory sweeps.
             }
         }
     }

@@ -19,7 +19,6 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.FileName;
 import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.RingFile;
 import org.millrace.net.shm.ring.RingMemory;
 import org.millrace.net.shm.ring.ShmConnection;
 import org.millrace.net.shm.ring.ShmOptions;
@@ -104,7 +103,7 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
                     + " is not there, or not of this user; do both processes see the same directory?");
         }
         int capacity = (int) hello.capacity();
-        RingMemory ring = RingFile.open(file, options.access(), capacity);
+        RingMemory ring = RingMemory.open(file, options.access(), capacity);
         try {
             // From now on only the two mappings hold the memory: it is free again when both processes have ended,
             // however they end.

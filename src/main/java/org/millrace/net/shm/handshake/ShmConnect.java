@@ -23,7 +23,6 @@ import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.RingFile;
 import org.millrace.net.shm.ring.RingMemory;
 import org.millrace.net.shm.ring.ShmConnection;
 import org.millrace.net.shm.ring.ShmOptions;
@@ -115,7 +114,7 @@ public final class ShmConnect extends OutgoingConnection {
     }
 
     private void makeRing() throws IOException {
-        ring = RingFile.create(file, options.access(), options.ringBytes(), firstPosition);
+        ring = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
         if (!PrivateFile.isOurs(listener)) {
             throw new ShmUnavailableException(this + ": the listener's process is another user's");
         }

@@ -1,5 +1,7 @@
 package org.millrace.net.shm.ring;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A ring's bytes, in the host's byte order. One process produces, one consumes; each word has one writer.
  *
@@ -76,7 +78,7 @@ public final class RingLayout {
     }
 
     /** What is wrong with a ring that the peer made; null if it is in order. */
-    static String problem(RingMemory ring, long capacity) {
+    static @Nullable String problem(RingMemory ring, long capacity) {
         if (ring.getLong(MAGIC_OFFSET) != MAGIC) {
             return "it begins with 0x" + Long.toHexString(ring.getLong(MAGIC_OFFSET)) + ", not with a ring's magic";
         }

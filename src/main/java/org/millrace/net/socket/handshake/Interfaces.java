@@ -13,6 +13,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.socket.stream.SocketOptions;
 
@@ -45,31 +46,27 @@ public final class Interfaces {
      *
      * @param choice list of names, or empty
      * @param family only addresses of this family; null for any
-     * @return an address of this machine
      * @throws ConnectionException if no interface is as wanted: it lists those that exist
      */
-    public static InetAddress choose(String choice, ProtocolFamily family) {
+    public static InetAddress choose(String choice, @Nullable ProtocolFamily family) {
         return choose(candidates(), choice, family);
     }
 
     /**
      * An address of each interface that a choice takes, up to as many as a connection can have rails. Without a choice
-     * it is one: interfaces that nobody chose may lead nowhere.
+     * it is one: an interface that was not chosen may lead nowhere.
      *
-     * @param choice list of names, or empty
-     * @param family only addresses of this family; null for any
-     * @return addresses of this machine, in the order of its interfaces
      * @throws ConnectionException if no interface is as wanted: it lists those that exist
      */
-    public static List<InetAddress> chooseAll(String choice, ProtocolFamily family) {
+    public static List<InetAddress> chooseAll(String choice, @Nullable ProtocolFamily family) {
         return chooseAll(candidates(), choice, family);
     }
 
-    static InetAddress choose(List<Candidate> candidates, String choice, ProtocolFamily family) {
+    static InetAddress choose(List<Candidate> candidates, String choice, @Nullable ProtocolFamily family) {
         return chooseAll(candidates, choice, family).getFirst();
     }
 
-    static List<InetAddress> chooseAll(List<Candidate> candidates, String choice, ProtocolFamily family) {
+    static List<InetAddress> chooseAll(List<Candidate> candidates, String choice, @Nullable ProtocolFamily family) {
         List<String> attempts = choice.isBlank() ? BY_PREFERENCE : List.of(choice.strip());
         for (String attempt : attempts) {
             List<InetAddress> chosen = candidates.stream()
@@ -109,7 +106,7 @@ public final class Interfaces {
         return listed != not;
     }
 
-    private static InetAddress firstOf(Candidate candidate, ProtocolFamily family) {
+    private static @Nullable InetAddress firstOf(Candidate candidate, @Nullable ProtocolFamily family) {
         for (InetAddress address : candidate.addresses) {
             if (family == null || family == (address instanceof Inet4Address ? StandardProtocolFamily.INET
                     : StandardProtocolFamily.INET6)) {

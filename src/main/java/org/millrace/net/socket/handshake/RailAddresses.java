@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /**
@@ -13,7 +14,7 @@ import org.millrace.net.socket.stream.SocketOptions;
  * @param local  the address that streams are bound to; null to leave it to the system
  * @param remote where a listener is
  */
-public record RailAddresses(InetAddress local, InetSocketAddress remote) {
+public record RailAddresses(@Nullable InetAddress local, InetSocketAddress remote) {
 
     /**
      * An address of this machine.
@@ -57,7 +58,7 @@ public record RailAddresses(InetAddress local, InetSocketAddress remote) {
         return rails;
     }
 
-    private static InetAddress localFor(List<Local> locals, int rail, InetAddress remote) {
+    private static @Nullable InetAddress localFor(List<Local> locals, int rail, InetAddress remote) {
         InetAddress sameFamily = null;
         for (int i = 0; i < locals.size(); i++) {
             Local local = locals.get((rail + i) % locals.size());

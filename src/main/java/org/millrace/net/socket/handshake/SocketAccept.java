@@ -23,17 +23,17 @@ import org.millrace.net.socket.stripes.StripedReceiver;
 import org.millrace.net.socket.stripes.Stripes;
 
 /** A connection that a listener expects: the streams that came for it so far, all of one client. */
-final class SocketAccept extends ExpectedConnection<IncomingStream> {
+final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
-    private static final IncomingStream[] NONE = {};
+    private static final SocketListener.Client[] NONE = {};
 
     private final OpenResources network;
     private final SocketOptions options;
     /** By stream number; empty while no client has come. */
-    private @Nullable IncomingStream[] streams = NONE;
+    private SocketListener.@Nullable Client[] streams = NONE;
     private int missing;
 
-    SocketAccept(KeyedListener<IncomingStream> listener, OpenResources network, SocketOptions options,
+    SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, SocketOptions options,
             ConnectionKey key) {
         super(listener, key);
         this.network = network;
@@ -41,10 +41,10 @@ final class SocketAccept extends ExpectedConnection<IncomingStream> {
     }
 
     @Override
-    protected void add(IncomingStream stream) throws Refusal {
+    protected void add(SocketListener.Client stream) throws Refusal {
         StreamHello hello = stream.hello();
         if (streams.length == 0) {
-            streams = new IncomingStream[hello.streams()];
+            streams = new SocketListener.Client[hello.streams()];
             missing = streams.length;
         } else {
             StreamHello first = any().hello();
@@ -67,7 +67,7 @@ final class SocketAccept extends ExpectedConnection<IncomingStream> {
     @Override
     protected void dropDeparted(BiConsumer<Object, Refusal> log) {
         try {
-            for (IncomingStream stream : streams) {
+            for (SocketListener.Client stream : streams) {
                 if (stream != null) {
                     stream.checkWaits();
                 }
@@ -78,13 +78,13 @@ final class SocketAccept extends ExpectedConnection<IncomingStream> {
         }
     }
 
-    private IncomingStream any() {
+    private SocketListener.Client any() {
         return Arrays.stream(streams).filter(Objects::nonNull).findFirst().orElseThrow();
     }
 
     @Override
     protected void dropAll() {
-        for (IncomingStream stream : streams) {
+        for (SocketListener.Client stream : streams) {
             if (stream != null) {
                 stream.close();
             }
@@ -94,12 +94,12 @@ final class SocketAccept extends ExpectedConnection<IncomingStream> {
 
     @Override
     protected FrameReceiver accept() {
-        IncomingStream first = any();
+        SocketListener.Client first = any();
         SocketChannel[] channels = new SocketChannel[streams.length];
         Rail[] rails = new Rail[streams.length];
         try {
             for (int i = 0; i < channels.length; i++) {
-                IncomingStream stream = Objects.requireNonNull(streams[i]);
+                SocketListener.Client stream = Objects.requireNonNull(streams[i]);
                 channels[i] = stream.channel();
                 stream.reply(HandshakeReply.ACCEPTED);
                 Rail rail = stream.rail();

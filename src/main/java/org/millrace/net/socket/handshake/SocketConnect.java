@@ -159,7 +159,7 @@ public final class SocketConnect extends OutgoingConnection {
             // By our own attempt before this one, of which the listener has not seen all streams end.
             reopen();
         } else if (reply == null || reply == HandshakeReply.WRONG_SECRET) {
-            // Nobody, or a listener of somebody else's at this address.
+            // At this address is no listener, or that of another job.
             leaveOut(railOf(stream), why);
         } else {
             throw why;

@@ -4,24 +4,31 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.ExpectedConnection;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.IncomingHello;
 import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.socket.rails.Rail;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.socket.stream.StreamSet;
 
 /** Accepts streams on an address for each rail, and sorts them into the connections that are expected. */
-public final class SocketListener extends KeyedListener<IncomingStream> {
+public final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     private final OpenResources network;
     private final SocketOptions options;
@@ -79,18 +86,18 @@ public final class SocketListener extends KeyedListener<IncomingStream> {
     }
 
     @Override
-    protected ExpectedConnection<IncomingStream> newExpected(ConnectionKey key) {
+    protected ExpectedConnection<Client> newExpected(ConnectionKey key) {
         return new SocketAccept(this, network, options, key);
     }
 
     @Override
-    protected IncomingStream newClient(SocketChannel channel, long deadline) throws IOException {
+    protected Client newClient(SocketChannel channel, long deadline) throws IOException {
         StreamSet.configure(channel, options);
-        return new IncomingStream(channel, deadline);
+        return new Client(channel, deadline);
     }
 
     @Override
-    protected boolean isServed(IncomingStream stream) {
+    protected boolean isServed(Client stream) {
         if (!stream.hello().isQuery()) {
             return false;
         }
@@ -101,5 +108,44 @@ public final class SocketListener extends KeyedListener<IncomingStream> {
         }
         stream.close();
         return true;
+    }
+
+    /** One TCP stream that a client opened to a listener, until it is part of a connection. */
+    static final class Client extends IncomingHello {
+
+        private @Nullable StreamHello hello;
+
+        Client(SocketChannel channel, long deadline) throws IOException {
+            super(channel, StreamHello.FORMAT, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
+        }
+
+        @Override
+        protected void decode(ByteBuffer bytes) throws Refusal {
+            StreamHello said = StreamHello.decode(bytes);
+            if (!said.isPlausible()) {
+                throw new Refusal(HandshakeReply.MALFORMED,
+                        "it says that it is stream " + said.stream() + " of " + said.streams()
+                                + " with a stripe threshold of " + said.threshold() + ", on rail " + said.rail() + " of "
+                                + said.rails() + ", with a window of " + said.window() + " frames");
+            }
+            hello = said;
+        }
+
+        /** What it said; its hello must be here. */
+        StreamHello hello() {
+            return Objects.requireNonNull(hello);
+        }
+
+        /** Tells the listener's addresses: they fit, as the reply before them does. */
+        void tell(List<InetSocketAddress> addresses) throws IOException {
+            reply(HandshakeReply.ACCEPTED);
+            channel().write(AddressFormat.encodeList(addresses));
+        }
+
+        /** The rail that this stream is of. */
+        Rail rail() throws IOException {
+            InetSocketAddress local = (InetSocketAddress) channel().getLocalAddress();
+            return new Rail(hello().rail(), this + " to " + local.getAddress().getHostAddress());
+        }
     }
 }

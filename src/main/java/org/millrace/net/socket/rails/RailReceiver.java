@@ -16,8 +16,8 @@ import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
 
 /**
- * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place on
- * whichever stream it comes, once; what arrived is acknowledged stream by stream.
+ * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place once, on
+ * any stream; what arrived is acknowledged stream by stream.
  */
 public final class RailReceiver implements FrameReceiver {
 
@@ -32,8 +32,7 @@ public final class RailReceiver implements FrameReceiver {
     /** How many frames there were in all; -1 while no goodbye has come. */
     private long total = -1;
     /**
-     * Those that were lost and not told of yet: which of several came first nobody can say when one pass finds them
-     * all.
+     * Rails that were lost and are not in the log yet: when one pass finds several, their order is not known.
      */
     private final Set<Rail> lostRails = new LinkedHashSet<>();
     private IOException lostCause;
@@ -213,7 +212,7 @@ public final class RailReceiver implements FrameReceiver {
                 }
             }
         } catch (IOException gone) {
-            // The peer is gone before us: nobody is left to be told.
+            // The peer is gone before us.
         }
     }
 

@@ -127,7 +127,7 @@ public final class RailSender implements FrameSender, Railed {
     }
 
     /**
-     * A peer that leaves may have received everything: what it acknowledged before its goodbye, on whichever stream, is
+     * A peer that leaves may have received everything: what it acknowledged before its goodbye, on any stream, is
      * counted first.
      */
     private ConnectionException goodbye(SendStream said, long now) {

@@ -35,7 +35,7 @@ final class ReceiveStream {
     private final UnexpectedPieces stash;
     private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
     private final ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
-    private final ByteBuffer ack = ByteBuffer.allocateDirect(AckFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer ack = ByteBuffer.allocateDirect(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private boolean inPiece;
     private long frame;
     private int piece;
@@ -217,7 +217,7 @@ final class ReceiveStream {
                 channel.write(ack);
             }
             if (!ack.hasRemaining() && isNews()) {
-                AckFormat.encode(AckFormat.TYPE_ACK, count, frames.accepted(), ack.clear(), 0);
+                PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(), ack.clear(), 0);
                 toldCount = count;
                 toldAccepted = frames.accepted();
                 toldAcceptedPieces = frames.acceptedPieces();
@@ -237,7 +237,7 @@ final class ReceiveStream {
 
     void sayGoodbye() throws IOException {
         if (!deaf && !ack.hasRemaining()) {
-            AckFormat.encode(AckFormat.TYPE_GOODBYE, count, frames.accepted(), ack.clear(), 0);
+            PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_GOODBYE, count, frames.accepted(), ack.clear(), 0);
             channel.write(ack);
         }
     }

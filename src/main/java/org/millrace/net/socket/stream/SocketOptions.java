@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system grow it as needed
  * @param framesInFlight     frames whose payloads are under way on a connection, on either side, 1 to 1024
  * @param connectDeadline    within which a connection must be made, from the call of connect
- * @param handshakeDeadline  within which one who connects to a listener must have said who it is, and its connection
- *                           must be expected
+ * @param handshakeDeadline  within which a client of a listener must have said who it is, and its connection must be
+ *                           expected
  * @param interfaces         which network interface listeners announce, written as {@code NCCL_SOCKET_IFNAME} is: empty
  *                           chooses
  * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only such addresses; null for

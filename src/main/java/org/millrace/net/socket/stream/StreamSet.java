@@ -115,7 +115,7 @@ public final class StreamSet extends ConnectionState {
                 channels[0].write(goodbye);
             }
         } catch (IOException gone) {
-            // The peer is gone before us: nobody is left to be told.
+            // The peer is gone before us.
         }
     }
 

@@ -21,7 +21,7 @@ public final class StripedReceiver implements FrameReceiver {
     private final StreamSet streams;
     private final Stripes stripes;
     private final FrameWindow window;
-    private final StripeCursor[] cursors;
+    private final FrameWindow.Cursor[] cursors;
     private final StagedInput staged = new StagedInput(HeaderFormat.BYTES);
     private final FrameHeader header = new FrameHeader();
     /** The header was shown, and its payload has no destination yet. */
@@ -33,9 +33,9 @@ public final class StripedReceiver implements FrameReceiver {
         this.streams = streams;
         this.stripes = stripes;
         window = new FrameWindow(framesInFlight);
-        cursors = new StripeCursor[streams.count()];
+        cursors = new FrameWindow.Cursor[streams.count()];
         for (int stream = 0; stream < cursors.length; stream++) {
-            cursors[stream] = new StripeCursor(window, stripes, stream);
+            cursors[stream] = new FrameWindow.Cursor(window, stripes, stream);
         }
     }
 

@@ -22,7 +22,7 @@ public final class StripedSender implements FrameSender {
     private final StreamSet streams;
     private final Stripes stripes;
     private final FrameWindow window;
-    private final StripeCursor[] cursors;
+    private final FrameWindow.Cursor[] cursors;
     private final StagedOutput staged;
     /** For each frame in the window: the position in the staged bytes behind its header. */
     private final long[] stagedEnds;
@@ -35,9 +35,9 @@ public final class StripedSender implements FrameSender {
         window = new FrameWindow(framesInFlight);
         staged = new StagedOutput(framesInFlight);
         stagedEnds = new long[window.capacity()];
-        cursors = new StripeCursor[streams.count()];
+        cursors = new FrameWindow.Cursor[streams.count()];
         for (int stream = 0; stream < cursors.length; stream++) {
-            cursors[stream] = new StripeCursor(window, stripes, stream);
+            cursors[stream] = new FrameWindow.Cursor(window, stripes, stream);
         }
     }
 
@@ -86,7 +86,7 @@ public final class StripedSender implements FrameSender {
     /** Sends headers and payloads in their order, until all is sent or the kernel takes no more. */
     private long sendStream0() throws IOException {
         SocketChannel channel = streams.channel(0);
-        StripeCursor cursor = cursors[0];
+        FrameWindow.Cursor cursor = cursors[0];
         long moved = 0;
         while (true) {
             ByteBuffer part = cursor.next();

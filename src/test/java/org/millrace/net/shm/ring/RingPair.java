@@ -27,8 +27,8 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender, ShmRec
             SocketChannel other = server.accept();
             one.configureBlocking(false);
             other.configureBlocking(false);
-            RingMemory ofSender = RingFile.create(file, options.access(), options.ringBytes(), firstPosition);
-            RingMemory ofReceiver = RingFile.open(file, options.access(), options.ringBytes());
+            RingMemory ofSender = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
+            RingMemory ofReceiver = RingMemory.open(file, options.access(), options.ringBytes());
             ShmConnection sending = new ShmConnection(open, "sending end", one, ProcessIdentity.CURRENT, ofSender);
             ShmConnection receiving =
                     new ShmConnection(open, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);

@@ -82,7 +82,7 @@ class WholeWordsTest {
 
     @Test
     void chroniclePromisesNothing() throws Exception {
-        ShmOptions options = ShmOptions.defaults().withAccess(RingAccess.CHRONICLE);
+        ShmOptions options = ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE);
         try (RingPair ring = RingPair.make(options, 0)) {
             assertFalse(ring.receiver().storesWholeWords());
         }

@@ -177,8 +177,8 @@ class HostilePiecesTest {
             throws IOException {
         RailSender sender = new RailSender(new StreamSet(open, "sender under test", ours), rails, PIECES, WINDOW,
                 System::nanoTime);
-        ByteBuffer ack = ByteBuffer.allocate(AckFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        AckFormat.encode(AckFormat.TYPE_ACK, pieces, accepted, ack, 0);
+        ByteBuffer ack = ByteBuffer.allocate(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, ack, 0);
         ack.putInt(0, ack.getInt(0) + magic);
         send(1, ack);
         ConnectionException end = Connected.failureOf(sender::progress);
