@@ -146,8 +146,8 @@ public final class SharedMemory implements AutoCloseable {
             if (!Files.isWritable(directory)) {
                 throw new ShmUnavailableException(directory + " is no directory that this user can write to");
             }
-            return "host " + Long.toHexString(thisHost()) + ", device "
-                    + Files.getAttribute(directory, "unix:dev") + ", user " + PrivateFile.USER.getName();
+            return "host " + Long.toHexString(thisHost()) + ", device " + Files.getAttribute(directory, "unix:dev")
+                    + ", user " + PrivateFile.USER.getName();
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
         }
@@ -161,7 +161,10 @@ public final class SharedMemory implements AutoCloseable {
         return ThisHost.NUMBER;
     }
 
-    /** Its number is of what the kernel drew at random when it booted, or of its name where the kernel tells no such thing. */
+    /**
+     * Its number is of what the kernel drew at random when it booted, or of its name where the kernel tells no such
+     * thing.
+     */
     private static final class ThisHost {
 
         static final long NUMBER = hash(bootId());
@@ -173,7 +176,8 @@ public final class SharedMemory implements AutoCloseable {
                 try {
                     return InetAddress.getLocalHost().getHostName();
                 } catch (IOException unnamed) {
-                    // Every host without a name has this number: whether two are one, the search for the listener's socket
+                    // Every host without a name has this number: whether two are one, the search for the listener's
+                    // socket
                     // tells.
                     return "";
                 }
@@ -182,7 +186,8 @@ public final class SharedMemory implements AutoCloseable {
 
         private static long hash(String text) {
             try {
-                return ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)))
+                return ByteBuffer
+                        .wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)))
                         .getLong();
             } catch (NoSuchAlgorithmException e) {
                 throw new IllegalStateException("every JDK has SHA-256", e);

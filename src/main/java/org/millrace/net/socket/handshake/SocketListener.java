@@ -30,9 +30,11 @@ public final class SocketListener extends KeyedListener<IncomingStream> {
 
     private SocketListener(OpenResources network, SocketOptions options, List<ServerSocketChannel> servers,
             List<InetSocketAddress> addresses, byte[] secret) {
-        super(network, "socket listener " + addresses.stream()
-                .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
-                .collect(Collectors.joining(", ")), secret, options.handshakeDeadline(), servers);
+        super(network,
+                "socket listener " + addresses.stream()
+                        .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
+                        .collect(Collectors.joining(", ")),
+                secret, options.handshakeDeadline(), servers);
         this.network = network;
         this.options = options;
         this.addresses = addresses;

@@ -100,7 +100,9 @@ final class SendStream {
         return given.size() < AHEAD && sent.size() < QUEUE - AHEAD;
     }
 
-    /** When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now. */
+    /**
+     * When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now.
+     */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length, owed() > 0, now);
     }
@@ -163,7 +165,8 @@ final class SendStream {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the piece,
+            // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the
+            // piece,
             // and throws it away.
             from = padding.clear().limit(Math.min(directEnd - directAt, padding.capacity()));
         } else {
