@@ -4,7 +4,7 @@
 
 #include "nccl/plugin.h"
 
-/* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.ShimInterface
+/* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
 #define MILLRACE_PLUGIN_INTERFACE 2
@@ -12,7 +12,7 @@
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
  * fill structs differently, the version is the first argument. Order and types are those of
- * org.millrace.plugin.ShimInterface. */
+ * org.millrace.plugin.shim.Upcalls. */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
   ncclResult_t (*devices)(int *ndev);

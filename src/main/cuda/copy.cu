@@ -1,10 +1,10 @@
 /* A kernel of one warp that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. A copy of a few
- * bytes is through in half the time that a copy engine takes to be started and to answer. org.millrace.cuda.CopyKernel is its host.
+ * bytes is through in half the time that a copy engine takes to be started and to answer. org.millrace.cuda.copy.CopyKernel is its host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read; after a change:
  *
  *   nvcc -ptx -arch=compute_75 -I headers -o copy.ptx src/main/cuda/copy.cu
- *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy.ptx
+ *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy/copy.ptx
  */
 #include "millrace/copy_mailbox.h"
 

@@ -4,11 +4,13 @@ module org.millrace {
     requires jdk.net;
     requires org.apache.logging.log4j;
     requires static info.picocli;
+    requires static org.jspecify;
 
     exports org.millrace;
     exports org.millrace.abi;
     exports org.millrace.config;
     exports org.millrace.cuda;
+    exports org.millrace.cuda.library;
     exports org.millrace.nccl;
     exports org.millrace.net;
     exports org.millrace.proxy;

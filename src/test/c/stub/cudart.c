@@ -185,25 +185,6 @@ cudaError_t cudaMemsetAsync(void *target, int value, size_t count, cudaStream_t 
   return cudaSuccess;
 }
 
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *address) {
-  CALL("cudaIpcGetMemHandle", " %p", address);
-  for (size_t i = 0; i < sizeof(*handle); i++) {
-    handle->reserved[i] = (char)(i + 1);
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t handle, unsigned int flags) {
-  CALL("cudaIpcOpenMemHandle", " %d %d %d %u", handle.reserved[0], handle.reserved[31], handle.reserved[63], flags);
-  *out = (void *)0x720000000000L;
-  return cudaSuccess;
-}
-
-cudaError_t cudaIpcCloseMemHandle(void *address) {
-  CALL("cudaIpcCloseMemHandle", " %p", address);
-  return cudaSuccess;
-}
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned int flags) {
   CALL("cudaStreamCreateWithFlags", " %u", flags);
   *out = new_handle(0x50000);

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One rank's end of a group of ranks that run collective operations together.
@@ -109,7 +110,7 @@ public interface Communicator extends AutoCloseable {
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    default void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             Stream stream) {
         throw lacks(Operation.BROADCAST);
     }
@@ -128,8 +129,8 @@ public interface Communicator extends AutoCloseable {
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
-            Stream stream) {
+    default void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, Stream stream) {
         throw lacks(Operation.REDUCE);
     }
 
@@ -162,7 +163,8 @@ public interface Communicator extends AutoCloseable {
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    default void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         throw lacks(Operation.GATHER);
     }
 
@@ -180,7 +182,7 @@ public interface Communicator extends AutoCloseable {
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    default void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             Stream stream) {
         throw lacks(Operation.SCATTER);
     }

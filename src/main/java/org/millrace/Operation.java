@@ -1,33 +1,85 @@
 package org.millrace;
 
-/** What a {@link Communicator} can be asked to do. */
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What a {@link Communicator} can be asked to do, and all that follows from the operation alone: its names and number,
+ * and how the operands' sizes and places follow from the count that the call is given.
+ */
 public enum Operation {
     /** See {@link Communicator#allReduce}. */
-    ALL_REDUCE("all_reduce"),
+    ALL_REDUCE("all_reduce", "AllReduce", 4, Trait.REDUCES),
     /** See {@link Communicator#allGather}. */
-    ALL_GATHER("all_gather"),
+    ALL_GATHER("all_gather", "AllGather", 2, Trait.RECEIVES_PARTS),
     /** See {@link Communicator#reduceScatter}. */
-    REDUCE_SCATTER("reduce_scatter"),
+    REDUCE_SCATTER("reduce_scatter", "ReduceScatter", 3, Trait.SENDS_PARTS, Trait.REDUCES),
     /** See {@link Communicator#broadcast}. */
-    BROADCAST("broadcast"),
+    BROADCAST("broadcast", "Broadcast", 0, Trait.ROOT_SENDS),
     /** See {@link Communicator#reduce}. */
-    REDUCE("reduce"),
+    REDUCE("reduce", "Reduce", 1, Trait.ROOT_RECEIVES, Trait.REDUCES),
     /** See {@link Communicator#allToAll}. */
-    ALL_TO_ALL("alltoall"),
+    ALL_TO_ALL("alltoall", "AlltoAll", Operation.SENDS_AND_RECEIVES, Trait.SENDS_PARTS, Trait.RECEIVES_PARTS,
+            Trait.NEVER_IN_PLACE),
     /** See {@link Communicator#gather}. */
-    GATHER("gather"),
+    GATHER("gather", "Gather", Operation.SENDS_AND_RECEIVES, Trait.ROOT_RECEIVES, Trait.RECEIVES_PARTS),
     /** See {@link Communicator#scatter}. */
-    SCATTER("scatter"),
+    SCATTER("scatter", "Scatter", Operation.SENDS_AND_RECEIVES, Trait.ROOT_SENDS, Trait.SENDS_PARTS),
     /**
      * See {@link Communicator#send} and {@link Communicator#receive}, and {@link Communicator#group}, without which no
      * two ranks could exchange.
      */
-    SEND_RECEIVE("sendrecv");
+    SEND_RECEIVE("sendrecv", "SendRecv", Operation.SENDS_AND_RECEIVES, Trait.NEVER_IN_PLACE);
+
+    private enum Trait {
+        /** A rank sends a part to each rank. */
+        SENDS_PARTS,
+        /** A rank receives a part from each rank. */
+        RECEIVES_PARTS,
+        /** Only the root has something to send. */
+        ROOT_SENDS,
+        /** Only the root has a result. */
+        ROOT_RECEIVES,
+        REDUCES,
+        NEVER_IN_PLACE
+    }
+
+    private static final int SENDS_AND_RECEIVES = 5;
+    /** {@link #SEND_RECEIVE} comes last, behind those that consist of sends and receives and share its code. */
+    private static final List<Operation> BY_CODE;
+
+    static {
+        Operation[] byCode = new Operation[SENDS_AND_RECEIVES + 1];
+        for (Operation operation : values()) {
+            byCode[operation.code] = operation;
+        }
+        BY_CODE = List.of(byCode);
+    }
 
     private final String label;
+    private final String ncclName;
+    private final int code;
+    private final boolean sendsParts;
+    private final boolean receivesParts;
+    private final boolean rootSends;
+    private final boolean rootReceives;
+    private final boolean reduces;
+    private final boolean inPlace;
 
-    Operation(String label) {
+    Operation(String label, String ncclName, int code, Trait... traits) {
+        Set<Trait> all = EnumSet.noneOf(Trait.class);
+        all.addAll(Arrays.asList(traits));
         this.label = label;
+        this.ncclName = ncclName;
+        this.code = code;
+        sendsParts = all.contains(Trait.SENDS_PARTS);
+        receivesParts = all.contains(Trait.RECEIVES_PARTS);
+        rootSends = all.contains(Trait.ROOT_SENDS);
+        rootReceives = all.contains(Trait.ROOT_RECEIVES);
+        reduces = all.contains(Trait.REDUCES);
+        inPlace = !all.contains(Trait.NEVER_IN_PLACE);
     }
 
     /**
@@ -37,5 +89,139 @@ public enum Operation {
      */
     public String label() {
         return label;
+    }
+
+    /**
+     * The name that NCCL gives it in {@code NCCL_PROTO}, in its log, and behind {@code nccl} as a function.
+     *
+     * @return for instance {@code "AllReduce"}; {@code "SendRecv"} for sends and receives, which are two functions
+     */
+    public String ncclName() {
+        return ncclName;
+    }
+
+    /**
+     * The value of {@code ncclFunc_t} by which it runs.
+     *
+     * @return 0 to 5; what consists of sends and receives has the code of {@link #SEND_RECEIVE}
+     */
+    public int code() {
+        return code;
+    }
+
+    /**
+     * The operation of a code.
+     *
+     * @param code what {@link #code()} returns
+     * @return the operation; {@link #SEND_RECEIVE} for what consists of sends and receives
+     * @throws IllegalArgumentException if there is none
+     */
+    public static Operation ofCode(int code) {
+        if (code < 0 || code >= BY_CODE.size()) {
+            throw new IllegalArgumentException("operation code " + code + " is not one of NCCL's: 0 (Broadcast) to "
+                    + (BY_CODE.size() - 1) + " (SendRecv)");
+        }
+        return BY_CODE.get(code);
+    }
+
+    /**
+     * Whether elements of several ranks are combined.
+     *
+     * @return true if a {@link ReduceOp} belongs to it
+     */
+    public boolean reduces() {
+        return reduces;
+    }
+
+    /**
+     * Whether one rank differs from the others.
+     *
+     * @return true if a root belongs to it
+     */
+    public boolean hasRoot() {
+        return rootSends || rootReceives;
+    }
+
+    /**
+     * Whether only the root has something to send.
+     *
+     * @return true if the other ranks' send operand is not looked at
+     */
+    public boolean isSentByRoot() {
+        return rootSends;
+    }
+
+    /**
+     * Whether only the root has a result.
+     *
+     * @return true if the other ranks' receive operand is not looked at
+     */
+    public boolean isReceivedByRoot() {
+        return rootReceives;
+    }
+
+    /**
+     * Whether the result may take the place of what is sent.
+     *
+     * @return false if the operands must be apart
+     */
+    public boolean hasInPlace() {
+        return inPlace;
+    }
+
+    /**
+     * By how much the larger operand is larger than the count that the call is given.
+     *
+     * @param ranks the communicator's size
+     * @return 1 or {@code ranks}
+     */
+    public int parts(int ranks) {
+        return sendsParts || receivesParts ? ranks : 1;
+    }
+
+    /**
+     * How many elements a rank sends that has something to send.
+     *
+     * @param count what the call is given
+     * @param ranks the communicator's size
+     * @return {@code count}, or {@code count} for each rank
+     * @throws ArithmeticException if there is no such number
+     */
+    public long sendCount(long count, int ranks) {
+        return sendsParts ? Math.multiplyExact(count, ranks) : count;
+    }
+
+    /**
+     * How many elements a rank receives that has a result.
+     *
+     * @param count what the call is given
+     * @param ranks the communicator's size
+     * @return {@code count}, or {@code count} for each rank
+     * @throws ArithmeticException if there is no such number
+     */
+    public long receiveCount(long count, int ranks) {
+        return receivesParts ? Math.multiplyExact(count, ranks) : count;
+    }
+
+    /**
+     * Where in the one operand of an operation in place a rank's elements lie.
+     *
+     * @param count what the call is given
+     * @param rank  the rank
+     * @return the index of its first element
+     */
+    public long sendOffset(long count, int rank) {
+        return receivesParts ? rank * count : 0;
+    }
+
+    /**
+     * Where in the one operand of an operation in place a rank's result lies.
+     *
+     * @param count what the call is given
+     * @param rank  the rank
+     * @return the index of its first element
+     */
+    public long receiveOffset(long count, int rank) {
+        return sendsParts ? rank * count : 0;
     }
 }

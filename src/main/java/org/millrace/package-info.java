@@ -6,4 +6,7 @@
  * engine on the emulated device) implement {@link org.millrace.Communicator} and are found through
  * {@link java.util.ServiceLoader}, so that a program moves from a laptop to a GPU by configuration alone.
  */
+@NullMarked
 package org.millrace;
+
+import org.jspecify.annotations.NullMarked;

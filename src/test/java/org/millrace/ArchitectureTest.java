@@ -35,9 +35,9 @@ class ArchitectureTest {
             Map.entry("org.millrace.device", 4), Map.entry("org.millrace.transport", 4), // proxies and networks on one
                                                                                          // side, connections for a
                                                                                          // device on the other
-            Map.entry("org.millrace.plugin", 4), Map.entry("org.millrace.engine.rendezvous", 4), // how ranks meet,
-                                                                                                 // whatever runs their
-                                                                                                 // operations
+            Map.entry("org.millrace.plugin", 4), Map.entry("org.millrace.engine.bootstrap", 4), // how ranks meet,
+                                                                                                // whatever runs their
+                                                                                                // operations
             Map.entry("org.millrace.engine", 5), Map.entry("org.millrace.gpu", 5), Map.entry("org.millrace.cli", 7));
 
     private static JavaClasses classes;

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * The word through which a host makes kernels leave: 0, then 1 for good. The host's release pairs with the kernel's
- * acquire, so that what the host wrote before, such as why, is there for whoever sees the flag. Facts: NCCL 2.28
+ * acquire, so that what the host wrote before, such as why, is there for a kernel that sees the flag. Facts: NCCL 2.28
  * {@code device.h}, {@code device/primitives.h}.
  */
 public final class AbortFlag {

@@ -20,7 +20,7 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  *
  * <p>
  * Its elements are spread continuously over channels {@code lo} to {@code hi}: the first, the last, and all others have
- * each their own count and chunk. Chunks count in a protocol's grains, 21 bits for each of the three.
+ * each their own count. (NCCL says a chunk for each of the three as well, 21 bits in a protocol's grains.)
  *
  * <p>
  * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
@@ -33,10 +33,8 @@ public final class CollectiveWork {
     /** Flag: a host reads the work counters of this operation. */
     public static final int PROFILED = device_h.MILLRACE_COLL_PROFILED();
 
-    private static final int GRAIN_BITS = device_h.MILLRACE_CBD_CHUNK_GRAINS_BITS();
     private static final long CHANNEL_LOW = offset(groupElement("channelLo"));
     private static final long CHANNEL_HIGH = offset(groupElement("channelHi"));
-    private static final long WARPS = offset(groupElement("nWarps"));
     private static final long FLAGS = offset(groupElement("collFlags"));
     private static final long ROOT = offset(groupElement("root"));
     private static final long RECEIVE_BUFFER = offset(groupElement("recvbuff"));
@@ -47,8 +45,6 @@ public final class CollectiveWork {
             offset(groupElement("schedule"), groupElement("cbd"), groupElement("countMid"));
     private static final long COUNT_HIGH =
             offset(groupElement("schedule"), groupElement("cbd"), groupElement("countHi"));
-    private static final long GRAINS =
-            offset(groupElement("schedule"), groupElement("cbd"), groupElement("chunkGrains"));
     private static final long ARGUMENT = offset(groupElement("redOpArg"));
 
     private final MemorySegment segment;
@@ -102,20 +98,6 @@ public final class CollectiveWork {
      */
     public void channelHigh(int value) {
         segment.set(ValueLayout.JAVA_BYTE, CHANNEL_HIGH, (byte) value);
-    }
-
-    /** {@return how many warps of each block take part} */
-    public int warps() {
-        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, WARPS));
-    }
-
-    /**
-     * Sets how many warps of each block take part.
-     *
-     * @param value the new value
-     */
-    public void warps(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, WARPS, (byte) value);
     }
 
     /** {@return the flags} */
@@ -216,14 +198,6 @@ public final class CollectiveWork {
         Words.LONG.set(segment, COUNT_HIGH, value);
     }
 
-    private long grains() {
-        return (long) Words.LONG.get(segment, GRAINS);
-    }
-
-    private void grains(long value) {
-        Words.LONG.set(segment, GRAINS, value);
-    }
-
     /** {@return the reduction's argument, as raw bits} */
     public long reductionArgument() {
         return (long) Words.LONG.get(segment, ARGUMENT);
@@ -236,21 +210,6 @@ public final class CollectiveWork {
      */
     public void reductionArgument(long value) {
         Words.LONG.set(segment, ARGUMENT, value);
-    }
-
-    /**
-     * Sets the chunks of all channels.
-     *
-     * @param low    grains of the first channel's chunks, below 2<sup>21</sup>; likewise the others
-     * @param middle of middle channels'
-     * @param high   of the last channel's
-     */
-    public void chunkGrains(long low, long middle, long high) {
-        if ((low | middle | high) >>> GRAIN_BITS != 0) {
-            throw new IllegalArgumentException("chunks of " + low + ", " + middle + " and " + high
-                    + " grains: each must be below 2^" + GRAIN_BITS);
-        }
-        grains(low | middle << GRAIN_BITS | high << 2 * GRAIN_BITS);
     }
 
     /** {@return the elements of all channels} */
@@ -278,16 +237,6 @@ public final class CollectiveWork {
      */
     public long elements(int channel) {
         return channel == channelLow() ? countLow() : channel == channelHigh() ? countHigh() : countMiddle();
-    }
-
-    /**
-     * {@return grains of a channel's chunks}
-     *
-     * @param channel the channel
-     */
-    public long chunkGrains(int channel) {
-        int place = channel == channelLow() ? 0 : channel == channelHigh() ? 2 : 1;
-        return grains() >>> place * GRAIN_BITS & (1L << GRAIN_BITS) - 1;
     }
 
     private static long offset(PathElement... path) {

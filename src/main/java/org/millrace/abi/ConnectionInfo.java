@@ -2,6 +2,7 @@ package org.millrace.abi;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a device knows of its end of a connection ({@code ncclConnInfo} in NCCL): where the slots are and where the
@@ -16,7 +17,7 @@ import java.lang.foreign.MemorySegment;
  *                  it has
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
-        long firstStep, SharedSlots shared) {
+        long firstStep, @Nullable SharedSlots shared) {
 
     /**
      * Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says.
@@ -48,8 +49,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      *
      * <p>
      * The segments belong to the global scope, so that a proxy's accesses check no arena and no close can stop it in
-     * mid-pass. The memory itself is the arena's, which may be closed only after whoever polls it has acknowledged that
-     * it stopped.
+     * mid-pass. The memory itself is the arena's, which may be closed only after the thread that polls it has
+     * acknowledged that it stopped.
      *
      * @param arena     the memory's owner
      * @param layout    its sizes

@@ -33,8 +33,8 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * <p>
  * A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read
  * across PCIe brings four commands. The words' releases pair with the kernel's acquires: what is to be copied is
- * visible to it. The kernel's release of {@code done} pairs with the acquire here: whoever is told then that a copy was
- * made sees it.
+ * visible to it. The kernel's release of {@code done} pairs with the acquire here: a thread that is told then that a
+ * copy was made sees it.
  */
 public final class CopyMailbox {
     /** The struct's size. */

@@ -10,12 +10,13 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
  *
  * <pre>
  *   word      63                                                          8 7   1 0
- *   0 header  | size                                       (bits 7 to 63) | op  |f|   2.30: version instead of op, bits 1 to 4
+ *   0 header  | size                                       (bits 7 to 63) | op  |f|   2.30: version, not op, bits 1..4
  *   1         | source offset (bits 1 to 63), or value bits 0 to 47 at 8, or VA signal's offset
  *   2         | source handle (bits 1 to 63), or value bits 48 to 63 at 8, or VA signal's handle
  *   3         | destination offset                            (bits 1 to 63)    |f|
  *   4         | destination handle                            (bits 1 to 63)    |f|
- *   5         | 2.28: counter 8..23, signal 24..39, signal value 0..15 at 40    |f|   2.29, 2.30: counter 1..23, signal 24..47, value at 48
+ *   5         | 2.28: counter 8..23, signal 24..39, signal value 0..15 at 40    |f|
+ *             | 2.29, 2.30: counter 1..23, signal 24..47, value at 48           |f|
  *   6         | signal value 16..63 (bits 8 to 55)                      |strong |f|   2.30.5: strong
  *   7         | 2.30: op (bits 8 to 23)                                         |f|
  *   8 to 15   | 2.30: reserved                                                  |f|

@@ -11,11 +11,11 @@ import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
  * afterwards nobody writes it.
  *
  * <pre>
- *    0        4           8        16       24       32         40        48              56              64               72
- *    +--------+-----------+--------+--------+--------+----------+---------+---------------+---------------+----------------+
- *    | nranks | queueSize | queues | pis    | cis    | counters | signals | signalOffsets | lastIssuedGet | lastVisibleGet |
- *    +--------+-----------+--------+--------+--------+----------+---------+---------------+---------------+----------------+
- *      i32      u32         pointers                                       `---------- version 2, NCCL 2.30.5 ----------'
+ *    0       4           8       16     24     32        40       48             56             64              72
+ *    +-------+-----------+-------+------+------+---------+--------+--------------+--------------+---------------+
+ *    | nranks| queueSize | queues| pis  | cis  | counters| signals| signalOffsets| lastIssuedGet| lastVisibleGet|
+ *    +-------+-----------+-------+------+------+---------+--------+--------------+--------------+---------------+
+ *      i32     u32         pointers                               `--------- version 2, NCCL 2.30.5 ----------'
  * </pre>
  *
  * <p>
@@ -132,21 +132,6 @@ public final class GinGpuContext {
     /** {@return address of the signals} */
     public long signals() {
         return (long) Words.LONG.get(segment, SIGNALS);
-    }
-
-    /** {@return address of the signals' offsets} */
-    public long signalOffsets() {
-        return (long) Words.LONG.get(segment, SIGNAL_OFFSETS);
-    }
-
-    /** {@return address of the newest gets' indices} */
-    public long lastIssuedGet() {
-        return (long) Words.LONG.get(segment, LAST_ISSUED_GET);
-    }
-
-    /** {@return address of the newest visible gets' indices} */
-    public long lastVisibleGet() {
-        return (long) Words.LONG.get(segment, LAST_VISIBLE_GET);
     }
 
     private static long offset(String field) {

@@ -119,8 +119,8 @@ public final class GinQueueMemory {
     }
 
     /**
-     * Stores a descriptor's words, in no order that a reader may rely on. Whoever posts makes a release fence before:
-     * it pairs with the acquires of {@link #take}.
+     * Stores a descriptor's words, in no order that a reader may rely on. The thread that posts makes a release fence
+     * before: it pairs with the acquires of {@link #take}.
      *
      * @param at         where it lies; the place must be free
      * @param descriptor its words

@@ -180,4 +180,19 @@ public final class LLLine {
             Words.LONG.setOpaque(Words.MEMORY, line + HALF_1, half((int) (data[i] >>> Integer.SIZE), flag));
         }
     }
+
+    /**
+     * Copies lines to where a kernel polls their flags: each half is stored whole, and carries its own flag, so that no
+     * flag is seen before its data. A copy whose addresses and length are multiples of 8 moves whole words
+     * ({@code jdk.internal.misc.Unsafe.copyMemory} promises "coherent units", and {@link MemorySegment#copy} is made of
+     * it), in any order.
+     *
+     * @param from   where the lines are
+     * @param to     where they go
+     * @param offset where they begin in both; a multiple of 8
+     * @param bytes  of whole lines
+     */
+    public static void copyWords(MemorySegment from, MemorySegment to, long offset, long bytes) {
+        MemorySegment.copy(from, offset, to, offset, bytes);
+    }
 }

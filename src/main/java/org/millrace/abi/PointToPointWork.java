@@ -49,8 +49,6 @@ public final class PointToPointWork {
     private static final long CHANNEL_BASE = offset(groupElement("channelBase"));
     private static final long SEND_CHANNELS = offset(groupElement("nSendChannels"));
     private static final long RECEIVE_CHANNELS = offset(groupElement("nRecvChannels"));
-    private static final long SEND_CHUNK = offset(groupElement("sendChunkSize_u32fp8"));
-    private static final long RECEIVE_CHUNK = offset(groupElement("recvChunkSize_u32fp8"));
     private static final long FLAGS = offset(groupElement("p2pFlags"));
 
     private final MemorySegment segment;
@@ -216,34 +214,6 @@ public final class PointToPointWork {
      */
     public void receiveChannels(int value) {
         segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS, (byte) value);
-    }
-
-    /** {@return the size of chunks that are sent, as {@link SmallFloat}} */
-    public int sendChunk() {
-        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHUNK));
-    }
-
-    /**
-     * Sets the size of chunks that are sent, as {@link SmallFloat}.
-     *
-     * @param value the new value
-     */
-    public void sendChunk(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, SEND_CHUNK, (byte) value);
-    }
-
-    /** {@return the size of chunks that are received, as {@link SmallFloat}} */
-    public int receiveChunk() {
-        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK));
-    }
-
-    /**
-     * Sets the size of chunks that are received, as {@link SmallFloat}.
-     *
-     * @param value the new value
-     */
-    public void receiveChunk(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK, (byte) value);
     }
 
     /** {@return the flags} */

@@ -249,4 +249,19 @@ public final class RecvMem {
     private static long entryOffset(String field) {
         return ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement(field));
     }
+
+    /**
+     * What a connection's counters say at this moment, for a message.
+     *
+     * @param sendMem the connection's other half
+     * @return for instance {@code "head 16, tail 18, sizes [64 64 -1 -1 -1 -1 -1 -1]"}
+     */
+    public String describe(SendMem sendMem) {
+        StringBuilder text = new StringBuilder();
+        text.append("head ").append(sendMem.headAcquire()).append(", tail ").append(tailAcquire()).append(", sizes [");
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            text.append(slot == 0 ? "" : " ").append(sizePlain(slot));
+        }
+        return text.append(']').toString();
+    }
 }

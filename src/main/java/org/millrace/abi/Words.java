@@ -7,7 +7,7 @@ import java.util.Objects;
 
 /**
  * How descriptors read and write: coordinates are a segment and an offset in bytes, so that handles are constants. What
- * threads poll is accessed by address, in {@link #MEMORY}; whoever frees such memory has stopped them before.
+ * threads poll is accessed by address, in {@link #MEMORY}; the owner of such memory stops them before it frees it.
  */
 final class Words {
     static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();

@@ -16,8 +16,8 @@ import java.lang.foreign.MemorySegment;
  * <p>
  * Both count bytes, never fall, and wrap at 2<sup>32</sup>: only their difference means something, which is at most the
  * FIFO's size. The host writes both. A release of {@code produced} follows the copy of the items and pairs with the
- * acquire of whoever reads them; a release of {@code consumed} follows the completion of the kernels that read them and
- * pairs with the acquire of whoever overwrites them.
+ * acquire of the device that reads them; a release of {@code consumed} follows the completion of the kernels that read
+ * them and pairs with the acquire of the host that overwrites them.
  *
  * <p>
  * NCCL keeps them in {@code ncclComm}, where only its host side sees them; here they lie apart, so that a kernel can
@@ -63,11 +63,6 @@ public final class WorkFifoCounters {
      */
     public void producedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
-    }
-
-    /** {@return bytes that no kernel reads any more} */
-    public int consumedAcquire() {
-        return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
     }
 
     /**

@@ -2,17 +2,17 @@ package org.millrace.abi;
 
 import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevWorkColl;
-import org.millrace.ffi.device.ncclDevWorkCollReg;
 import org.millrace.ffi.device.ncclDevWorkP2p;
 
-/** {@code ncclDevWorkType}: what a batch's work items are. Facts: NCCL 2.28 {@code device.h}. */
+/**
+ * {@code ncclDevWorkType}: what a batch's work items are. NCCL's third type, collectives with registered buffers, is
+ * not used here. Facts: NCCL 2.28 {@code device.h}.
+ */
 public enum WorkType {
     /** A send and a receive: {@link PointToPointWork}. */
     POINT_TO_POINT(device_h.ncclDevWorkTypeP2p(), ncclDevWorkP2p.sizeof()),
     /** A collective: {@link CollectiveWork}. */
-    COLLECTIVE(device_h.ncclDevWorkTypeColl(), ncclDevWorkColl.sizeof()),
-    /** A collective with registered buffers: {@link CollectiveWork}, and the peers' addresses behind it. */
-    REGISTERED_COLLECTIVE(device_h.ncclDevWorkTypeCollReg(), ncclDevWorkCollReg.sizeof());
+    COLLECTIVE(device_h.ncclDevWorkTypeColl(), ncclDevWorkColl.sizeof());
 
     private static final WorkType[] ALL = values();
 

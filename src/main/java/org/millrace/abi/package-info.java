@@ -7,7 +7,10 @@
  * <p>
  * A descriptor is a view. It owns no memory, allocates nothing after it was made, and checks its segment once. Those of
  * what threads poll go by the segment's address from then on, from any thread, and nobody notices if the memory was
- * freed: whoever frees it has stopped them before. So do those of lines, for which the slot's segment is passed and
+ * freed: its owner stops them before it frees it. So do those of lines, for which the slot's segment is passed and
  * checked once for all of a slot's lines. Nothing here knows what a step means.
  */
+@NullMarked
 package org.millrace.abi;
+
+import org.jspecify.annotations.NullMarked;

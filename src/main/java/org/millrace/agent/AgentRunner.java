@@ -1,6 +1,7 @@
 package org.millrace.agent;
 
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 import org.millrace.MillraceException;
 
 /** Owns one daemon thread and runs an agent's passes on it until it is closed. */
@@ -67,6 +68,7 @@ public final class AgentRunner implements AutoCloseable {
     @Override
     public void close() {
         running = false;
+        LockSupport.unpark(thread); // an idle strategy may sleep until it is woken
         if (Thread.currentThread() == thread) {
             return;
         }

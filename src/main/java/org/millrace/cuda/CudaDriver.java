@@ -7,7 +7,11 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.EnumMap;
+import java.util.Map;
 import org.millrace.MillraceException;
+import org.millrace.cuda.library.DynamicLoader;
+import org.millrace.cuda.library.NativeLibrary;
 
 /**
  * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory
@@ -33,16 +37,7 @@ public final class CudaDriver {
     private final MethodHandle eventDestroy;
     private final MethodHandle writeValue64;
     private final MethodHandle writeValue32;
-    private final MethodHandle getAddressRange;
-    private final MethodHandle retainHandle;
-    private final MethodHandle exportHandle;
-    private final MethodHandle importHandle;
-    private final MethodHandle reserve;
-    private final MethodHandle map;
-    private final MethodHandle setAccess;
-    private final MethodHandle unmap;
-    private final MethodHandle free;
-    private final MethodHandle releaseHandle;
+    private final Map<Function, MethodHandle> functions = new EnumMap<>(Function.class);
     private final MethodHandle errorName;
 
     private CudaDriver(MemorySegment library) {
@@ -53,16 +48,9 @@ public final class CudaDriver {
         eventDestroy = bind(library, "cuEventDestroy_v2", LONG);
         writeValue64 = bind(library, "cuStreamWriteValue64_v2", LONG, LONG, LONG, INT);
         writeValue32 = bind(library, "cuStreamWriteValue32_v2", LONG, LONG, INT, INT);
-        getAddressRange = bind(library, "cuMemGetAddressRange_v2", LONG, LONG, LONG);
-        retainHandle = bind(library, "cuMemRetainAllocationHandle", LONG, LONG);
-        exportHandle = bind(library, "cuMemExportToShareableHandle", LONG, LONG, INT, LONG);
-        importHandle = bind(library, "cuMemImportFromShareableHandle", LONG, LONG, INT);
-        reserve = bind(library, "cuMemAddressReserve", LONG, LONG, LONG, LONG, LONG);
-        map = bind(library, "cuMemMap", LONG, LONG, LONG, LONG, LONG);
-        setAccess = bind(library, "cuMemSetAccess", LONG, LONG, LONG, LONG);
-        unmap = bind(library, "cuMemUnmap", LONG, LONG);
-        free = bind(library, "cuMemAddressFree", LONG, LONG);
-        releaseHandle = bind(library, "cuMemRelease", LONG);
+        for (Function function : Function.values()) {
+            functions.put(function, bind(library, function.symbol, function.arguments));
+        }
         errorName = bind(library, "cuGetErrorName", INT, LONG);
     }
 
@@ -213,7 +201,7 @@ public final class CudaDriver {
     /** A call of the functions below, which are no part of any hot path. */
     int call(Function function, Object... arguments) {
         try {
-            return (int) handle(function).invokeWithArguments(arguments);
+            return (int) functions.get(function).invokeWithArguments(arguments);
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
@@ -222,46 +210,33 @@ public final class CudaDriver {
     /** Functions for memory of other processes. */
     enum Function {
         /** Base, size, address. */
-        GET_ADDRESS_RANGE("cuMemGetAddressRange"),
+        GET_ADDRESS_RANGE("cuMemGetAddressRange_v2", LONG, LONG, LONG),
         /** Handle, address. */
-        RETAIN("cuMemRetainAllocationHandle"),
+        RETAIN("cuMemRetainAllocationHandle", LONG, LONG),
         /** Descriptor, handle, type, flags. */
-        EXPORT("cuMemExportToShareableHandle"),
+        EXPORT("cuMemExportToShareableHandle", LONG, LONG, INT, LONG),
         /** Handle, descriptor, type. */
-        IMPORT("cuMemImportFromShareableHandle"),
+        IMPORT("cuMemImportFromShareableHandle", LONG, LONG, INT),
         /** Address, size, alignment, address wanted, flags. */
-        RESERVE("cuMemAddressReserve"),
+        RESERVE("cuMemAddressReserve", LONG, LONG, LONG, LONG, LONG),
         /** Address, size, offset, handle, flags. */
-        MAP("cuMemMap"),
+        MAP("cuMemMap", LONG, LONG, LONG, LONG, LONG),
         /** Address, size, access, how many. */
-        SET_ACCESS("cuMemSetAccess"),
+        SET_ACCESS("cuMemSetAccess", LONG, LONG, LONG, LONG),
         /** Address, size. */
-        UNMAP("cuMemUnmap"),
+        UNMAP("cuMemUnmap", LONG, LONG),
         /** Address, size. */
-        FREE("cuMemAddressFree"),
+        FREE("cuMemAddressFree", LONG, LONG),
         /** Handle. */
-        RELEASE("cuMemRelease");
+        RELEASE("cuMemRelease", LONG);
 
         private final String symbol;
+        private final MemoryLayout[] arguments;
 
-        Function(String symbol) {
+        Function(String symbol, MemoryLayout... arguments) {
             this.symbol = symbol;
+            this.arguments = arguments;
         }
-    }
-
-    private MethodHandle handle(Function function) {
-        return switch (function) {
-            case GET_ADDRESS_RANGE -> getAddressRange;
-            case RETAIN -> retainHandle;
-            case EXPORT -> exportHandle;
-            case IMPORT -> importHandle;
-            case RESERVE -> reserve;
-            case MAP -> map;
-            case SET_ACCESS -> setAccess;
-            case UNMAP -> unmap;
-            case FREE -> free;
-            case RELEASE -> releaseHandle;
-        };
     }
 
     void checkedCall(Function function, Object... arguments) {
@@ -279,7 +254,7 @@ public final class CudaDriver {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
             int known = (int) errorName.invokeExact(code, out.address());
-            return known == 0 ? CStrings.read(out.get(ValueLayout.ADDRESS, 0)) : "an error without a name";
+            return known == 0 ? NativeLibrary.text(out.get(ValueLayout.ADDRESS, 0)) : "an error without a name";
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }

@@ -6,6 +6,8 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
+import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
@@ -81,18 +83,7 @@ public final class CudaEvent implements Event {
 
     @Override
     public boolean query() {
-        MemorySegment event = handle.enter();
-        try {
-            int code = cudart_h.cudaEventQuery(event);
-            if (code == cudart_h.cudaErrorNotReady()) {
-                runtime.forgetLastError();
-                return false;
-            }
-            runtime.check(CudaFunction.EVENT_QUERY, code);
-            return true;
-        } finally {
-            handle.exit();
-        }
+        return runtime.isComplete(handle, CudaFunction.EVENT_QUERY, cudart_h::cudaEventQuery);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package org.millrace.cuda;
 
 import org.millrace.MillraceException;
+import org.millrace.ffi.cudart.cudart_h;
 
 /**
  * A call of the CUDA runtime failed. The message has the call, the error's name, number and text, and what to do where
@@ -24,8 +25,7 @@ public final class CudaException extends MillraceException {
      */
     CudaException(String call, int code, String name, String text, String detail) {
         super(call + " failed: " + name + " (" + code + "): " + text + "."
-                + (detail.isBlank() ? "" : " " + detail.strip())
-                + (CudaAdvice.of(code).isEmpty() ? "" : " " + CudaAdvice.of(code)));
+                + (detail.isBlank() ? "" : " " + detail.strip()) + (advice(code).isEmpty() ? "" : " " + advice(code)));
         this.call = call;
         this.code = code;
     }
@@ -46,5 +46,43 @@ public final class CudaException extends MillraceException {
      */
     public int code() {
         return code;
+    }
+
+    /** What to do about the errors that people meet; empty where nothing better than the error's own text is known. */
+    private static String advice(int code) {
+        if (code == cudart_h.cudaErrorInsufficientDriver()) {
+            return "There is no NVIDIA driver on this machine, or it is older than this CUDA runtime (nvidia-smi"
+                    + " shows the newest CUDA that it serves). Install"
+                    + " a newer driver, or load an older runtime with MILLRACE_CUDART_LIBRARY; without a GPU, use the"
+                    + " emulated device";
+        } else if (code == cudart_h.cudaErrorNoDevice()) {
+            return "The driver shows this process no GPU: see whether nvidia-smi lists one, whether"
+                    + " CUDA_VISIBLE_DEVICES hides it, and whether the container"
+                    + " was given it (docker run --gpus all)";
+        } else if (code == cudart_h.cudaErrorMemoryAllocation()) {
+            return "Free some memory (nvidia-smi shows who holds how much of the GPU's), or ask for less; pinned host"
+                    + " memory is bounded by the machine's and" + " the container's memory limit";
+        } else if (code == cudart_h.cudaErrorDevicesUnavailable()) {
+            return "Another process holds the GPU exclusively, or it is in prohibited mode: see nvidia-smi -q -d"
+                    + " COMPUTE";
+        } else if (code == cudart_h.cudaErrorInvalidDevice()) {
+            return "Devices are numbered from 0 among those that CUDA_VISIBLE_DEVICES leaves visible";
+        } else if (code == cudart_h.cudaErrorNoKernelImageForDevice()
+                || code == cudart_h.cudaErrorUnsupportedPtxVersion()) {
+            return "The image was built for other GPUs or by a newer toolkit than the driver knows: build it for this"
+                    + " GPU's compute capability, or take a newer" + " driver";
+        } else if (code == cudart_h.cudaErrorIllegalAddress() || code == cudart_h.cudaErrorLaunchFailure()) {
+            return "Device code touched memory it may not. The process cannot use the GPU any more; run it under"
+                    + " compute-sanitizer to find where";
+        } else if (code == cudart_h.cudaErrorSystemNotReady()) {
+            return "On machines with NVSwitch the fabric manager must run: systemctl status nvidia-fabricmanager";
+        } else if (code == cudart_h.cudaErrorSystemDriverMismatch()) {
+            return "The driver's kernel module and its libcuda.so.1 are of different versions: restart after a driver"
+                    + " update," + " and see which libcuda.so.1 is loaded";
+        } else if (code == cudart_h.cudaErrorStreamCaptureUnsupported()) {
+            return "The call is not allowed while a stream of this process is being captured: end the capture first,"
+                    + " or capture in relaxed mode";
+        }
+        return "";
     }
 }

@@ -1,6 +1,8 @@
 package org.millrace.cuda;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.cuda.library.NativeFunction;
 
 /**
  * What Millrace calls of the CUDA runtime. The releases are those from which libcudart exports a function (facts:
@@ -53,39 +55,29 @@ enum CudaFunction implements NativeFunction {
     MEMCPY_ASYNC("cudaMemcpyAsync"),
     MEMSET("cudaMemset"),
     MEMSET_ASYNC("cudaMemsetAsync"),
-    IPC_GET_MEM_HANDLE("cudaIpcGetMemHandle"),
-    IPC_OPEN_MEM_HANDLE("cudaIpcOpenMemHandle"),
-    IPC_CLOSE_MEM_HANDLE("cudaIpcCloseMemHandle"),
     LAUNCH_KERNEL("cudaLaunchKernel"),
     OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR("cudaOccupancyMaxActiveBlocksPerMultiprocessor"),
     LIBRARY_LOAD_DATA("cudaLibraryLoadData", "12.8"),
     LIBRARY_UNLOAD("cudaLibraryUnload", "12.8"),
     LIBRARY_GET_KERNEL("cudaLibraryGetKernel", "12.8"),
     KERNEL_SET_ATTRIBUTE_FOR_DEVICE("cudaKernelSetAttributeForDevice", "12.8"),
-    /** Not in our headers: its structure changes with every release. See {@link DeviceProperties}. */
+    /** Not in our headers: its structure changes with every release. See {@link CudaDevice.Properties}. */
     GET_DEVICE_PROPERTIES("cudaGetDeviceProperties");
 
     static final List<CudaFunction> ALL = List.of(values());
 
-    private final String symbol;
-    private final String since;
+    private final Export export;
 
     CudaFunction(String symbol) {
         this(symbol, null);
     }
 
-    CudaFunction(String symbol, String since) {
-        this.symbol = symbol;
-        this.since = since;
+    CudaFunction(String symbol, @Nullable String since) {
+        export = new Export(symbol, since);
     }
 
     @Override
-    public String symbol() {
-        return symbol;
-    }
-
-    @Override
-    public String since() {
-        return since;
+    public Export export() {
+        return export;
     }
 }

@@ -1,6 +1,7 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
+import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /** A kernel of a {@link CudaModule}. Launching allocates nothing. */
@@ -34,7 +35,7 @@ public final class CudaKernel {
      * @param arguments values of the kernel's parameters; CUDA copies them, so that they may change when this returns
      * @param stream    where
      */
-    public void launch(LaunchShape shape, KernelArguments arguments, CudaStream stream) {
+    public void launch(LaunchShape shape, KernelParameters arguments, CudaStream stream) {
         module.enter();
         try {
             MemorySegment queue = stream.handle().enter();

@@ -2,7 +2,10 @@ package org.millrace.cuda;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.NativeLibrary;
 
 /**
  * What this machine has of CUDA, for {@code millrace doctor}. Probing takes no GPU into use.
@@ -13,7 +16,8 @@ import org.millrace.MillraceException;
  * @param devices       the GPUs that this process sees
  * @param deviceProblem why there are none; null if there are
  */
-public record CudaReport(LibraryReport library, String driver, List<Device> devices, String deviceProblem) {
+public record CudaReport(LibraryReport library, @Nullable String driver, List<Device> devices,
+        @Nullable String deviceProblem) {
 
     /**
      * A GPU.
@@ -38,7 +42,7 @@ public record CudaReport(LibraryReport library, String driver, List<Device> devi
      * @param path the value of {@code MILLRACE_CUDART_LIBRARY}, or null; see {@link CudaRuntime#load(String)}
      * @return what was found; never throws for what was not
      */
-    public static CudaReport probe(String path) {
+    public static CudaReport probe(@Nullable String path) {
         CudaRuntime runtime;
         try {
             runtime = CudaRuntime.load(path);

@@ -9,7 +9,12 @@ import java.util.function.ToIntFunction;
 import java.util.stream.IntStream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cuda.library.LibraryDirectories;
+import org.millrace.cuda.library.LibrarySearch;
+import org.millrace.cuda.library.NativeHandle;
+import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.cudart.cudart_h;
 
 /** The loaded CUDA runtime: the way to devices and pinned memory. One per program. */
@@ -43,7 +48,7 @@ public final class CudaRuntime {
      * @return the runtime; a driver or a GPU need not be there
      * @throws MillraceException if there is no usable libcudart
      */
-    public static CudaRuntime load(String path) {
+    public static CudaRuntime load(@Nullable String path) {
         LibrarySearch search = new LibrarySearch("CUDA runtime", "MILLRACE_CUDART_LIBRARY", "millrace.cudart.library",
                 List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv,
@@ -151,6 +156,40 @@ public final class CudaRuntime {
         }
     }
 
+    /**
+     * Copies between host and device or between devices. When it returns the copy is complete, or at least no longer
+     * needs the host's memory.
+     *
+     * @param target where to; native memory
+     * @param source where from; of the same size
+     * @throws IllegalArgumentException if the sizes differ or one of them lies in the Java heap
+     */
+    public void copy(MemorySegment target, MemorySegment source) {
+        long bytes = copiedBytes(target, source);
+        MemorySegment to = DeviceSegments.pointer("copy target", target, bytes);
+        MemorySegment from = DeviceSegments.pointer("copy source", source, bytes);
+        check(CudaFunction.MEMCPY, cudart_h.cudaMemcpy(to, from, bytes, cudart_h.cudaMemcpyDefault()));
+    }
+
+    static long copiedBytes(MemorySegment target, MemorySegment source) {
+        if (target.byteSize() != source.byteSize()) {
+            throw new IllegalArgumentException("a copy of " + source.byteSize() + " bytes into " + target.byteSize()
+                    + ": the sizes must be equal (slice the larger)");
+        }
+        return source.byteSize();
+    }
+
+    /**
+     * Sets every byte of some device memory.
+     *
+     * @param target device memory
+     * @param value  what each byte becomes
+     */
+    public void fill(MemorySegment target, byte value) {
+        MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
+        check(CudaFunction.MEMSET, cudart_h.cudaMemset(to, Byte.toUnsignedInt(value), target.byteSize()));
+    }
+
     /** Throws unless a call succeeded. */
     void check(CudaFunction function, int code) {
         if (code != cudart_h.cudaSuccess()) {
@@ -167,14 +206,30 @@ public final class CudaRuntime {
 
     CudaException failure(CudaFunction function, int code, String detail) {
         forgetLastError();
-        String name = CStrings.read(cudart_h.cudaGetErrorName(code));
-        String description = CStrings.read(cudart_h.cudaGetErrorString(code));
+        String name = NativeLibrary.text(cudart_h.cudaGetErrorName(code));
+        String description = NativeLibrary.text(cudart_h.cudaGetErrorString(code));
         return new CudaException(function.symbol(), code, name, description, detail);
     }
 
     /** CUDA keeps a thread's last error; left there, it would be reported by someone else's next check. */
     void forgetLastError() {
         cudart_h.cudaGetLastError();
+    }
+
+    /** Whether what a stream or an event stands for is complete. Allocates nothing. */
+    boolean isComplete(NativeHandle handle, CudaFunction function, ToIntFunction<MemorySegment> query) {
+        MemorySegment asked = handle.enter();
+        try {
+            int code = query.applyAsInt(asked);
+            if (code == cudart_h.cudaErrorNotReady()) {
+                forgetLastError();
+                return false;
+            }
+            check(function, code);
+            return true;
+        } finally {
+            handle.exit();
+        }
     }
 
     /** Throws if the loaded runtime is too old for a function. */

@@ -5,6 +5,8 @@ import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.agent.Waiting;
+import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
@@ -82,26 +84,16 @@ public final class CudaStream implements Stream {
 
     @Override
     public boolean query() {
-        MemorySegment stream = handle.enter();
-        try {
-            int code = cudart_h.cudaStreamQuery(stream);
-            if (code == cudart_h.cudaErrorNotReady()) {
-                runtime.forgetLastError();
-                return false;
-            }
-            runtime.check(CudaFunction.STREAM_QUERY, code);
-            return true;
-        } finally {
-            handle.exit();
-        }
+        return runtime.isComplete(handle, CudaFunction.STREAM_QUERY, cudart_h::cudaStreamQuery);
     }
 
     @Override
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
-            throw new MillraceException("the work of " + handle + " on " + device + " had not completed after "
-                    + deadline.toMillis()
-                    + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the communicator to end it");
+            throw new MillraceException(
+                    "the work of " + handle + " on " + device + " had not completed after " + deadline.toMillis()
+                            + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the"
+                            + " communicator to end it");
         }
     }
 
@@ -139,7 +131,7 @@ public final class CudaStream implements Stream {
      * @throws IllegalArgumentException if the sizes differ or one of them lies in the Java heap
      */
     public void copy(MemorySegment target, MemorySegment source) {
-        long bytes = Copies.bytes(target, source);
+        long bytes = CudaRuntime.copiedBytes(target, source);
         MemorySegment to = DeviceSegments.pointer("copy target", target, bytes);
         MemorySegment from = DeviceSegments.pointer("copy source", source, bytes);
         MemorySegment stream = handle.enter();
@@ -240,7 +232,7 @@ public final class CudaStream implements Stream {
             try {
                 Waiting.until(this::query, CLOSE_DEADLINE);
             } catch (MillraceException | IllegalStateException failedOrClosedMeanwhile) {
-                // whoever waited for the work was told; the stream goes back all the same
+                // a thread that waited for the work was told; the stream goes back all the same
             }
         }
         handle.close();

@@ -17,7 +17,8 @@ public final class CurrentDevice implements AutoCloseable {
     CurrentDevice(CudaRuntime runtime, int index) {
         if (owner.isVirtual()) {
             throw new IllegalStateException(
-                    "CUDA's current device belongs to an operating system thread, and a virtual thread may change that: call from a platform thread");
+                    "CUDA's current device belongs to an operating system thread, and a virtual thread may change"
+                            + " that: call from a platform thread");
         }
         this.runtime = runtime;
         this.previous = runtime.intOf(CudaFunction.GET_DEVICE, cudart_h::cudaGetDevice);

@@ -2,6 +2,7 @@ package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory segments over addresses that only a GPU may follow.
@@ -55,7 +56,8 @@ public final class DeviceSegments {
         }
         if (!segment.isNative()) {
             throw new IllegalArgumentException(role
-                    + " lies in the Java heap, where the garbage collector moves it: allocate it from the device, as pinned memory, or from an Arena");
+                    + " lies in the Java heap, where the garbage collector moves it: allocate it from the device, as"
+                    + " pinned memory, or from an Arena");
         }
         if (!segment.scope().isAlive()) {
             throw new IllegalArgumentException(role + " is closed memory");
@@ -81,7 +83,7 @@ public final class DeviceSegments {
      */
     private static final class Owner implements Runnable {
 
-        private MemorySegment everywhere;
+        private @Nullable MemorySegment everywhere;
 
         static MemorySegment everywhere() {
             Owner owner = new Owner();

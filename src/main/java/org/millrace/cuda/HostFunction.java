@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudaHostFn_t;
 
 /**
@@ -27,7 +28,7 @@ public final class HostFunction implements AutoCloseable {
     private final boolean once;
     private final long number = NUMBERS.incrementAndGet();
     private final MemorySegment token = MemorySegment.ofAddress(number);
-    private volatile Throwable failure;
+    private volatile @Nullable Throwable failure;
 
     private HostFunction(Runnable body, boolean once) {
         this.body = body;
@@ -60,7 +61,7 @@ public final class HostFunction implements AutoCloseable {
      *
      * @return null if every call returned normally
      */
-    public Throwable failure() {
+    public @Nullable Throwable failure() {
         return failure;
     }
 

@@ -2,6 +2,7 @@ package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
@@ -14,7 +15,7 @@ import org.millrace.ffi.cudart.cudart_h;
  * @param host   the memory as Java sees it
  * @param device the same memory as the GPU sees it, not accessible from Java; null unless it was mapped
  */
-public record PinnedMemory(MemorySegment host, MemorySegment device) {
+public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
 
     /** How host memory is pinned. */
     public enum Flag {

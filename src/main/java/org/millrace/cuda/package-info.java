@@ -8,7 +8,10 @@
  * once, from any thread; a use after that is an {@link java.lang.IllegalStateException}, never a crash.
  *
  * <p>
- * {@link org.millrace.cuda.NativeLibrary} and {@link org.millrace.cuda.NativeHandle} serve every binding of the
- * project.
+ * {@code library} finds and loads the shared libraries, for NCCL's binding too; {@code copy} is the queue of copies
+ * that GIN uses. Nothing here knows a communicator.
  */
+@NullMarked
 package org.millrace.cuda;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,8 @@
 /**
- * Single elements of every type: their bits, their values, and how NCCL and CUDA round to them. Loops over many
- * elements are the devices'.
+ * Elements of every type: their bits, their values, how NCCL and CUDA round to them, and what the operands that they
+ * make up must be. Loops over many elements are the devices'. It uses the public vocabulary alone.
  */
+@NullMarked
 package org.millrace.element;
+
+import org.jspecify.annotations.NullMarked;

@@ -6,8 +6,8 @@ import java.util.Arrays;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.Machine;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.Machine;
 
 /**
  * What the ranks of a group have agreed on before anything is connected.

@@ -15,7 +15,7 @@ import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.CollNetAllReduce;
-import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.proxy.ConnectionName;

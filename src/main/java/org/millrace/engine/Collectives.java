@@ -14,6 +14,7 @@ import org.millrace.device.function.FunctionNumber.Kind;
 import org.millrace.device.function.LocalBlock;
 import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.work.KernelMemory;
+import org.millrace.engine.connect.Connectors;
 import org.millrace.proxy.OperationSignature;
 
 /**
@@ -24,7 +25,7 @@ final class Collectives {
 
     private final int rank;
     private final int ranks;
-    private final Links links;
+    private final Connectors connectors;
     private final EngineOptions options;
     private final Routes routes;
     private final Registrations registrations;
@@ -41,12 +42,12 @@ final class Collectives {
         this.routes = routes;
         this.rank = rank;
         this.ranks = ranks;
-        this.links = members.links();
+        this.connectors = members.connectors();
         this.options = members.options();
         this.registrations = members.registrations();
         this.collNet = members.collNet();
-        this.rings = ranks == 1 ? null : new Rings(rank, ranks, links, options);
-        this.trees = ranks == 1 ? null : new Trees(rank, ranks, links, options);
+        this.rings = ranks == 1 ? null : new Rings(rank, ranks, connectors, options);
+        this.trees = ranks == 1 ? null : new Trees(rank, ranks, connectors, options);
     }
 
     /**
@@ -135,7 +136,7 @@ final class Collectives {
                 }
             }
         }
-        links.announceWithout(identity.without());
+        connectors.announceWithout(identity.without());
         return identity;
     }
 

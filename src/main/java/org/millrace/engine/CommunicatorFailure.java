@@ -2,8 +2,8 @@ package org.millrace.engine;
 
 import org.millrace.MillraceException;
 import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException;

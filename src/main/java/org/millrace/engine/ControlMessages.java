@@ -1,6 +1,6 @@
 package org.millrace.engine;
 
-import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.transport.PeerMessages;
 
 /**

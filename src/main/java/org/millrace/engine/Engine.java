@@ -1,8 +1,8 @@
 package org.millrace.engine;
 
 import org.millrace.config.Configuration;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.JoinOptions;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.JoinOptions;
 
 /** Puts communicators together. */
 final class Engine {
@@ -22,7 +22,7 @@ final class Engine {
         Members members = new Members(control, configuration, shared);
         try {
             EngineCommunicator communicator = new EngineCommunicator(members);
-            members.links().await();
+            members.connectors().await();
             control.barrier(); // no rank may begin, and perhaps end, before its neighbours' connections are made
             return communicator;
         } catch (RuntimeException | Error thrown) {

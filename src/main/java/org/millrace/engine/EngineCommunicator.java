@@ -27,7 +27,8 @@ import org.millrace.device.function.WorkFunctions;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
-import org.millrace.engine.rendezvous.ControlPlane;
+import org.millrace.element.Operands;
+import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.proxy.OperationSignature;
 
 /**
@@ -39,7 +40,7 @@ final class EngineCommunicator implements Communicator {
 
     private final Members members;
     private final CommunicatorFailure failure;
-    private final Arguments arguments;
+    private final Operands operands;
     private final Collectives collectives;
     private final OwnTransfers ownTransfers;
     private final Transfers transfers;
@@ -51,11 +52,11 @@ final class EngineCommunicator implements Communicator {
     EngineCommunicator(Members members) {
         this.members = members;
         this.failure = members.failure();
-        this.arguments = new Arguments(rank(), size(), members.threads().deviceThread());
-        this.routes = new Routes(members.links());
+        this.operands = new Operands(rank(), size(), members.threads()::checkReach);
+        this.routes = new Routes(members.connectors());
         this.collectives = new Collectives(rank(), size(), members, routes);
         this.ownTransfers = new OwnTransfers(label(""));
-        this.transfers = new Transfers(rank(), members.links(), members.registrations(), members.options());
+        this.transfers = new Transfers(rank(), members.connectors(), members.registrations(), members.options());
         this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(),
                 functions(collectives, transfers), failure, failure::fail, members.options().stallDeadline()));
         this.launches = new Launches(label(""), members, collectives.channels(), transfers, ownTransfers, launcher);
@@ -96,14 +97,14 @@ final class EngineCommunicator implements Communicator {
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             Stream stream) {
         checkOpen(stream);
-        arguments.both(Operation.ALL_REDUCE, send, count, receive, count, type, 0);
+        operands.check(Operation.ALL_REDUCE, send, receive, count, type);
         collective(OperationSignature.ALL_REDUCE, send, receive, count, type, op, rank(), 0, stream);
     }
 
     @Override
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         checkOpen(stream);
-        arguments.both(Operation.ALL_GATHER, send, count, receive, arguments.all(count), type, rank() * count);
+        operands.check(Operation.ALL_GATHER, send, receive, count, type);
         collective(OperationSignature.ALL_GATHER, send, receive, count, type, ReduceOp.SUM, rank(), 0, stream);
     }
 
@@ -111,7 +112,7 @@ final class EngineCommunicator implements Communicator {
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             Stream stream) {
         checkOpen(stream);
-        arguments.both(Operation.REDUCE_SCATTER, send, arguments.all(count), receive, count, type, -rank() * count);
+        operands.check(Operation.REDUCE_SCATTER, send, receive, count, type);
         collective(OperationSignature.REDUCE_SCATTER, send, receive, count, type, op, rank(), 0, stream);
     }
 
@@ -119,12 +120,7 @@ final class EngineCommunicator implements Communicator {
     public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             Stream stream) {
         checkOpen(stream);
-        arguments.rank(Operation.BROADCAST, "root", root);
-        if (rank() == root) {
-            arguments.both(Operation.BROADCAST, send, count, receive, count, type, 0);
-        } else {
-            arguments.destination(Operation.BROADCAST, receive, count, type);
-        }
+        operands.check(Operation.BROADCAST, send, receive, count, type, root);
         collective(OperationSignature.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root,
                 root, stream);
     }
@@ -133,12 +129,7 @@ final class EngineCommunicator implements Communicator {
     public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
             Stream stream) {
         checkOpen(stream);
-        arguments.rank(Operation.REDUCE, "root", root);
-        if (rank() == root) {
-            arguments.both(Operation.REDUCE, send, count, receive, count, type, 0);
-        } else {
-            arguments.source(Operation.REDUCE, send, count, type);
-        }
+        operands.check(Operation.REDUCE, send, receive, count, type, root);
         collective(OperationSignature.REDUCE, send, rank() == root ? receive : null, count, type, op, root, root,
                 stream);
     }
@@ -157,7 +148,7 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         checkOpen(stream);
-        arguments.neverInPlace(Operation.ALL_TO_ALL, send, arguments.all(count), receive, arguments.all(count), type);
+        operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
         issue(() -> {
             for (int distance = 0; distance < size() && count > 0; distance++) {
                 int to = (rank() + distance) % size();
@@ -171,12 +162,7 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
         checkOpen(stream);
-        arguments.rank(Operation.GATHER, "root", root);
-        if (rank() == root) {
-            arguments.both(Operation.GATHER, send, count, receive, arguments.all(count), type, rank() * count);
-        } else {
-            arguments.source(Operation.GATHER, send, count, type);
-        }
+        operands.check(Operation.GATHER, send, receive, count, type, root);
         issue(() -> {
             for (int from = 0; rank() == root && from < size() && count > 0; from++) {
                 addReceive(part(receive, from, count, type), count, type, from, stream);
@@ -190,12 +176,7 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
         checkOpen(stream);
-        arguments.rank(Operation.SCATTER, "root", root);
-        if (rank() == root) {
-            arguments.both(Operation.SCATTER, send, arguments.all(count), receive, count, type, -rank() * count);
-        } else {
-            arguments.destination(Operation.SCATTER, receive, count, type);
-        }
+        operands.check(Operation.SCATTER, send, receive, count, type, root);
         issue(() -> {
             for (int to = 0; rank() == root && to < size() && count > 0; to++) {
                 addSend(part(send, to, count, type), count, type, to, stream);
@@ -209,16 +190,14 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         checkOpen(stream);
-        arguments.rank(Operation.SEND_RECEIVE, "peer", peer);
-        arguments.source(Operation.SEND_RECEIVE, buffer, count, type);
+        operands.checkSend(buffer, count, type, peer);
         issue(() -> addSend(buffer, count, type, peer, stream));
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         checkOpen(stream);
-        arguments.rank(Operation.SEND_RECEIVE, "peer", peer);
-        arguments.destination(Operation.SEND_RECEIVE, buffer, count, type);
+        operands.checkReceive(buffer, count, type, peer);
         issue(() -> addReceive(buffer, count, type, peer, stream));
     }
 
@@ -287,7 +266,7 @@ final class EngineCommunicator implements Communicator {
     @Override
     public synchronized Registration register(MemorySegment memory) {
         checkOpen();
-        arguments.registered(memory);
+        operands.checkRegistered(memory);
         return members.registrations().add(memory, () -> {
             launcher.awaitKernels();
             members.stopProxiesAfterFailure();

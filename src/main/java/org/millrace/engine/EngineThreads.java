@@ -1,5 +1,6 @@
 package org.millrace.engine;
 
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -9,22 +10,25 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.engine.connect.ConnectorService;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * A rank's polling threads: one that runs device and proxies in turn, or one for each. Where there are as many ranks as
- * cores one thread is better: two would take the core from each other just when one waits for the other. A communicator
- * that is split shares them with those that come of it; the last one stops them.
+ * A rank's threads. Device and proxies are polled: by one thread in turn, or by one each. Where there are as many ranks
+ * as cores one thread is better: two would take the core from each other just when one waits for the other. Connections
+ * are made on a thread that sleeps while none is asked for. A communicator that is split shares the threads with those
+ * that come of it; the last one stops them.
  */
 final class EngineThreads implements AutoCloseable {
 
     private static final long FIRST_PARK_NANOS = 10_000;
-    private static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
+    /** How long a thread may take to say that it touches something no more. */
+    static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
 
     private final EmulatedDevice device;
     private final ProxyAgent proxies;
-    private final AgentSet agents;
+    private final ConnectorService connections;
     private final AgentRunner[] runners;
     private final AtomicInteger users = new AtomicInteger(1);
 
@@ -32,10 +36,9 @@ final class EngineThreads implements AutoCloseable {
         this.device = new EmulatedDevice(rank);
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
-        this.agents = together ? new AgentSet(device.name() + "+" + proxies.name(), device, proxies)
-                : new AgentSet(device.name(), device);
-        runners = together ? new AgentRunner[] {start(agents, options)}
-                : new AgentRunner[] {start(agents, options), start(proxies, options)};
+        runners = together ? new AgentRunner[] {start(new InTurn(device, proxies), options)}
+                : new AgentRunner[] {start(device, options), start(proxies, options)};
+        connections = new ConnectorService(rank);
     }
 
     private static AgentRunner start(Agent agent, EngineOptions options) {
@@ -53,6 +56,16 @@ final class EngineThreads implements AutoCloseable {
         return this;
     }
 
+    /** Refuses operands that the device's thread may not touch. */
+    void checkReach(String what, MemorySegment segment, long bytes) {
+        Thread user = deviceThread();
+        if (!segment.isAccessibleBy(user)) {
+            throw new IllegalArgumentException(
+                    what + ": the segment belongs to a confined arena, and the device's thread " + user.getName()
+                            + " may not touch it; use Arena.ofShared()");
+        }
+    }
+
     EmulatedDevice device() {
         return device;
     }
@@ -61,13 +74,8 @@ final class EngineThreads implements AutoCloseable {
         return proxies;
     }
 
-    /** Runs a communicator's own agent on the device's thread. */
-    void add(Agent agent) {
-        agents.add(agent);
-    }
-
-    void remove(Agent agent) {
-        agents.remove(agent);
+    ConnectorService connections() {
+        return connections;
     }
 
     Thread deviceThread() {
@@ -83,8 +91,52 @@ final class EngineThreads implements AutoCloseable {
     @Override
     public void close() {
         if (users.decrementAndGet() == 0) {
+            connections.close();
             for (AgentRunner runner : runners) {
                 runner.close();
+            }
+        }
+    }
+
+    /** Two agents on one thread. What fails in one does not keep the other from its pass. */
+    private record InTurn(Agent first, Agent second) implements Agent {
+
+        @Override
+        public int doWork() {
+            return pass(first) + pass(second);
+        }
+
+        private static int pass(Agent agent) {
+            try {
+                return agent.doWork();
+            } catch (Throwable failure) {
+                agent.onFailure(failure);
+                return 0;
+            }
+        }
+
+        @Override
+        public String name() {
+            return first.name() + "+" + second.name();
+        }
+
+        @Override
+        public void onFailure(Throwable failure) {
+            first.onFailure(failure);
+            second.onFailure(failure);
+        }
+
+        @Override
+        public void onClose() {
+            close(first);
+            close(second);
+        }
+
+        private static void close(Agent agent) {
+            try {
+                agent.onClose();
+            } catch (Throwable failure) {
+                agent.onFailure(failure);
             }
         }
     }

@@ -10,8 +10,9 @@ import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.Machine;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.Machine;
+import org.millrace.engine.connect.Connectors;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ring.ShmOptions;
@@ -39,8 +40,7 @@ final class Members {
     private final EngineThreads threads;
     private final DeviceCommunicator device;
     private final CommunicatorFailure failure;
-    private final FailureWatch watch;
-    private final Links links;
+    private final Connectors connectors;
     private final Registrations registrations;
     /** Null where no network reduces. */
     private final CollNet collNet;
@@ -72,10 +72,8 @@ final class Members {
                     ? CollNet.open(control, configuration, options, network, here, failure, resources)
                     : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
-            links = new Links(control.rank(), connections, options, failure, threads);
-            watch = new FailureWatch(failure);
-            threads.add(links);
-            threads.add(watch);
+            this.connectors = new Connectors(control.rank(), connections, options.connectDeadline(), failure,
+                    threads.proxies(), threads.connections());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
             control.fail(String.valueOf(thrown.getMessage()));
@@ -143,8 +141,8 @@ final class Members {
         return registrations;
     }
 
-    Links links() {
-        return links;
+    Connectors connectors() {
+        return connectors;
     }
 
     /** A kernel that failed leaves its operands to the proxies: after this they touch none. */
@@ -156,9 +154,12 @@ final class Members {
         }
     }
 
-    /** Returns false if their thread does not acknowledge. */
+    /** Returns false if a thread does not acknowledge. */
     private boolean stopProxies(Duration patience) {
-        List<ProxyConnection> proxies = new ArrayList<>(links.stop());
+        if (!connectors.stop(EngineThreads.ACKNOWLEDGE_DEADLINE)) {
+            return false;
+        }
+        List<ProxyConnection> proxies = new ArrayList<>(connectors.proxies());
         proxies.addAll(collNetProxies());
         return threads.release(proxies, patience);
     }
@@ -166,15 +167,13 @@ final class Members {
     /** Lets go of everything. Once, when no kernel is on the device any more. */
     void tearDown() {
         Duration patience = failure.get() == null ? options.stallDeadline() : Duration.ZERO;
-        threads.remove(links);
-        threads.remove(watch);
         if (!stopProxies(patience)) {
             // Memory that a thread may still touch is never freed: a leak is better than a crash.
             LOG.error("rank {}: the proxies did not stop; their memory and connections are left open", control.rank());
             control.close();
             return;
         }
-        links.close();
+        connectors.close();
         resources.close();
     }
 }

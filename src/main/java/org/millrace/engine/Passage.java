@@ -7,6 +7,8 @@ import org.millrace.device.function.ChunkSchedule;
 import org.millrace.device.function.PrimitiveBlock;
 import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
+import org.millrace.engine.connect.Connector;
+import org.millrace.engine.connect.Hops;
 
 /**
  * An operation's way through a channel. Host and device derive the same one from the same work: the host to announce it
@@ -21,11 +23,11 @@ record Passage(ChunkSchedule algorithm, ChunkShape shape, Hops<ReceivePort> from
 
     /** @param regions that the shape is for */
     void announce(Identity identity, UserRegions regions) {
-        for (Link<ReceivePort> link : from.links()) {
-            link.announce(identity.share(algorithm.chunksReceived(), shape, regions.received()));
+        for (Connector<ReceivePort> connector : from.connectors()) {
+            connector.announce(identity.share(algorithm.chunksReceived(), shape, regions.received()));
         }
-        for (Link<SendPort> link : to.links()) {
-            link.announce(identity.share(algorithm.chunksSent(), shape, regions.sent()));
+        for (Connector<SendPort> connector : to.connectors()) {
+            connector.announce(identity.share(algorithm.chunksSent(), shape, regions.sent()));
         }
     }
 

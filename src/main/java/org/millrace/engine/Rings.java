@@ -16,6 +16,8 @@ import org.millrace.device.function.RingAllGather;
 import org.millrace.device.function.RingAllReduce;
 import org.millrace.device.function.RingReduceScatter;
 import org.millrace.device.primitives.ChunkShape;
+import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.Hops;
 import org.millrace.transport.Connections;
 
 /** Collectives around rings through all ranks, in the order of their numbers: one ring for each channel. */
@@ -27,13 +29,13 @@ final class Rings {
     private final List<Hops<ReceivePort>> previous = new ArrayList<>();
     private final List<Hops<SendPort>> next = new ArrayList<>();
 
-    Rings(int rank, int ranks, Links links, EngineOptions options) {
+    Rings(int rank, int ranks, Connectors connectors, EngineOptions options) {
         this.rank = rank;
         this.ranks = ranks;
         this.layout = options.layout();
         for (int channel = 0; channel < options.channels(); channel++) {
-            next.add(links.send((rank + 1) % ranks, channel, Connections.COLLECTIVE).alone());
-            previous.add(links.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE).alone());
+            next.add(connectors.send((rank + 1) % ranks, channel, Connections.COLLECTIVE).alone());
+            previous.add(connectors.receive((rank + ranks - 1) % ranks, channel, Connections.COLLECTIVE).alone());
         }
     }
 

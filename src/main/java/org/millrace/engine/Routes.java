@@ -9,12 +9,14 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.millrace.Route;
 import org.millrace.abi.Protocol;
+import org.millrace.engine.connect.Connector;
+import org.millrace.engine.connect.Connectors;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.transport.Connections;
 
 /**
- * Remembers what the last operation was, and says how it travels by what its links were told. Told by the thread that
- * announces, asked by any.
+ * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread
+ * that announces, asked by any.
  */
 final class Routes {
 
@@ -24,12 +26,12 @@ final class Routes {
 
     private static final Set<Integer> COMBINING = Set.of(OperationSignature.REDUCE, OperationSignature.REDUCE_SCATTER);
 
-    private final Links links;
+    private final Connectors connectors;
     private Way way;
     private Identity operation;
 
-    Routes(Links links) {
-        this.links = links;
+    Routes(Connectors connectors) {
+        this.connectors = connectors;
     }
 
     void ring(Identity identity) {
@@ -63,16 +65,16 @@ final class Routes {
         if (way == null) {
             return Optional.empty();
         }
-        List<Link<?>> used = used(links.senders(index()));
+        List<Connector<?>> used = used(connectors.senders(index()));
         TreeSet<String> transports = new TreeSet<>();
-        for (Link<?> link : used) {
-            transports.add(link.transport() == null ? "not connected yet" : link.transport());
+        for (Connector<?> connector : used) {
+            transports.add(connector.transport() == null ? "not connected yet" : connector.transport());
         }
-        used.addAll(used(links.receivers(index())));
+        used.addAll(used(connectors.receivers(index())));
         if (used.isEmpty()) {
             return Optional.empty();
         }
-        Link<?> any = used.getFirst();
+        Connector<?> any = used.getFirst();
         return Optional.of(new Route(way.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), any.mode(),
                 List.copyOf(transports), refusals(transports, any.last().protocol())));
     }
@@ -81,10 +83,10 @@ final class Routes {
         return way == Way.DIRECT ? Connections.POINT_TO_POINT : Connections.COLLECTIVE;
     }
 
-    private List<Link<?>> used(List<Link<?>> all) {
-        List<Link<?>> used = new ArrayList<>(all);
-        used.removeIf(link -> link.last() == null || link.last().steps() == 0
-                || operation != null && link.last().opCount() != operation.number());
+    private List<Connector<?>> used(List<Connector<?>> all) {
+        List<Connector<?>> used = new ArrayList<>(all);
+        used.removeIf(connector -> connector.last() == null || connector.last().steps() == 0
+                || operation != null && connector.last().opCount() != operation.number());
         return used;
     }
 
@@ -93,7 +95,7 @@ final class Routes {
     }
 
     private List<String> refusals(Collection<String> transports, Protocol protocol) {
-        List<String> refusals = new ArrayList<>(links.refusals());
+        List<String> refusals = new ArrayList<>(connectors.refusals());
         boolean overNet = !transports.isEmpty() && transports.stream().allMatch(each -> each.startsWith("NET"));
         if (!overNet) {
             refusals.add("PTR: over NET only");

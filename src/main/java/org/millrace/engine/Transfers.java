@@ -14,6 +14,9 @@ import org.millrace.device.function.LocalBlock;
 import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.KernelMemory;
+import org.millrace.engine.connect.Connector;
+import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.Hops;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.transport.Connections;
 
@@ -27,15 +30,15 @@ final class Transfers {
     private static final int NOBODY = -1;
 
     private final int rank;
-    private final Links links;
+    private final Connectors connectors;
     private final int channels;
     private final ConnectionLayout layout;
     private final Registrations registrations;
     private final TransferOptions options;
 
-    Transfers(int rank, Links links, Registrations registrations, EngineOptions options) {
+    Transfers(int rank, Connectors connectors, Registrations registrations, EngineOptions options) {
         this.rank = rank;
-        this.links = links;
+        this.connectors = connectors;
         this.channels = options.channels();
         this.layout = options.layout();
         this.registrations = registrations;
@@ -92,8 +95,9 @@ final class Transfers {
         for (int part = 0; part < parts; part++) {
             Passage passage = transfer.sends() ? send(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer))
                     : receive(transfer.peer(), transfer.bytes(), part, parts, inPlace(transfer));
-            Link<?> link = transfer.sends() ? passage.to().links().getFirst() : passage.from().links().getFirst();
-            passage.announce(new Identity(link.nextTransfer(),
+            Connector<?> connector =
+                    transfer.sends() ? passage.to().connectors().getFirst() : passage.from().connectors().getFirst();
+            passage.announce(new Identity(connector.nextTransfer(),
                     OperationSignature.pack(OperationSignature.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0),
                     transfer.count()), transfer.regions());
         }
@@ -102,13 +106,13 @@ final class Transfers {
     private Passage send(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), true, false, true), shape, Hops.none(),
-                links.send(peer, part, Connections.POINT_TO_POINT).alone());
+                connectors.send(peer, part, Connections.POINT_TO_POINT).alone());
     }
 
     private Passage receive(int peer, long bytes, int part, int parts, boolean inPlace) {
         ChunkShape shape = shape(bytes, inPlace);
         return new Passage(Chain.spread(share(bytes, part, parts, shape), false, true, false), shape,
-                links.receive(peer, part, Connections.POINT_TO_POINT).alone(), Hops.none());
+                connectors.receive(peer, part, Connections.POINT_TO_POINT).alone(), Hops.none());
     }
 
     private ChunkShape shape(long bytes, boolean inPlace) {

@@ -9,6 +9,8 @@ import org.millrace.device.function.Chain;
 import org.millrace.device.function.ChannelPart;
 import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.primitives.ChunkShape;
+import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.Hops;
 import org.millrace.transport.Connections;
 
 /**
@@ -25,7 +27,7 @@ final class Trees {
             Hops<ReceivePort> down) {
     }
 
-    private final Links links;
+    private final Connectors connectors;
     private final int channels;
     private final ConnectionLayout layout;
     private final TreePlace[] places = new TreePlace[TREES];
@@ -35,8 +37,8 @@ final class Trees {
      */
     private final Branches[] branches;
 
-    Trees(int rank, int ranks, Links links, EngineOptions options) {
-        this.links = links;
+    Trees(int rank, int ranks, Connectors connectors, EngineOptions options) {
+        this.connectors = connectors;
         this.channels = Math.max(TREES, options.channels());
         this.layout = options.layout();
         this.branches = new Branches[channels];
@@ -69,13 +71,17 @@ final class Trees {
     }
 
     private Branches branches(TreePlace place, int channel) {
-        return new Branches(Hops.of(
-                place.children().stream().map(child -> links.receive(child, channel, Connections.COLLECTIVE)).toList()),
+        return new Branches(
                 Hops.of(place.children()
                         .stream()
-                        .map(child -> links.send(child, channel, Connections.COLLECTIVE))
+                        .map(child -> connectors.receive(child, channel, Connections.COLLECTIVE))
                         .toList()),
-                place.isRoot() ? Hops.none() : links.send(place.parent(), channel, Connections.COLLECTIVE).alone(),
-                place.isRoot() ? Hops.none() : links.receive(place.parent(), channel, Connections.COLLECTIVE).alone());
+                Hops.of(place.children()
+                        .stream()
+                        .map(child -> connectors.send(child, channel, Connections.COLLECTIVE))
+                        .toList()),
+                place.isRoot() ? Hops.none() : connectors.send(place.parent(), channel, Connections.COLLECTIVE).alone(),
+                place.isRoot() ? Hops.none()
+                        : connectors.receive(place.parent(), channel, Connections.COLLECTIVE).alone());
     }
 }

@@ -2,15 +2,14 @@ package org.millrace.gpu;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
@@ -22,18 +21,17 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Stream;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 import org.millrace.cuda.CudaGraph;
 import org.millrace.cuda.CudaStream;
-import org.millrace.device.Operands;
-import org.millrace.engine.rendezvous.ControlPlane;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.element.Operands;
+import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
-import org.millrace.nccl.NcclException;
-import org.millrace.nccl.NcclLibrary;
 
 /**
- * A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link FailureWatch} sees to
- * it that they do not for good.
+ * A communicator of libnccl. Its calls block while NCCL connects ranks on their first use; {@link NcclWatch} sees to it
+ * that they do not for good.
  */
 final class GpuCommunicator implements Communicator {
 
@@ -41,39 +39,44 @@ final class GpuCommunicator implements Communicator {
     /** Kernels leave soon after an abort. */
     private static final Duration ABORT_DEADLINE = Duration.ofSeconds(10);
 
-    private final NcclLibrary library;
+    private final GpuRank member;
     private final NcclCommunicator nccl;
     private final GpuDevice device;
-    private final ControlPlane control;
     private final GroupFailure failure;
-    private final FailureWatch watch;
+    private final NcclWatch watch;
+    private final Operands operands;
     private final Duration stall;
-    private final Duration patience;
     private final AtomicBoolean closed = new AtomicBoolean();
     /** Closed before NCCL is: it holds on to what they captured. */
-    private final Set<GpuPlan> plans = ConcurrentHashMap.newKeySet();
+    private final Set<CapturedPlan> plans = ConcurrentHashMap.newKeySet();
 
-    GpuCommunicator(NcclLibrary library, NcclCommunicator nccl, GpuDevice device, ControlPlane control,
-            GroupFailure failure, Duration stall, Duration patience) {
-        this.library = library;
-        this.nccl = nccl;
+    private GpuCommunicator(GpuRank member, GpuDevice device, Duration stall) {
+        this.member = member;
+        this.nccl = member.nccl();
         this.device = device;
-        this.control = control;
-        this.failure = failure;
+        this.failure = member.failure();
         this.stall = stall;
-        this.patience = patience;
-        watch = new FailureWatch(nccl, failure, stall);
+        operands = new Operands(rank(), size(), device::checkReach);
+        watch = new NcclWatch(member, stall);
         watch.start();
+    }
+
+    /** The part of joining that other ranks take part in. */
+    static Communicator join(GpuRank.Libraries libraries, String rendezvous, int rank, int size,
+            Configuration configuration) {
+        GpuRank member = GpuRank.meet(libraries, rendezvous, rank, size, configuration);
+        return new GpuCommunicator(member, new GpuDevice(member.device(), member.failure()),
+                configuration.get(Settings.STALL_DEADLINE));
     }
 
     @Override
     public int rank() {
-        return control.rank();
+        return member.control().rank();
     }
 
     @Override
     public int size() {
-        return control.size();
+        return member.control().size();
     }
 
     @Override
@@ -90,84 +93,63 @@ final class GpuCommunicator implements Communicator {
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             Stream stream) {
         CudaStream on = begin(stream);
-        operands(Operation.ALL_REDUCE, send, count, receive, count, type, 0);
-        call(() -> nccl.allReduce(send, receive, count, type, op, on));
+        operands.check(Operation.ALL_REDUCE, send, receive, count, type);
+        watch.call(() -> nccl.allReduce(send, receive, count, type, op, on));
     }
 
     @Override
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         CudaStream on = begin(stream);
-        operands(Operation.ALL_GATHER, send, count, receive, Math.multiplyExact(count, size()), type,
-                rank() * count * type.bytes());
-        call(() -> nccl.allGather(send, receive, count, type, on));
+        operands.check(Operation.ALL_GATHER, send, receive, count, type);
+        watch.call(() -> nccl.allGather(send, receive, count, type, on));
     }
 
     @Override
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             Stream stream) {
         CudaStream on = begin(stream);
-        operands(Operation.REDUCE_SCATTER, send, Math.multiplyExact(count, size()), receive, count, type,
-                -rank() * count * type.bytes());
-        call(() -> nccl.reduceScatter(send, receive, count, type, op, on));
+        operands.check(Operation.REDUCE_SCATTER, send, receive, count, type);
+        watch.call(() -> nccl.reduceScatter(send, receive, count, type, op, on));
     }
 
     @Override
-    public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    public void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             Stream stream) {
         CudaStream on = begin(stream);
-        checkRank(Operation.BROADCAST, "root", root);
-        if (rank() == root) {
-            operands(Operation.BROADCAST, send, count, receive, count, type, 0);
-        } else {
-            operand(Operation.BROADCAST, "receive", receive, count, type, true);
-        }
-        call(() -> nccl.broadcast(rank() == root ? send : null, receive, count, type, root, on));
+        operands.check(Operation.BROADCAST, send, receive, count, type, root);
+        watch.call(() -> nccl.broadcast(rank() == root ? send : null, receive, count, type, root, on));
     }
 
     @Override
-    public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
-            Stream stream) {
+    public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, Stream stream) {
         CudaStream on = begin(stream);
-        checkRank(Operation.REDUCE, "root", root);
-        if (rank() == root) {
-            operands(Operation.REDUCE, send, count, receive, count, type, 0);
-        } else {
-            operand(Operation.REDUCE, "send", send, count, type, false);
-        }
-        call(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
+        operands.check(Operation.REDUCE, send, receive, count, type, root);
+        watch.call(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
     }
 
     /** As sends and receives of one group, which every NCCL since 2.7 has. */
     @Override
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         CudaStream on = begin(stream);
-        long all = Math.multiplyExact(count, size());
-        operand(Operation.ALL_TO_ALL, "send", send, all, type, false);
-        operand(Operation.ALL_TO_ALL, "receive", receive, all, type, true);
-        Operands.checkOverlap(send, all * type.bytes(), receive, all * type.bytes(), Operands.NEVER_IN_PLACE);
-        long bytes = count * type.bytes();
+        operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
         together(() -> {
             for (int peer = 0; peer < size(); peer++) {
-                nccl.send(send.asSlice(peer * bytes, bytes), count, type, peer, on);
-                nccl.receive(receive.asSlice(peer * bytes, bytes), count, type, peer, on);
+                nccl.send(part(send, peer, count, type), count, type, peer, on);
+                nccl.receive(part(receive, peer, count, type), count, type, peer, on);
             }
         });
     }
 
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
-    public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
-        checkRank(Operation.GATHER, "root", root);
-        long bytes = count * type.bytes();
-        if (rank() == root) {
-            operands(Operation.GATHER, send, count, receive, Math.multiplyExact(count, size()), type, rank() * bytes);
-        } else {
-            operand(Operation.GATHER, "send", send, count, type, false);
-        }
+        operands.check(Operation.GATHER, send, receive, count, type, root);
         together(() -> {
             for (int peer = 0; rank() == root && peer < size(); peer++) {
-                nccl.receive(receive.asSlice(peer * bytes, bytes), count, type, peer, on);
+                nccl.receive(part(receive, peer, count, type), count, type, peer, on);
             }
             nccl.send(send, count, type, root, on);
         });
@@ -175,37 +157,34 @@ final class GpuCommunicator implements Communicator {
 
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
-    public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            Stream stream) {
         CudaStream on = begin(stream);
-        checkRank(Operation.SCATTER, "root", root);
-        long bytes = count * type.bytes();
-        if (rank() == root) {
-            operands(Operation.SCATTER, send, Math.multiplyExact(count, size()), receive, count, type, -rank() * bytes);
-        } else {
-            operand(Operation.SCATTER, "receive", receive, count, type, true);
-        }
+        operands.check(Operation.SCATTER, send, receive, count, type, root);
         together(() -> {
             for (int peer = 0; rank() == root && peer < size(); peer++) {
-                nccl.send(send.asSlice(peer * bytes, bytes), count, type, peer, on);
+                nccl.send(part(send, peer, count, type), count, type, peer, on);
             }
             nccl.receive(receive, count, type, root, on);
         });
     }
 
+    private static MemorySegment part(MemorySegment all, int number, long count, DataType type) {
+        return all.asSlice(number * count * type.bytes(), count * type.bytes());
+    }
+
     @Override
     public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         CudaStream on = begin(stream);
-        checkRank(Operation.SEND_RECEIVE, "peer", peer);
-        operand(Operation.SEND_RECEIVE, "send", buffer, count, type, false);
-        call(() -> nccl.send(buffer, count, type, peer, on));
+        operands.checkSend(buffer, count, type, peer);
+        watch.call(() -> nccl.send(buffer, count, type, peer, on));
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         CudaStream on = begin(stream);
-        checkRank(Operation.SEND_RECEIVE, "peer", peer);
-        operand(Operation.SEND_RECEIVE, "receive", buffer, count, type, true);
-        call(() -> nccl.receive(buffer, count, type, peer, on));
+        operands.checkReceive(buffer, count, type, peer);
+        watch.call(() -> nccl.receive(buffer, count, type, peer, on));
     }
 
     @Override
@@ -215,7 +194,7 @@ final class GpuCommunicator implements Communicator {
     }
 
     private void together(Runnable calls) {
-        Millrace.group(() -> call(calls));
+        Millrace.group(() -> watch.call(calls));
     }
 
     /** As a CUDA graph. */
@@ -225,7 +204,7 @@ final class GpuCommunicator implements Communicator {
         requireNoGroup("a plan is made");
         CudaGraph captured = capture(on, operations);
         try (captured) {
-            GpuPlan plan = new GpuPlan(this, captured.instantiate());
+            CapturedPlan plan = new CapturedPlan(captured.instantiate());
             plans.add(plan);
             return plan;
         }
@@ -246,11 +225,37 @@ final class GpuCommunicator implements Communicator {
         return stream.endCapture();
     }
 
-    /** Launches a plan once more. */
-    void launch(CudaGraph.Executable graph, Stream stream) {
-        CudaStream on = begin(stream);
-        requireNoGroup("a plan is launched");
-        call(() -> graph.launch(on));
+    /**
+     * Operations of libnccl that were captured as a CUDA graph. NCCL keeps what their kernels and its proxies need
+     * until the graph is given back.
+     */
+    private final class CapturedPlan implements Plan {
+
+        private final CudaGraph.Executable graph;
+        private boolean closed;
+
+        CapturedPlan(CudaGraph.Executable graph) {
+            this.graph = graph;
+        }
+
+        @Override
+        public synchronized void launch(Stream stream) {
+            if (closed) {
+                throw new IllegalStateException("rank " + rank() + ", the plan is closed");
+            }
+            CudaStream on = begin(stream);
+            requireNoGroup("a plan is launched");
+            watch.call(() -> graph.launch(on));
+        }
+
+        @Override
+        public void close() {
+            synchronized (this) {
+                closed = true;
+            }
+            plans.remove(this);
+            graph.close();
+        }
     }
 
     private void requireNoGroup(String what) {
@@ -259,33 +264,13 @@ final class GpuCommunicator implements Communicator {
         }
     }
 
-    void forget(GpuPlan plan) {
-        plans.remove(plan);
-    }
-
     @Override
     public Optional<Communicator> split(int color, int key) {
         checkOpen();
-        ControlPlane group = control.split(color, key);
-        GroupFailure childFailure = group == null ? failure : new GroupFailure(group);
-        try {
-            Optional<NcclCommunicator> child = Bounded.call("ncclCommSplit of rank " + rank(), patience, () -> {
-                failure.watch();
-                failure.throwIfFailed();
-            }, () -> nccl.split(color, key, null));
-            if (group == null) {
-                return Optional.empty();
-            }
-            device.share(childFailure);
-            return Optional.of(
-                    new GpuCommunicator(library, child.orElseThrow(), device, group, childFailure, stall, patience));
-        } catch (RuntimeException | Error thrown) {
-            if (group != null) {
-                group.fail(String.valueOf(thrown.getMessage()));
-                group.close();
-            }
-            throw thrown;
-        }
+        return member.split(color, key).map(child -> {
+            device.share(child.failure());
+            return new GpuCommunicator(child, device, stall);
+        });
     }
 
     private CudaStream begin(Stream stream) {
@@ -293,58 +278,10 @@ final class GpuCommunicator implements Communicator {
         return device.own(stream).cuda();
     }
 
-    /** Makes a call of NCCL's, as one of the thread's group if there is one. */
-    private void call(Runnable enqueue) {
-        OperationGroup.join(library, () -> new GpuGroup(library))
-                .map(GpuGroup.class::cast)
-                .ifPresent(group -> group.add(this));
-        watched(List.of(this), enqueue);
-    }
-
-    /**
-     * Makes a call of NCCL's, watched. What NCCL refuses poisons its communicators: it may have told some ranks'
-     * kernels and not others'.
-     */
-    static void watched(Collection<GpuCommunicator> communicators, Runnable call) {
-        communicators.forEach(each -> each.watch.callBegins());
-        try {
-            call.run();
-        } catch (NcclException refused) {
-            communicators.forEach(each -> each.failure.fail(refused));
-            communicators.forEach(each -> each.failure.throwIfFailed());
-        } catch (IllegalStateException aborted) {
-            communicators.forEach(each -> each.failure.throwIfFailed());
-            throw aborted;
-        } finally {
-            communicators.forEach(each -> each.watch.callEnds());
-        }
-    }
-
-    private void operands(Operation operation, MemorySegment send, long sendCount, MemorySegment receive,
-            long receiveCount, DataType type, long inPlace) {
-        operand(operation, "send", send, sendCount, type, false);
-        operand(operation, "receive", receive, receiveCount, type, true);
-        Operands.checkOverlap(send, sendCount * type.bytes(), receive, receiveCount * type.bytes(), inPlace);
-    }
-
-    private void operand(Operation operation, String role, MemorySegment segment, long count, DataType type,
-            boolean written) {
-        String what = "rank " + rank() + ", " + operation.label() + ", " + role;
-        Operands.check(what, segment, count, type, written);
-        device.checkReach(what, segment, count * type.bytes());
-    }
-
-    private void checkRank(Operation operation, String role, int number) {
-        if (number < 0 || number >= size()) {
-            throw new IllegalArgumentException("rank " + rank() + ", " + operation.label() + ": there is no " + role
-                    + " " + number + "; ranks are 0 to " + (size() - 1));
-        }
-    }
-
     @Override
     public Registration register(MemorySegment memory) {
         checkOpen();
-        return nccl.register(memory)::close;
+        return nccl.register(memory);
     }
 
     private void checkOpen() {
@@ -379,7 +316,7 @@ final class GpuCommunicator implements Communicator {
     /** A rank that left at once would look to its slower neighbours like one that was lost. */
     private void leaveTogether() {
         try {
-            control.barrier();
+            member.control().barrier();
         } catch (MillraceException e) {
             LOG.debug("rank {} leaves alone: {}", rank(), e.getMessage());
             failure.fail(e);
@@ -388,10 +325,10 @@ final class GpuCommunicator implements Communicator {
 
     private void tearDown() {
         watch.stop();
-        plans.forEach(GpuPlan::close);
+        plans.forEach(CapturedPlan::close);
         try {
             if (failure.get() == null) {
-                Bounded.call("ncclCommDestroy of rank " + rank(), stall, () -> {}, () -> {
+                GpuRank.bounded("ncclCommDestroy of rank " + rank(), stall, () -> {}, () -> {
                     nccl.close();
                     return null;
                 });
@@ -403,7 +340,7 @@ final class GpuCommunicator implements Communicator {
             LOG.warn("rank {}: {}", rank(), late.getMessage());
         } finally {
             device.unshare(failure);
-            control.close();
+            member.control().close();
         }
     }
 }

@@ -14,7 +14,7 @@ import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PointerAttributes;
-import org.millrace.engine.rendezvous.GroupFailure;
+import org.millrace.engine.bootstrap.GroupFailure;
 
 /**
  * A rank's GPU. Its memory can be sliced and handed to operations, but a Java program that reads or writes it gets an
@@ -95,7 +95,7 @@ final class GpuDevice implements Device {
         others.add(other);
     }
 
-    /** It is closed: whoever closed it knows what became of its operations. */
+    /** It is closed: the thread that closed it knows what became of its operations. */
     void unshare(GroupFailure other) {
         others.remove(other);
     }

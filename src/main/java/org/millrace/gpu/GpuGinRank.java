@@ -11,7 +11,6 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.nccl.NcclDeviceRequirements;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclWindow;
 import org.millrace.plugin.InProcessPlugin;
@@ -34,13 +33,13 @@ public final class GpuGinRank implements AutoCloseable {
     public record GpuWindow(DeviceMemory memory, NcclWindow window) {
     }
 
-    private final GpuMember member;
+    private final GpuRank member;
     private final List<GpuWindow> windows = new ArrayList<>();
     private final List<NcclDeviceCommunicator> devices = new ArrayList<>();
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean failed;
 
-    private GpuGinRank(GpuMember member) {
+    private GpuGinRank(GpuRank member) {
         this.member = member;
     }
 
@@ -56,7 +55,7 @@ public final class GpuGinRank implements AutoCloseable {
      */
     public static GpuGinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
-        return new GpuGinRank(GpuMember.meet(GpuJoin.prepare(configuration), rendezvous, rank, size, configuration));
+        return new GpuGinRank(GpuRank.meet(GpuRank.prepare(configuration), rendezvous, rank, size, configuration));
     }
 
     /**
@@ -101,8 +100,8 @@ public final class GpuGinRank implements AutoCloseable {
             windows.add(both);
             if (window.address() == 0) {
                 throw new MillraceException("NCCL has no windows for this machine's memory:"
-                        + " GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the driver can)"
-                        + " and a GPU of compute capability 7.0 or more");
+                        + " GIN needs cuMem allocations (NCCL_CUMEM_ENABLE=1, which is the default where the driver"
+                        + " can)" + " and a GPU of compute capability 7.0 or more");
             }
             return both;
         } catch (RuntimeException | Error thrown) {
@@ -118,7 +117,7 @@ public final class GpuGinRank implements AutoCloseable {
      * @param compiledWith {@code NCCL_VERSION_CODE} of the headers with which they were compiled
      * @return the device communicator, until this is closed
      */
-    public NcclDeviceCommunicator device(NcclDeviceRequirements requirements, int compiledWith) {
+    public NcclDeviceCommunicator device(NcclDeviceCommunicator.Requirements requirements, int compiledWith) {
         try {
             NcclDeviceCommunicator device = member.bounded("ncclDevCommCreate",
                     () -> member.nccl().newDeviceCommunicator(requirements, compiledWith));

@@ -26,7 +26,7 @@ public final class GpuProvider implements CommunicatorProvider {
     @Override
     public Optional<String> whyUnusable(Map<String, String> settings) {
         try {
-            Libraries libraries = Libraries.load(Configuration.load(settings));
+            GpuRank.Libraries libraries = GpuRank.Libraries.load(Configuration.load(settings));
             libraries.cuda().deviceCount();
             return Optional.empty();
         } catch (ConfigurationException refused) {
@@ -38,6 +38,7 @@ public final class GpuProvider implements CommunicatorProvider {
 
     @Override
     public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
-        return GpuJoin.join(rendezvous, rank, size, Configuration.load(settings));
+        Configuration configuration = Configuration.load(settings);
+        return GpuCommunicator.join(GpuRank.prepare(configuration), rendezvous, rank, size, configuration);
     }
 }

@@ -4,9 +4,9 @@ import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaException;
 import org.millrace.cuda.CudaStream;
-import org.millrace.cuda.Waiting;
 
 /** A CUDA stream that fails with its device's communicators: a kernel that waits for a lost rank would never tell. */
 final class GpuStream implements Stream {
@@ -44,7 +44,8 @@ final class GpuStream implements Stream {
     public void synchronize(Duration deadline) {
         if (!Waiting.until(this::query, deadline)) {
             throw new MillraceException("what " + this + " holds had not completed after " + deadline.toMillis()
-                    + " ms: see whether every rank has enqueued the same operations, and abort the communicator to end them");
+                    + " ms: see whether every rank has enqueued the same operations, and abort the communicator to"
+                    + " end them");
         }
     }
 

@@ -57,7 +57,8 @@ enum DeviceLayout {
         }
         if (layout == null) {
             throw new MillraceException("the device communicator of NCCL " + NcclLibrary.versionText(compiledWith)
-                    + " is not known here: compile the kernels with the headers of 2.28.7 to 2.28.9, 2.29.2, 2.29.3, 2.29.7 or 2.30.3 and later 2.30");
+                    + " is not known here: compile the kernels with the headers of 2.28.7 to 2.28.9, 2.29.2, 2.29.3,"
+                    + " 2.29.7 or 2.30.3 and later 2.30");
         }
         // 2.28 writes its own layout only; from 2.29 on a release serves headers that are not newer than itself and
         // know the requirements' version.
@@ -74,7 +75,8 @@ enum DeviceLayout {
     }
 
     /** Writes the requirements, which NCCL reads during the call. */
-    MemorySegment write(NcclDeviceRequirements requirements, int compiledWith, SegmentAllocator allocator) {
+    MemorySegment write(NcclDeviceCommunicator.Requirements requirements, int compiledWith,
+            SegmentAllocator allocator) {
         if (this == V28) {
             MemorySegment struct = ncclDevCommRequirements_v28.allocate(allocator);
             ncclDevCommRequirements_v28.barrierCount(struct, requirements.barriers());

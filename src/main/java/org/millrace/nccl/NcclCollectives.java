@@ -1,11 +1,13 @@
 package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
+import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.library.NativeHandle;
 
 /**
  * A communicator's operations: those that combine all ranks' elements, and those of {@link NcclTransfers}, whose rules
@@ -13,8 +15,9 @@ import org.millrace.cuda.NativeHandle;
  */
 public abstract sealed class NcclCollectives extends NcclTransfers permits NcclCommunicator {
 
-    NcclCollectives(NcclLibrary library, NativeHandle handle) {
-        super(library, handle);
+    NcclCollectives(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
+            boolean nonBlocking) {
+        super(library, device, handle, size, rank, nonBlocking);
     }
 
     /**
@@ -88,8 +91,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param root    the rank that gets the result
      * @param stream  where it is enqueued
      */
-    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            int root, CudaStream stream) {
+    public final void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
+            ReduceOp op, int root, CudaStream stream) {
         switch (op) {
             case ReduceOp.BuiltIn builtIn -> reduce(send, receive, count, type, builtIn.code(), root, stream);
             case ReduceOp.PreMulSum scaled -> {
@@ -111,13 +114,13 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param root      the rank that gets the result
      * @param stream    where it is enqueued
      */
-    public final void reduce(MemorySegment send, MemorySegment receive, long count, DataType type,
+    public final void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             NcclReduction reduction, int root, CudaStream stream) {
         reduce(send, receive, count, type, reduction.code(this, type), root, stream);
     }
 
-    private void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op, int root,
-            CudaStream stream) {
+    private void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int op,
+            int root, CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = DeviceSegments.address("send", send, bytes);
         long to = optional("receive", receive, bytes, root);

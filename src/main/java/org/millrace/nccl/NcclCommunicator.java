@@ -6,12 +6,14 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
+import org.millrace.Registration;
+import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
-import org.millrace.cuda.NativeHandle;
-import org.millrace.cuda.Waiting;
+import org.millrace.cuda.DeviceSegments;
+import org.millrace.cuda.library.NativeHandle;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
@@ -27,24 +29,17 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     private static final long ABORT_GRACE_NANOS = 200_000_000;
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
 
-    private final CudaDevice device;
     private final AtomicBoolean aborting;
     private final AtomicBoolean ending = new AtomicBoolean();
-    private final NcclCommunicator parent;
-    private volatile boolean nonBlocking;
-    private volatile int rank;
-    private volatile int size;
+    private final @Nullable NcclCommunicator parent;
 
-    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot, NcclCommunicator parent,
-            int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
-        super(library,
-                NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())));
-        this.device = device;
+    private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot,
+            @Nullable NcclCommunicator parent, int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
+        super(library, device,
+                NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())),
+                size, rank, nonBlocking);
         this.aborting = aborting;
         this.parent = parent;
-        this.size = size;
-        this.rank = rank;
-        this.nonBlocking = nonBlocking;
     }
 
     private static void release(NcclLibrary library, MemorySegment address, boolean abort) {
@@ -65,32 +60,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     }
 
     /**
-     * This rank's GPU.
-     *
-     * @return the device it was made with
-     */
-    public CudaDevice device() {
-        return device;
-    }
-
-    @Override
-    public int rank() {
-        if (rank < 0) {
-            rank = query(NcclFunction.COMM_USER_RANK,
-                    (communicator, out) -> nccl_h.ncclCommUserRank(communicator, out));
-        }
-        return rank;
-    }
-
-    @Override
-    public int size() {
-        if (size < 0) {
-            size = query(NcclFunction.COMM_COUNT, (communicator, out) -> nccl_h.ncclCommCount(communicator, out));
-        }
-        return size;
-    }
-
-    /**
      * The number of this rank's GPU as NCCL knows it.
      *
      * @return the number that CUDA gives it in this process
@@ -105,7 +74,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return success, in progress, or the error with which one of them failed; null for an error that these bindings
      *         do not know
      */
-    public NcclResult asyncError() {
+    public @Nullable NcclResult asyncError() {
         return NcclResult.ofCode(asyncCode());
     }
 
@@ -150,7 +119,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return the new one; empty for a negative colour. In a group, or if this one does not block, it can be used once
      *         the group has ended and {@link #awaitReady} has returned
      */
-    public Optional<NcclCommunicator> split(int color, int key, NcclConfig config) {
+    public Optional<NcclCommunicator> split(int color, int key, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SPLIT);
         int colour = color < 0 ? nccl_h.NCCL_SPLIT_NOCOLOR() : color;
         NcclCommunicator child = child(config, NcclFunction.COMM_SPLIT,
@@ -166,7 +135,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @param config   options; null for this communicator's
      * @return the new one; usable as after {@link #split}
      */
-    public NcclCommunicator shrink(int[] excluded, boolean abort, NcclConfig config) {
+    public NcclCommunicator shrink(int[] excluded, boolean abort, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SHRINK);
         int flags = abort ? nccl_h.NCCL_SHRINK_ABORT() : nccl_h.NCCL_SHRINK_DEFAULT();
         try (Arena arena = Arena.ofConfined()) {
@@ -180,7 +149,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         int call(MemorySegment communicator, MemorySegment out, MemorySegment options);
     }
 
-    private NcclCommunicator child(NcclConfig config, NcclFunction function, MakesChild call) {
+    private NcclCommunicator child(@Nullable NcclConfig config, NcclFunction function, MakesChild call) {
         // NCCL may write the new communicator long after the call has returned, so its place is never freed.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         try (Arena arena = Arena.ofConfined()) {
@@ -212,10 +181,24 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * Lets NCCL use device memory in place.
      *
      * @param memory memory of this rank's device
-     * @return the registration
+     * @return the registration, until it or the communicator is closed
      */
-    public NcclRegistration register(MemorySegment memory) {
-        return NcclRegistration.of(this, memory);
+    public Registration register(MemorySegment memory) {
+        library.require(NcclFunction.COMM_REGISTER);
+        MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            enter(NcclFunction.COMM_REGISTER,
+                    communicator -> nccl_h.ncclCommRegister(communicator, address, memory.byteSize(), out));
+            MemorySegment registration = out.get(ValueLayout.ADDRESS, 0);
+            AtomicBoolean closed = new AtomicBoolean();
+            return () -> {
+                if (closed.compareAndSet(false, true)) {
+                    release(NcclFunction.COMM_DEREGISTER,
+                            communicator -> nccl_h.ncclCommDeregister(communicator, registration));
+                }
+            };
+        }
     }
 
     /**
@@ -236,7 +219,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @param requirements what the kernels will use
      * @return the device communicator, laid out for kernels compiled with the headers of the loaded NCCL
      */
-    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceRequirements requirements) {
+    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements) {
         return newDeviceCommunicator(requirements, library.version());
     }
 
@@ -249,15 +232,14 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return the device communicator
      * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
      */
-    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceRequirements requirements, int compiledWith) {
+    public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements,
+            int compiledWith) {
         return NcclDeviceCommunicator.of(this, requirements, compiledWith);
     }
 
     @Override
     public NcclReduction scaledSum(double scalar, DataType type) {
-        try (Arena arena = Arena.ofConfined()) {
-            return scaledSum(Scalars.write(scalar, type, arena), type, false);
-        }
+        return NcclReduction.of(this, scalar, type);
     }
 
     /**
@@ -303,59 +285,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
             }
         }
         handle.close();
-    }
-
-    /** A call that writes an int. */
-    interface Query {
-        int call(MemorySegment communicator, MemorySegment out);
-    }
-
-    int query(NcclFunction function, Query query) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
-            enter(function, communicator -> query.call(communicator, out));
-            return out.get(ValueLayout.JAVA_INT, 0);
-        }
-    }
-
-    /** Makes a call and throws if it fails. */
-    void enter(NcclFunction function, ToIntFunction<MemorySegment> call) {
-        MemorySegment communicator = handle.enter();
-        try {
-            settle(function, communicator, call.applyAsInt(communicator));
-        } finally {
-            handle.exit();
-        }
-    }
-
-    /** Gives back something of this communicator's; what is left when the communicator goes, goes with it. */
-    void release(NcclFunction function, ToIntFunction<MemorySegment> call) {
-        MemorySegment communicator;
-        try {
-            communicator = handle.enter();
-        } catch (IllegalStateException gone) {
-            return;
-        }
-        try {
-            library.checkRelease(function, call.applyAsInt(communicator));
-        } finally {
-            handle.exit();
-        }
-    }
-
-    @Override
-    void settle(NcclFunction function, MemorySegment communicator, int code) {
-        if (code != nccl_h.ncclSuccess()) {
-            if (code != nccl_h.ncclInProgress()) {
-                throw library.failure(function, where(), communicator, code);
-            }
-            nonBlocking = true;
-        }
-    }
-
-    /** Only what is known without asking NCCL again. */
-    private String where() {
-        return (rank < 0 ? "" : "rank " + rank + (size < 0 ? "" : " of " + size) + ", ") + device;
     }
 
     @Override

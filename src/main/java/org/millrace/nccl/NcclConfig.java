@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
 import java.util.EnumMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.nccl.ncclConfig_t;
 import org.millrace.ffi.nccl.nccl_h;
 
@@ -52,10 +53,10 @@ public final class NcclConfig {
     }
 
     private final Map<Option, Integer> options;
-    private final String netName;
-    private final String communicatorName;
+    private final @Nullable String netName;
+    private final @Nullable String communicatorName;
 
-    private NcclConfig(Map<Option, Integer> options, String netName, String communicatorName) {
+    private NcclConfig(Map<Option, Integer> options, @Nullable String netName, @Nullable String communicatorName) {
         this.options = Map.copyOf(options);
         this.netName = netName;
         this.communicatorName = communicatorName;
@@ -92,17 +93,17 @@ public final class NcclConfig {
      * @param name of the plugin's network, or {@code "Socket"} or {@code "IB"}; null for NCCL's choice
      * @return a changed copy
      */
-    public NcclConfig withNetName(String name) {
+    public NcclConfig withNetName(@Nullable String name) {
         return new NcclConfig(options, name, communicatorName);
     }
 
     /**
      * Names the communicator in logs and profiles.
      *
-     * @param name its name, or null; since NCCL 2.27
+     * @param name its name; null for none; since NCCL 2.27
      * @return a changed copy
      */
-    public NcclConfig withCommunicatorName(String name) {
+    public NcclConfig withCommunicatorName(@Nullable String name) {
         return new NcclConfig(options, netName, name);
     }
 
@@ -112,7 +113,7 @@ public final class NcclConfig {
      * @param option which
      * @return the value; null if it is not set
      */
-    public Integer get(Option option) {
+    public @Nullable Integer get(Option option) {
         return options.get(option);
     }
 
@@ -136,7 +137,7 @@ public final class NcclConfig {
         return struct;
     }
 
-    private static MemorySegment string(String text, SegmentAllocator allocator) {
+    private static MemorySegment string(@Nullable String text, SegmentAllocator allocator) {
         return text == null ? MemorySegment.NULL : allocator.allocateFrom(text);
     }
 

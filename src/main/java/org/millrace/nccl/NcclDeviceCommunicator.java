@@ -13,7 +13,7 @@ import org.millrace.ffi.nccl.nccl_h;
  * {@link NcclCommunicator#newDeviceCommunicator}. A kernel that takes one is launched with its {@link #bytes()}:
  *
  * <pre>{@code
- * KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
+ * KernelParameters parameters = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG);
  * kernel.launch(shape, arguments.struct(0, communicator.bytes()).set(1, windowAddress), stream);
  * }</pre>
  *
@@ -22,6 +22,31 @@ import org.millrace.ffi.nccl.nccl_h;
  * {@link NcclCommunicator#awaitReady} has returned.
  */
 public final class NcclDeviceCommunicator implements AutoCloseable {
+
+    /**
+     * What kernels will use of a communicator through NCCL's device functions.
+     *
+     * @param barriers barriers of all ranks, each for one thread block
+     * @param signals  GIN signals of a context, with ids from 0
+     * @param counters GIN counters of a context, with ids from 0
+     * @param contexts GIN contexts; NCCL may make more or fewer, and 2.28 decides alone:
+     *                 {@link NcclDeviceCommunicator#contexts()} says how many there are
+     */
+    public record Requirements(int barriers, int signals, int counters, int contexts) {
+
+        /** Checks the numbers. */
+        public Requirements {
+            if (barriers < 0 || signals < 0 || counters < 0 || contexts < 0) {
+                throw new IllegalArgumentException(barriers + " barriers, " + signals + " signals, " + counters
+                        + " counters, " + contexts + " contexts: a kernel needs 0 or more of each");
+            }
+        }
+
+        /** Whether GIN must be there, even between ranks that share memory. */
+        boolean gin() {
+            return signals > 0 || counters > 0 || contexts > 0;
+        }
+    }
 
     private final NcclCommunicator communicator;
     private final DeviceLayout layout;
@@ -34,8 +59,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         this.struct = struct;
     }
 
-    static NcclDeviceCommunicator of(NcclCommunicator communicator, NcclDeviceRequirements requirements,
-            int compiledWith) {
+    static NcclDeviceCommunicator of(NcclCommunicator communicator, Requirements requirements, int compiledWith) {
         communicator.library.require(NcclFunction.DEV_COMM_CREATE);
         DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version(), requirements.gin());
         // Like a window, it may be written after the call has returned.

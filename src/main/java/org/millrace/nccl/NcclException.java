@@ -1,5 +1,6 @@
 package org.millrace.nccl;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
@@ -21,7 +22,7 @@ public final class NcclException extends MillraceException {
      * @param text      what {@code ncclGetErrorString} says of the code
      * @param lastError what {@code ncclGetLastError} tells of the last failure; null or empty if nothing
      */
-    NcclException(String call, String where, int code, String text, String lastError) {
+    NcclException(String call, String where, int code, String text, @Nullable String lastError) {
         super(call + " failed" + (where.isEmpty() ? "" : " on " + where) + ": " + name(code) + " (" + code + "), "
                 + text + "." + (lastError == null || lastError.isBlank() ? ""
                         : " NCCL says: " + lastError.strip().replaceAll("\\s*\\R\\s*", "; ") + ".")
@@ -62,9 +63,9 @@ public final class NcclException extends MillraceException {
     /**
      * The error, where these bindings know it.
      *
-     * @return the result, or null
+     * @return the result; null for one that is newer than these bindings
      */
-    public NcclResult result() {
+    public @Nullable NcclResult result() {
         return NcclResult.ofCode(code);
     }
 }

@@ -1,7 +1,9 @@
 package org.millrace.nccl;
 
 import java.util.List;
-import org.millrace.cuda.NativeFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.Operation;
+import org.millrace.cuda.library.NativeFunction;
 
 /**
  * NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's
@@ -36,14 +38,14 @@ enum NcclFunction implements NativeFunction {
     DEV_COMM_DESTROY("ncclDevCommDestroy", "2.28"),
     RED_OP_CREATE_PRE_MUL_SUM("ncclRedOpCreatePreMulSum", "2.11"),
     RED_OP_DESTROY("ncclRedOpDestroy", "2.11"),
-    REDUCE("ncclReduce"),
-    BROADCAST("ncclBroadcast"),
-    ALL_REDUCE("ncclAllReduce"),
-    REDUCE_SCATTER("ncclReduceScatter"),
-    ALL_GATHER("ncclAllGather"),
-    ALL_TO_ALL("ncclAlltoAll", "2.28"),
-    GATHER("ncclGather", "2.28"),
-    SCATTER("ncclScatter", "2.28"),
+    REDUCE(Operation.REDUCE),
+    BROADCAST(Operation.BROADCAST),
+    ALL_REDUCE(Operation.ALL_REDUCE),
+    REDUCE_SCATTER(Operation.REDUCE_SCATTER),
+    ALL_GATHER(Operation.ALL_GATHER),
+    ALL_TO_ALL(Operation.ALL_TO_ALL, "2.28"),
+    GATHER(Operation.GATHER, "2.28"),
+    SCATTER(Operation.SCATTER, "2.28"),
     SEND("ncclSend", "2.7"),
     RECV("ncclRecv", "2.7"),
     GROUP_START("ncclGroupStart"),
@@ -52,25 +54,26 @@ enum NcclFunction implements NativeFunction {
 
     static final List<NcclFunction> ALL = List.of(values());
 
-    private final String symbol;
-    private final String since;
+    private final Export export;
 
     NcclFunction(String symbol) {
         this(symbol, null);
     }
 
-    NcclFunction(String symbol, String since) {
-        this.symbol = symbol;
-        this.since = since;
+    NcclFunction(String symbol, @Nullable String since) {
+        export = new Export(symbol, since);
+    }
+
+    NcclFunction(Operation operation) {
+        this(operation, null);
+    }
+
+    NcclFunction(Operation operation, @Nullable String since) {
+        this("nccl" + operation.ncclName(), since);
     }
 
     @Override
-    public String symbol() {
-        return symbol;
-    }
-
-    @Override
-    public String since() {
-        return since;
+    public Export export() {
+        return export;
     }
 }

@@ -22,7 +22,8 @@ public final class NcclGroup implements AutoCloseable {
     NcclGroup(NcclLibrary library) {
         if (owner.isVirtual()) {
             throw new IllegalStateException(
-                    "an NCCL group belongs to an operating system thread, and a virtual thread may change that: call from a platform thread");
+                    "an NCCL group belongs to an operating system thread, and a virtual thread may change that: call"
+                            + " from a platform thread");
         }
         this.library = library;
         library.check(NcclFunction.GROUP_START, nccl_h.ncclGroupStart());

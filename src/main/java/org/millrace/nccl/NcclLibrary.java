@@ -9,15 +9,15 @@ import java.util.List;
 import java.util.function.ToIntFunction;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.cuda.CStrings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.DeviceMemory;
-import org.millrace.cuda.LibraryDirectories;
-import org.millrace.cuda.LibraryReport;
-import org.millrace.cuda.LibrarySearch;
-import org.millrace.cuda.NativeLibrary;
+import org.millrace.cuda.library.LibraryDirectories;
+import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.LibrarySearch;
+import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
 
@@ -52,7 +52,7 @@ public final class NcclLibrary {
      * @throws MillraceException if there is no usable libnccl; the message says where it was looked for and how to
      *                           point at it
      */
-    public static NcclLibrary load(String path) {
+    public static NcclLibrary load(@Nullable String path) {
         LibrarySearch search = new LibrarySearch("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library",
                 List.of("libnccl.so.2", "libnccl.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib")), NcclFunction.ALL,
@@ -66,7 +66,7 @@ public final class NcclLibrary {
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}, or null; see {@link #load(String)}
      * @return what was found; never throws for what was not
      */
-    public static LibraryReport probe(String path) {
+    public static LibraryReport probe(@Nullable String path) {
         try {
             NcclLibrary nccl = load(path);
             try {
@@ -275,9 +275,10 @@ public final class NcclLibrary {
     }
 
     NcclException failure(NcclFunction function, String where, MemorySegment communicator, int code) {
-        String text = CStrings.read(nccl_h.ncclGetErrorString(code));
+        String text = NativeLibrary.text(nccl_h.ncclGetErrorString(code));
         String last =
-                library.has(NcclFunction.GET_LAST_ERROR) ? CStrings.read(nccl_h.ncclGetLastError(communicator)) : null;
+                library.has(NcclFunction.GET_LAST_ERROR) ? NativeLibrary.text(nccl_h.ncclGetLastError(communicator))
+                        : null;
         return new NcclException(function.symbol(), where, code, text, last);
     }
 

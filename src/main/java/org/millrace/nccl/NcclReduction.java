@@ -1,9 +1,12 @@
 package org.millrace.nccl;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.DataType;
 import org.millrace.cuda.DeviceSegments;
+import org.millrace.element.Elements;
 import org.millrace.ffi.nccl.nccl_h;
 
 /** A reduction of one communicator's own: the sum of elements that are each multiplied by this rank's scalar first. */
@@ -26,6 +29,12 @@ public final class NcclReduction implements AutoCloseable {
         int residence = onDevice ? nccl_h.ncclScalarDevice() : nccl_h.ncclScalarHostImmediate();
         return new NcclReduction(communicator, type, communicator.query(NcclFunction.RED_OP_CREATE_PRE_MUL_SUM,
                 (handle, out) -> nccl_h.ncclRedOpCreatePreMulSum(out, address, type.code(), residence, handle)));
+    }
+
+    static NcclReduction of(NcclCommunicator communicator, double scalar, DataType type) {
+        try (Arena arena = Arena.ofConfined()) {
+            return of(communicator, scalar(scalar, type, arena), type, false);
+        }
     }
 
     /**
@@ -63,5 +72,32 @@ public final class NcclReduction implements AutoCloseable {
 
     private int destroy(MemorySegment handle) {
         return nccl_h.ncclRedOpDestroy(code, handle);
+    }
+
+    /**
+     * A number in the representation of an element type. Rounds to nearest, ties to even, and too large a number to
+     * infinity, or to the largest in the 8-bit types, as CUDA does; for an integer type cuts off towards zero and stays
+     * within its range.
+     */
+    static MemorySegment scalar(double value, DataType type, SegmentAllocator allocator) {
+        MemorySegment scalar = allocator.allocate(Long.BYTES, Long.BYTES);
+        Elements.setBits(type, scalar, 0, switch (type) {
+            case INT8 -> Math.clamp((long) value, Byte.MIN_VALUE, Byte.MAX_VALUE);
+            case UINT8 -> Math.clamp((long) value, 0, 0xff);
+            case INT32 -> (int) value;
+            case UINT32 -> Math.clamp((long) value, 0L, 0xffff_ffffL);
+            case INT64 -> (long) value;
+            case UINT64 -> unsignedLong(value);
+            case FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT8_E4M3, FLOAT8_E5M2 -> Elements.bits(type, value);
+        });
+        return scalar;
+    }
+
+    private static long unsignedLong(double value) {
+        double half = 0x1p63;
+        if (!(value > 0)) {
+            return 0;
+        }
+        return value < half ? (long) value : value >= 2 * half ? -1L : (long) (value - half) | Long.MIN_VALUE;
     }
 }

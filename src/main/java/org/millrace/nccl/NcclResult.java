@@ -1,30 +1,36 @@
 package org.millrace.nccl;
 
+import org.jspecify.annotations.Nullable;
+
 /** What an NCCL function returns; the order is that of {@code ncclResult_t}. */
 public enum NcclResult {
     /** It worked. */
     SUCCESS("ncclSuccess", ""),
     /** A call of CUDA's failed. */
     UNHANDLED_CUDA_ERROR("ncclUnhandledCudaError",
-            "A CUDA call failed inside NCCL: see that nvidia-smi works and that the driver serves the CUDA that NCCL was built for;"
-                    + " NCCL_DEBUG=WARN names the call"),
+            "A CUDA call failed inside NCCL: see that nvidia-smi works and that the driver serves the CUDA that NCCL"
+                    + " was built for;" + " NCCL_DEBUG=WARN names the call"),
     /** A call of the operating system failed. */
     SYSTEM_ERROR("ncclSystemError",
-            "A call of the operating system failed: see that the ranks reach each other on the interface NCCL chose (NCCL_SOCKET_IFNAME picks another), that"
-                    + " /dev/shm is large enough, and the limits on open files and locked memory; NCCL_DEBUG=WARN names the call"),
+            "A call of the operating system failed: see that the ranks reach each other on the interface NCCL chose"
+                    + " (NCCL_SOCKET_IFNAME picks another), that"
+                    + " /dev/shm is large enough, and the limits on open files and locked memory; NCCL_DEBUG=WARN"
+                    + " names the call"),
     /** NCCL's own invariant is broken, or memory was corrupted. */
     INTERNAL_ERROR("ncclInternalError",
-            "NCCL met a state it does not expect, often a plugin or a mismatch between ranks: compare NCCL_DEBUG=INFO of all ranks"),
+            "NCCL met a state it does not expect, often a plugin or a mismatch between ranks: compare NCCL_DEBUG=INFO"
+                    + " of all ranks"),
     /** An argument is wrong. */
     INVALID_ARGUMENT("ncclInvalidArgument",
             "An argument is wrong, or the communicator is gone: NCCL_DEBUG=WARN says which"),
     /** A call came at the wrong time, or ranks disagree. */
     INVALID_USAGE("ncclInvalidUsage",
-            "The calls do not fit together: two ranks on one GPU, a group left open, a communicator that is still being made, or an option that this NCCL does"
-                    + " not have; NCCL_DEBUG=WARN says which"),
+            "The calls do not fit together: two ranks on one GPU, a group left open, a communicator that is still"
+                    + " being made, or an option that this NCCL does" + " not have; NCCL_DEBUG=WARN says which"),
     /** Another rank failed or went away. */
     REMOTE_ERROR("ncclRemoteError",
-            "Another rank failed or the network between was cut: look for the first error among the ranks, and abort this communicator"),
+            "Another rank failed or the network between was cut: look for the first error among the ranks, and abort"
+                    + " this communicator"),
     /** Not done yet: no error. */
     IN_PROGRESS("ncclInProgress", "Wait for the communicator before the next call on it");
 
@@ -47,6 +53,15 @@ public enum NcclResult {
         return symbol;
     }
 
+    /**
+     * Its number in {@code ncclResult_t}.
+     *
+     * @return 0 for {@link #SUCCESS}
+     */
+    public int code() {
+        return ordinal();
+    }
+
     /** What to do about it. */
     String advice() {
         return advice;
@@ -58,7 +73,7 @@ public enum NcclResult {
      * @param code a value of {@code ncclResult_t}
      * @return the result; null for one that NCCL 2.28 does not have
      */
-    public static NcclResult ofCode(int code) {
+    public static @Nullable NcclResult ofCode(int code) {
         return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : null;
     }
 }

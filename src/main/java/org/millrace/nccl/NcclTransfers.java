@@ -1,10 +1,12 @@
 package org.millrace.nccl;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
+import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.NativeHandle;
+import org.millrace.cuda.library.NativeHandle;
 
 /**
  * A communicator's operations that move elements without changing them. Each enqueues to a stream of the communicator's
@@ -16,32 +18,12 @@ import org.millrace.cuda.NativeHandle;
  * All of them throw {@link NcclException} if NCCL refuses, {@link IllegalArgumentException} if an operand is too small,
  * closed or in the Java heap, and {@link IllegalStateException} if the communicator or the stream is closed.
  */
-public abstract sealed class NcclTransfers permits NcclCollectives {
+public abstract sealed class NcclTransfers extends CommunicatorCalls permits NcclCollectives {
 
-    final NcclLibrary library;
-    final NativeHandle handle;
-
-    NcclTransfers(NcclLibrary library, NativeHandle handle) {
-        this.library = library;
-        this.handle = handle;
+    NcclTransfers(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
+            boolean nonBlocking) {
+        super(library, device, handle, size, rank, nonBlocking);
     }
-
-    /**
-     * This end's number.
-     *
-     * @return 0 to {@code size() - 1}
-     */
-    public abstract int rank();
-
-    /**
-     * The number of ranks.
-     *
-     * @return 1 or more
-     */
-    public abstract int size();
-
-    /** Throws if a call failed; notes it if the call goes on by itself. */
-    abstract void settle(NcclFunction function, MemorySegment communicator, int code);
 
     /**
      * Gives every rank one rank's elements.
@@ -53,8 +35,8 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param root    the rank whose elements they are
      * @param stream  where it is enqueued
      */
-    public final void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            CudaStream stream) {
+    public final void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type,
+            int root, CudaStream stream) {
         long bytes = bytes(count, 1, type);
         long from = optional("send", send, bytes, root);
         long to = DeviceSegments.address("receive", receive, bytes);
@@ -124,7 +106,7 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param root    the rank that gets them
      * @param stream  where it is enqueued
      */
-    public final void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    public final void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
         library.require(NcclFunction.GATHER);
         long from = DeviceSegments.address("send", send, bytes(count, 1, type));
@@ -148,7 +130,7 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
      * @param root    the rank whose elements they are
      * @param stream  where it is enqueued
      */
-    public final void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+    public final void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
         library.require(NcclFunction.SCATTER);
         long from = optional("send", send, bytes(count, size(), type), root);
@@ -203,39 +185,5 @@ public abstract sealed class NcclTransfers permits NcclCollectives {
         } finally {
             exit(stream);
         }
-    }
-
-    /** Begins a call on this communicator and a stream; {@link #exit} ends it. */
-    final MemorySegment enter(CudaStream stream) {
-        MemorySegment communicator = handle.enter();
-        try {
-            stream.handle().enter();
-        } catch (IllegalStateException closedStream) {
-            handle.exit();
-            throw closedStream;
-        }
-        return communicator;
-    }
-
-    final void exit(CudaStream stream) {
-        stream.handle().exit();
-        handle.exit();
-    }
-
-    /** An operand that only the root has. */
-    final long optional(String role, MemorySegment segment, long bytes, int root) {
-        boolean absent = segment == null || segment.address() == 0;
-        return absent && rank() != root ? 0
-                : DeviceSegments.address(role, segment == null ? MemorySegment.NULL : segment, bytes);
-    }
-
-    static long bytes(long count, int ranks, DataType type) {
-        long each = (long) ranks * type.bytes();
-        long bytes = count * each;
-        if (count < 0 || bytes < 0 || Math.multiplyHigh(count, each) != 0) {
-            throw new IllegalArgumentException(
-                    "a count of " + count + " " + type.label() + " elements: counts are 0 to " + Long.MAX_VALUE / each);
-        }
-        return bytes;
     }
 }

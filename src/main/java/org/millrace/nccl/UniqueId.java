@@ -87,7 +87,7 @@ public final class UniqueId {
         return Arrays.hashCode(bytes);
     }
 
-    /** Only as much as tells two ids apart: whoever has all of it can join. */
+    /** Only as much as tells two ids apart: a process that has all of it can join. */
     @Override
     public String toString() {
         return "NCCL unique id " + Integer.toHexString(hashCode());

@@ -9,8 +9,7 @@ public interface FrameReceiver extends AutoCloseable {
      * The header of the oldest frame whose payload has no destination yet. The same object comes back until
      * {@link #accept} is called, and it is reused after.
      *
-     * @return the header; null if none has arrived (or as many payloads are being received as the connection can
-     *         hold)
+     * @return the header; null if none has arrived (or as many payloads are being received as the connection can hold)
      * @throws ConnectionException if the connection is lost, or the peer has closed it
      */
     @Nullable

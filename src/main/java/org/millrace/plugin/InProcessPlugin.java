@@ -8,6 +8,9 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.millrace.MillraceException;
 import org.millrace.gin.queue.GinServed;
+import org.millrace.nccl.NcclResult;
+import org.millrace.plugin.gin.GinTally;
+import org.millrace.plugin.settings.NativeEnvironment;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
 public final class InProcessPlugin {
@@ -94,7 +97,7 @@ public final class InProcessPlugin {
             PluginLibrary.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
             int result = PluginEntry.create().install(library.find("millraceInstallUpcalls").orElseThrow());
-            if (result != NcclResult.SUCCESS) {
+            if (result != NcclResult.SUCCESS.code()) {
                 throw new MillraceException(
                         path + " and the classes of Millrace are of different releases; build both anew");
             }

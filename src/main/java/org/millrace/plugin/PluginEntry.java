@@ -1,6 +1,20 @@
 package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import org.millrace.nccl.NcclResult;
+import org.millrace.plugin.fallback.FallbackPath;
+import org.millrace.plugin.gin.GinPlugin;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.net.DataPath;
+import org.millrace.plugin.net.NetPlugin;
+import org.millrace.plugin.settings.NativeEnvironment;
+import org.millrace.plugin.settings.TakeoverSettings;
+import org.millrace.plugin.settings.UnpackSettings;
+import org.millrace.plugin.shim.Upcalls;
+import org.millrace.plugin.takeover.TakeoverPath;
+import org.millrace.plugin.takeover.TunerPlugin;
+import org.millrace.plugin.unpack.UnpackDevice;
 
 /** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
 public final class PluginEntry {
@@ -15,13 +29,13 @@ public final class PluginEntry {
      * @return null, or why it cannot be done: one line
      */
     public static String start(int version, long installFunction) {
-        if (version != ShimInterface.VERSION) {
-            return "the plugin's interface is " + version + ", and that of the jar " + ShimInterface.VERSION
+        if (version != Upcalls.VERSION) {
+            return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
         }
         try {
             int result = create().install(MemorySegment.ofAddress(installFunction));
-            return result == NcclResult.SUCCESS ? null
+            return result == NcclResult.SUCCESS.code() ? null
                     : "the plugin refused its functions with NCCL's result " + result;
         } catch (Throwable e) {
             return NcclLog.describe(e);
@@ -29,14 +43,14 @@ public final class PluginEntry {
     }
 
     /** The plugin with what it is made of. */
-    static PluginTables create() {
-        NetPlugin net = new NetPlugin(PluginEntry::service);
-        return new PluginTables(net, new TunerPlugin(net::takesOver), new GinPlugin(NativeEnvironment::get));
+    static Upcalls create() {
+        NetPlugin net = new NetPlugin(PluginEntry::path);
+        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, new TunerPlugin(net::takesOver),
+                Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
     }
 
-    private static ConnectionService service(SettingsForNccl settings) {
+    private static DataPath path(TakeoverSettings settings) {
         UnpackDevice unpack = UnpackDevice.of(UnpackSettings.read(NativeEnvironment::get));
-        return settings.takeover() ? TakeoverService.start(NativeEnvironment::get, unpack)
-                : new FallbackService(unpack);
+        return settings.takeover() ? TakeoverPath.start(NativeEnvironment::get, unpack) : new FallbackPath(unpack);
     }
 }

@@ -1,9 +1,14 @@
 /**
- * What libnccl calls: the network and tuner tables that {@code libnccl-net-millrace.so} exports forward to here.
+ * The plugin that libnccl opens, {@code libnccl-net-millrace.so}: this room puts it together, installs it and starts
+ * it.
  *
  * <p>
- * {@link org.millrace.plugin.PluginEntry} is where a process that is not Java arrives, and {@code InProcessPlugin} is
- * what a Java program calls before it loads libnccl. Both give the shim the functions of {@code NetPlugin}. Who moves
- * the data of a connection is decided by a {@code ConnectionService}.
+ * A process that is not Java arrives at {@link org.millrace.plugin.PluginEntry}, by JNI; a Java program calls
+ * {@link org.millrace.plugin.InProcessPlugin} before it loads libnccl. Both give the shim (src/main/c) the methods of
+ * {@code net.NetPlugin}, {@code takeover.TunerPlugin} and {@code gin.GinPlugin}, through {@code shim.Upcalls}: each
+ * function of NCCL's tables lands in the method of its name ({@code regMr} in {@code NetPlugin.regMr}).
  */
+@NullMarked
 package org.millrace.plugin;
+
+import org.jspecify.annotations.NullMarked;

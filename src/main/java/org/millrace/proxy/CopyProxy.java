@@ -1,8 +1,11 @@
 package org.millrace.proxy;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
@@ -16,10 +19,14 @@ import org.millrace.net.MemoryRegion;
  * <pre>
  *   producer                this proxy                              consumer
  *   tail (release)   →      from.tail (acquire)
- *                           to.head   (acquire)              ←      head (release)   pairs: the consumer has read the slot before it is written again
+ *                           to.head   (acquire)              ←      head (release)   1
  *                           data, size: from → to
- *                           to.tail   (release)              →      tail (acquire)   pairs: it sees data and size
- *   head (acquire)   ←      from.size = -1, from.head (release)     pairs: the producer sees size = -1 and may write the slot
+ *                           to.tail   (release)              →      tail (acquire)   2
+ *   head (acquire)   ←      from.size = -1, from.head (release)                      3
+ *
+ *   1 pairs: the consumer has read the slot before it is written again
+ *   2 pairs: it sees data and size
+ *   3 pairs: the producer sees size = -1 and may write the slot
  * </pre>
  *
  * Either side may be a device or another such proxy, which is why sizes are handed on.
@@ -71,7 +78,7 @@ public final class CopyProxy implements ProxyConnection {
     @Override
     public int progress() {
         int copied = 0;
-        while (source.next() && Steps.reached(toSend.headAcquire() + ConnectionLayout.SLOTS, source.end())) {
+        while (source.next() && Steps.reached(toSend.headAcquire() + ConnectionLayout.SLOTS, source.end)) {
             copy();
             source.taken();
             copied++;
@@ -80,20 +87,20 @@ public final class CopyProxy implements ProxyConnection {
     }
 
     private void copy() {
-        long end = source.end();
+        long end = source.end;
         Protocol protocol = Protocol.of(source.protocol());
-        long offset = layout.slotOffset(protocol, source.step());
+        long offset = layout.slotOffset(protocol, source.step);
         switch (protocol) {
-            case LL -> Lines.storeLL(fromMemory, toMemory, offset, source.size());
-            case LL128 -> Lines.storeLL128(fromMemory, toMemory, offset, source.size());
-            case SIMPLE -> MemorySegment.copy(fromMemory, offset, toMemory, offset, source.size());
+            case LL -> LLLine.copyWords(fromMemory, toMemory, offset, source.size);
+            case LL128 -> LL128Line.copyRelease(fromMemory, toMemory, offset, source.size);
+            case SIMPLE -> MemorySegment.copy(fromMemory, offset, toMemory, offset, source.size);
         }
-        for (long step = source.step(); step != end; step++) {
+        for (long step = source.step; step != end; step++) {
             int slot = ConnectionLayout.slot(step);
             toRecv.sizePlain(slot, fromRecv.sizePlain(slot));
         }
         toRecv.tailRelease(end);
-        for (long step = source.step(); step != end; step++) {
+        for (long step = source.step; step != end; step++) {
             fromRecv.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY);
         }
         fromSend.headRelease(end);
@@ -105,12 +112,7 @@ public final class CopyProxy implements ProxyConnection {
     }
 
     @Override
-    public boolean owesData() {
-        return !drained();
-    }
-
-    @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         listener.stopped(this, failure);
     }
 
@@ -121,6 +123,6 @@ public final class CopyProxy implements ProxyConnection {
 
     @Override
     public String lastSeen() {
-        return "from " + LastSeen.of(fromSend, fromRecv) + " to " + LastSeen.of(toSend, toRecv);
+        return "from " + fromRecv.describe(fromSend) + " to " + toRecv.describe(toSend);
     }
 }

@@ -3,17 +3,18 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
  * Steps to receive as the peer's frames say them, for a device whose operations nobody announces. Simple data goes
- * straight into its slot, lines by way of a {@link LineStaging}.
+ * straight into its slot, lines by way of a {@link ArrivingFrames}.
  */
 final class MemoryReceiveSource implements ReceiveStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
-    private final LineStaging staging;
+    private final ArrivingFrames arriving;
     private long expected;
     private long step;
     private long end;
@@ -28,7 +29,7 @@ final class MemoryReceiveSource implements ReceiveStepSource {
             boolean wholeWords, long firstStep) {
         this.name = name;
         this.layout = layout;
-        this.staging = new LineStaging(layout, memory, staging, wholeWords);
+        this.arriving = new ArrivingFrames(layout, memory, staging, wholeWords);
         this.expected = firstStep;
     }
 
@@ -58,34 +59,24 @@ final class MemoryReceiveSource implements ReceiveStepSource {
     }
 
     @Override
-    public MemoryRegion region() {
-        return staging.region(protocol);
-    }
-
-    @Override
-    public long offset() {
-        return layout.slotOffset(protocol, step);
+    public void receive(FrameReceiver receiver) {
+        receiver.accept(arriving.region(protocol), layout.slotOffset(protocol, step));
     }
 
     @Override
     public void taken() {
-        staging.taken(protocol, step, size);
+        arriving.taken(protocol, step, size);
         expected = end;
     }
 
     @Override
     public void arrived() {
-        staging.arrived();
-    }
-
-    @Override
-    public void consumed(long head) {
-        // slots of its own
+        arriving.arrived();
     }
 
     /** A peer that has more to send says so by its frames alone. */
     @Override
     public boolean drained() {
-        return staging.isEmpty();
+        return arriving.isEmpty();
     }
 }

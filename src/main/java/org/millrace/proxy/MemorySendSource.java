@@ -31,19 +31,15 @@ import org.millrace.net.MemoryRegion;
  * tail past {@code head + 8}, which no other kernel does, and writes over slots that are on their way. Nothing that it
  * posts from then on is sent.
  */
-final class MemorySendSource implements SendStepSource {
+final class MemorySendSource extends SendStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
-    private final MemoryRegion memory;
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final LineFlags flags;
     /** First step that no frame has covered. */
     private long covered;
-    private long step;
-    private long end;
-    private long size;
     /** Whether the device said a size for the step; false if the frame is only to move tail. */
     private boolean posted;
     private Protocol protocol;
@@ -51,7 +47,7 @@ final class MemorySendSource implements SendStepSource {
     MemorySendSource(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep) {
         this.name = name;
         this.layout = layout;
-        this.memory = memory;
+        this.region = memory;
         this.sendMem = layout.sendMem(memory.segment());
         this.recvMem = layout.recvMem(memory.segment());
         this.flags = new LineFlags(layout, memory.segment());
@@ -59,7 +55,7 @@ final class MemorySendSource implements SendStepSource {
     }
 
     @Override
-    public boolean next() {
+    boolean next() {
         long tail = recvMem.tailAcquire();
         long head = sendMem.headPlain();
         if (tail - head > ConnectionLayout.SLOTS) {
@@ -78,9 +74,11 @@ final class MemorySendSource implements SendStepSource {
             protocol = Protocol.SIMPLE;
             end = step;
             step = covered;
+            offset = layout.slotOffset(protocol, step);
             return end != covered;
         }
         end = skipEmpty(step + 1, tail);
+        offset = layout.slotOffset(protocol, step);
         return true;
     }
 
@@ -119,53 +117,28 @@ final class MemorySendSource implements SendStepSource {
     }
 
     @Override
-    public long step() {
-        return step;
-    }
-
-    @Override
-    public long end() {
-        return end;
-    }
-
-    @Override
-    public long size() {
-        return size;
-    }
-
-    @Override
-    public int protocol() {
+    int protocol() {
         return protocol.id();
     }
 
     @Override
-    public MemoryRegion region() {
-        return memory;
-    }
-
-    @Override
-    public long offset() {
-        return layout.slotOffset(protocol, step);
-    }
-
-    @Override
-    public void describe(FrameHeader header) {
+    void describe(FrameHeader header) {
         StepHeader.posted(header, posted);
     }
 
     @Override
-    public void taken() {
+    void taken() {
         covered = end;
     }
 
     @Override
-    public void released(long firstStep, long endStep) {
+    void released(long endStep) {
         sendMem.headRelease(endStep);
     }
 
     /** Whether the device has posted nothing that was not taken. */
     @Override
-    public boolean drained() {
+    boolean drained() {
         return !next();
     }
 }

@@ -2,6 +2,7 @@ package org.millrace.proxy;
 
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The operations that an engine announced for one connection, in the order in which the device will run them. Filled by
@@ -11,9 +12,9 @@ public final class OperationQueue {
 
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
     /** The last operation in which the connection has no part. */
-    private volatile ProxyOp without;
+    private volatile @Nullable ProxyOp without;
     /** Taken out and not at its end. The proxy's thread alone. */
-    private ProxyOp current;
+    private @Nullable ProxyOp current;
 
     /** An empty queue. */
     public OperationQueue() {}
@@ -32,13 +33,15 @@ public final class OperationQueue {
     }
 
     /**
-     * The last operation in which the connection has no part, or null. Whoever reads it and finds the queue empty
-     * <i>after</i> that knows that no operation up to it is still to come.
+     * The last operation in which the connection has no part; null before there is one. A thread that reads it and
+     * finds the queue empty <i>after</i> that knows that no operation up to it is still to come.
      */
+    @Nullable
     ProxyOp without() {
         return without;
     }
 
+    @Nullable
     ProxyOp poll() {
         current = operations.poll();
         return current;

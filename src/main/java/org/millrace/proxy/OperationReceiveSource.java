@@ -1,16 +1,18 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
  * Steps to receive by operation. A peer that runs another operation is found out at its first frame. The payload goes
  * into the connection's own slot (mode NORMAL), into one of the channel's pool (OFFSET), or straight into the user's
- * memory (PTR); lines go by way of a {@link LineStaging}.
+ * memory (PTR); lines go by way of a {@link ArrivingFrames}.
  */
 final class OperationReceiveSource implements ReceiveStepSource {
 
@@ -18,26 +20,24 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private final ConnectionLayout layout;
     private final OperationSteps steps;
     private final RecvMem recvMem;
-    private final LineStaging staging;
-    private final Destinations destinations;
+    private final ArrivingFrames arriving;
     /** Null if the connection has slots of its own. */
-    private final SharedReceive shared;
+    private final @Nullable ReceiveSlots shared;
     private final long simpleSlotBytes;
-    private ProxyOp op;
+    private @Nullable ProxyOp op;
     private MemoryRegion region;
     private long offset;
     private long end;
     private long size;
 
     OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
-            boolean wholeWords, OperationQueue queue, SlotPool.Share share) {
+            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share) {
         this.name = name;
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());
         this.recvMem = info.recvMem();
-        this.staging = new LineStaging(layout, memory, staging, wholeWords);
-        this.destinations = new Destinations();
-        this.shared = share == null ? null : new SharedReceive(recvMem, share);
+        this.arriving = new ArrivingFrames(layout, memory, staging, wholeWords);
+        this.shared = share == null ? null : new ReceiveSlots(recvMem, share);
         this.simpleSlotBytes = info.slotBytes(Protocol.SIMPLE);
     }
 
@@ -95,26 +95,21 @@ final class OperationReceiveSource implements ReceiveStepSource {
                 throw new ProxyException(name + ", step " + steps.step() + ": " + name.peer() + " sends " + size
                         + " bytes where the device has room for " + offered);
             }
-            offset = UserMemory.offset(name, steps.step(), op.user(), recvMem.ptrPlain(slot), size);
+            offset = op.offset(name, steps.step(), recvMem.ptrPlain(slot), size);
         } else if (shared != null && op.protocol() == Protocol.SIMPLE) {
             region = shared.memory();
             offset = size == 0 ? 0 : shared.reserve();
             return offset != SlotPool.NONE;
         } else {
-            region = staging.region(op.protocol());
+            region = arriving.region(op.protocol());
             offset = layout.slotOffset(op.protocol(), steps.step());
         }
         return true;
     }
 
     @Override
-    public MemoryRegion region() {
-        return region;
-    }
-
-    @Override
-    public long offset() {
-        return offset;
+    public void receive(FrameReceiver receiver) {
+        receiver.accept(region, offset);
     }
 
     @Override
@@ -126,15 +121,13 @@ final class OperationReceiveSource implements ReceiveStepSource {
         } else if (shared != null && op.protocol() == Protocol.SIMPLE && size > 0) {
             shared.taken(step);
         }
-        destinations.taken(op.protocol() == Protocol.SIMPLE && size > 0 ? region : null, offset, size);
-        staging.taken(op.protocol(), step, size);
+        arriving.taken(op.protocol(), op.protocol() == Protocol.SIMPLE && size > 0 ? region : null, offset, size);
         steps.advance(end);
     }
 
     @Override
     public void arrived() {
-        destinations.arrived();
-        staging.arrived();
+        arriving.arrived();
     }
 
     @Override

@@ -1,5 +1,6 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
@@ -14,7 +15,7 @@ import org.millrace.net.MemoryRegion;
  * Steps to send by operation. The operation says the protocol and whose memory the data is in: the connection's own
  * slots (mode NORMAL), slots of the channel's pool (OFFSET), or the user's (PTR).
  */
-final class OperationSendSource implements SendStepSource {
+final class OperationSendSource extends SendStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
@@ -24,17 +25,12 @@ final class OperationSendSource implements SendStepSource {
     private final MemoryRegion memory;
     private final LineFlags flags;
     /** Null if the connection has slots of its own. */
-    private final SendCredits credits;
+    private final @Nullable SendCredits credits;
     private final long simpleSlotBytes;
-    private ProxyOp op;
-    private MemoryRegion region;
-    private long offset;
-    private long step;
-    private long end;
-    private long size;
+    private @Nullable ProxyOp op;
 
     OperationSendSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, OperationQueue queue,
-            SlotPool.Share share) {
+            SlotPool.@Nullable Share share) {
         this.name = name;
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());
@@ -47,7 +43,7 @@ final class OperationSendSource implements SendStepSource {
     }
 
     @Override
-    public boolean next() {
+    boolean next() {
         op = steps.op();
         if (op == null) {
             return false;
@@ -124,7 +120,7 @@ final class OperationSendSource implements SendStepSource {
     private void place() {
         if (op.user() != null) {
             region = op.user();
-            offset = UserMemory.offset(name, step, op.user(), recvMem.ptrPlain(ConnectionLayout.slot(step)), size);
+            offset = op.offset(name, step, recvMem.ptrPlain(ConnectionLayout.slot(step)), size);
         } else if (credits != null && op.protocol() == Protocol.SIMPLE) {
             region = credits.pool().memory();
             offset = credits.offset(step);
@@ -135,47 +131,22 @@ final class OperationSendSource implements SendStepSource {
     }
 
     @Override
-    public long step() {
-        return step;
-    }
-
-    @Override
-    public long end() {
-        return end;
-    }
-
-    @Override
-    public long size() {
-        return size;
-    }
-
-    @Override
-    public int protocol() {
+    int protocol() {
         return op.protocol().id();
     }
 
     @Override
-    public MemoryRegion region() {
-        return region;
-    }
-
-    @Override
-    public long offset() {
-        return offset;
-    }
-
-    @Override
-    public void describe(FrameHeader header) {
+    void describe(FrameHeader header) {
         StepHeader.operation(header, op);
     }
 
     @Override
-    public void taken() {
+    void taken() {
         steps.advance(end);
     }
 
     @Override
-    public void released(long firstStep, long endStep) {
+    void released(long endStep) {
         if (credits == null) {
             sendMem.headRelease(endStep);
         } else {
@@ -184,7 +155,7 @@ final class OperationSendSource implements SendStepSource {
     }
 
     @Override
-    public boolean drained() {
+    boolean drained() {
         return steps.drained();
     }
 }

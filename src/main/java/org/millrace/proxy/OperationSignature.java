@@ -1,6 +1,7 @@
 package org.millrace.proxy;
 
 import org.millrace.DataType;
+import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
 /**
@@ -29,9 +30,6 @@ public final class OperationSignature {
     /** Kind of a send and of the receive that belongs to it, which NCCL numbers apart. */
     public static final int SEND_RECEIVE = 5;
 
-    private static final String[] KINDS =
-            {"broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "sendrecv"};
-
     private static final int TYPE_SHIFT = 8;
     private static final int OP_SHIFT = 16;
     private static final int ROOT_SHIFT = 32;
@@ -54,6 +52,32 @@ public final class OperationSignature {
     }
 
     /**
+     * Packs a signature.
+     *
+     * @param operation by its {@linkplain Operation#code() code}: one that consists of sends and receives is these
+     * @param type      element type
+     * @param op        how elements are combined. The factor of a pre-multiplied sum is each rank's own and is left
+     *                  out.
+     * @param root      the root rank, or 0
+     * @return the signature
+     */
+    public static long pack(Operation operation, DataType type, ReduceOp op, int root) {
+        int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
+        return operation.code() | (long) type.code() << TYPE_SHIFT | (long) opCode << OP_SHIFT
+                | (long) root << ROOT_SHIFT;
+    }
+
+    /**
+     * The operation of a signature that this process has packed.
+     *
+     * @param signature one of our own
+     * @return the operation; {@link Operation#SEND_RECEIVE} for what consists of sends and receives
+     */
+    public static Operation operation(long signature) {
+        return Operation.ofCode((int) signature & 0xff);
+    }
+
+    /**
      * The kind of a packed signature.
      *
      * @param signature any
@@ -72,17 +96,16 @@ public final class OperationSignature {
      * @return for instance {@code "operation 7: all_reduce of 1024 float, sum"}
      */
     public static String describe(long signature, long opCount, long count) {
-        int kind = kind(signature);
+        int code = (int) signature & 0xff;
         int type = (int) (signature >>> TYPE_SHIFT) & 0xff;
         int op = (int) (signature >>> OP_SHIFT) & 0xff;
+        int root = (int) (signature >>> ROOT_SHIFT);
+        Operation operation = code <= Operation.SEND_RECEIVE.code() ? Operation.ofCode(code) : null;
         String typeName = type < DataType.values().length ? DataType.ofCode(type).label() : "type " + type;
         String opName =
                 op < PRE_MUL_SUM ? ReduceOp.BuiltIn.values()[op].label() : op == PRE_MUL_SUM ? "mulsum" : "op " + op;
-        int root = (int) (signature >>> ROOT_SHIFT);
-        String kindName = kind < KINDS.length ? KINDS[kind] : "kind " + kind;
-        boolean reduces = kind == REDUCE || kind >= REDUCE_SCATTER && kind != SEND_RECEIVE;
-        boolean rooted = kind == BROADCAST || kind == REDUCE;
-        return "operation " + opCount + ": " + kindName + " of " + count + " " + typeName
-                + (reduces ? ", " + opName : "") + (rooted ? ", root " + root : "");
+        return "operation " + opCount + ": " + (operation == null ? "kind " + code : operation.label()) + " of " + count
+                + " " + typeName + (operation == null || operation.reduces() ? ", " + opName : "")
+                + (operation != null && operation.hasRoot() ? ", root " + root : "");
     }
 }

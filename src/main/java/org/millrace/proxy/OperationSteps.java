@@ -1,5 +1,7 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * Walks through the steps of announced operations: the first step of each is rounded up to a chunk, as the device
  * rounds it.
@@ -7,7 +9,7 @@ package org.millrace.proxy;
 final class OperationSteps {
 
     private final OperationQueue queue;
-    private ProxyOp op;
+    private @Nullable ProxyOp op;
     private long step;
     private long last;
 
@@ -16,7 +18,8 @@ final class OperationSteps {
         this.step = firstStep;
     }
 
-    /** The operation the next step belongs to, or null if none is announced. */
+    /** The operation the next step belongs to; null if none is announced. */
+    @Nullable
     ProxyOp op() {
         if (op == null) {
             op = queue.poll();
@@ -28,7 +31,8 @@ final class OperationSteps {
         return op;
     }
 
-    /** The last operation in which the connection has no part, or null; to be asked before {@link #op()}. */
+    /** The last operation in which the connection has no part, if there is one; to be asked before {@link #op()}. */
+    @Nullable
     ProxyOp without() {
         return queue.without();
     }

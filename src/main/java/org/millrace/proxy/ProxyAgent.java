@@ -4,10 +4,11 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRequest;
+import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
-import org.millrace.agent.VisitSchedule;
 
 /**
  * Serves connections, one pass after another, the busy ones in each. Connections are added and removed from any thread
@@ -19,8 +20,8 @@ public final class ProxyAgent implements Agent {
     private final String name;
     private final LongSupplier nanoClock;
     private final RequestQueue requests = new RequestQueue();
-    private final VisitSchedule<ProxyConnection> visits =
-            new VisitSchedule<>(new ProxyConnection[0], this::progress, VisitSchedule.BUSY_VISITS);
+    private final PollSchedule<ProxyConnection> schedule =
+            new PollSchedule<>(new ProxyConnection[0], this::progress, PollSchedule.BUSY_POLLS);
 
     /**
      * An agent with nothing to serve yet.
@@ -44,12 +45,12 @@ public final class ProxyAgent implements Agent {
     @Override
     public int doWork() {
         int work = requests.runOne();
-        work += visits.pass();
+        work += schedule.pass();
         requests.answer();
         return work;
     }
 
-    /** One visit; a connection that fails is served no more. */
+    /** One poll; a connection that fails is served no more. */
     private int progress(ProxyConnection connection) {
         try {
             return connection.progress();
@@ -61,7 +62,7 @@ public final class ProxyAgent implements Agent {
 
     @Override
     public void onFailure(Throwable failure) {
-        for (ProxyConnection connection : visits.all()) {
+        for (ProxyConnection connection : schedule.all()) {
             detach(connection, failure);
         }
     }
@@ -73,7 +74,7 @@ public final class ProxyAgent implements Agent {
      */
     public void add(Collection<? extends ProxyConnection> added) {
         List<ProxyConnection> copy = List.copyOf(added);
-        requests.add(() -> visits.add(copy));
+        requests.add(() -> schedule.add(copy));
     }
 
     /**
@@ -88,8 +89,8 @@ public final class ProxyAgent implements Agent {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
     }
 
-    private void detach(ProxyConnection connection, Throwable failure) {
-        if (visits.remove(connection)) {
+    private void detach(ProxyConnection connection, @Nullable Throwable failure) {
+        if (schedule.remove(connection)) {
             connection.stopped(failure);
         }
     }
@@ -109,10 +110,10 @@ public final class ProxyAgent implements Agent {
         protected boolean attempt() {
             boolean drained = true;
             for (ProxyConnection connection : removed) {
-                if (visits.contains(connection) && progress(connection) > 0) {
+                if (schedule.contains(connection) && progress(connection) > 0) {
                     deadline = nanoClock.getAsLong() + patienceNanos;
                 }
-                drained &= !visits.contains(connection) || isDrained(connection);
+                drained &= !schedule.contains(connection) || isDrained(connection);
             }
             if (!drained && deadline - nanoClock.getAsLong() > 0) {
                 return false;

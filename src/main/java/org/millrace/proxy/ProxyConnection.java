@@ -1,5 +1,7 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
+
 /** One direction of one connection, driven by a {@link ProxyAgent}. */
 public interface ProxyConnection {
 
@@ -24,14 +26,16 @@ public interface ProxyConnection {
      *
      * @return false if nobody misses anything
      */
-    boolean owesData();
+    default boolean owesData() {
+        return !drained();
+    }
 
     /**
      * The proxy will not be asked for progress again. Called once by the agent, on its thread.
      *
-     * @param failure why, or null if it was asked to stop
+     * @param failure why; null if it was asked to stop
      */
-    void stopped(Throwable failure);
+    void stopped(@Nullable Throwable failure);
 
     /**
      * Which connection this is.

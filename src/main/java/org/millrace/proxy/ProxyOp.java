@@ -1,5 +1,7 @@
 package org.millrace.proxy;
 
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
@@ -19,7 +21,7 @@ import org.millrace.net.MemoryRegion;
  *                   copied; null where the data goes through slots. An end's own matter: the peer's may do otherwise.
  */
 public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
-        Protocol protocol, MemoryRegion user) {
+        Protocol protocol, @Nullable MemoryRegion user) {
 
     /**
      * Checks what every user of an operation relies on.
@@ -53,5 +55,24 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
      */
     public ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps) {
         this(opCount, signature, count, steps, chunkSteps, sliceSteps, Protocol.SIMPLE, null);
+    }
+
+    /**
+     * The offset in {@link #user} of what a device points to in {@code connFifo} (mode PTR).
+     *
+     * @throws ProxyException if not all of it lies there: nothing outside is read or written, whatever a device says
+     */
+    long offset(ConnectionName name, long step, long address, long bytes) {
+        if (bytes == 0) {
+            return 0; // nothing lies nowhere
+        }
+        MemorySegment memory = user.segment();
+        long offset = address - memory.address();
+        if (offset < 0 || offset > memory.byteSize() - bytes) {
+            throw new ProxyException(name + ", step " + step + ": the device points to " + bytes + " bytes at 0x"
+                    + Long.toHexString(address) + ", outside the " + memory.byteSize()
+                    + " bytes that were registered for the operation at 0x" + Long.toHexString(memory.address()));
+        }
+        return offset;
     }
 }

@@ -1,5 +1,7 @@
 package org.millrace.proxy;
 
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
@@ -7,7 +9,6 @@ import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.proxy.unpack.UnpackMemory;
 
 /**
  * The receiving side: a frame goes into its slot as soon as the device has emptied it, and the device is told when the
@@ -15,7 +16,8 @@ import org.millrace.proxy.unpack.UnpackMemory;
  *
  * <pre>
  *   this proxy                               device
- *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is written again
+ *   head  (acquire)                ←        head  (release)   pairs: the device has read the slot before it is
+ *                                                             written again
  *   frame → slot
  *   tail  (release)                →        tail  (acquire)   pairs: the device sees the slot's data
  * </pre>
@@ -74,7 +76,7 @@ public final class ReceiveProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static ReceiveProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info,
+    public static ReceiveProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
             StopListener listener) {
         ReceiveStepSource source =
@@ -96,32 +98,29 @@ public final class ReceiveProxy implements ProxyConnection {
      */
     public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
             MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener) {
-        ReceiveStepSource source =
-                new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
-        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver,
-                source, listener);
+        return byMemory(name, layout, memory, staging, firstStep, receiver, listener, UnaryOperator.identity());
     }
 
     /**
-     * A proxy as that of {@link #byMemory}, for a device that gathers Simple data from pages itself (UNPACK).
+     * A proxy as that of the other method, for a device that wants some frames elsewhere than in their slots.
      *
      * @param name      the connection
      * @param layout    how its memory lies
      * @param memory    all of it
      * @param staging   as long as the LL and the LL128 buffer together
-     * @param unpack    the pages, and where the device looks for their lists
      * @param firstStep where the connection's counters begin
      * @param receiver  the way from the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
+     * @param refined   what stands before the source of steps in slots, and leaves to it what it does not do itself
      * @return the proxy, to be added to an agent
      */
-    public static ReceiveProxy unpacking(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
-            MemoryRegion staging, UnpackMemory unpack, long firstStep, FrameReceiver receiver, StopListener listener) {
-        MemoryReceiveSource lines =
+    public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
+            MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener,
+            UnaryOperator<ReceiveStepSource> refined) {
+        ReceiveStepSource slots =
                 new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
-        ReceiveStepSource source = new UnpackReceiveSource(name, lines, unpack);
         return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver,
-                source, listener);
+                refined.apply(slots), listener);
     }
 
     @Override
@@ -172,12 +171,7 @@ public final class ReceiveProxy implements ProxyConnection {
     }
 
     @Override
-    public boolean owesData() {
-        return !drained();
-    }
-
-    @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         receiver.close();
         listener.stopped(this, failure);
     }
@@ -189,6 +183,6 @@ public final class ReceiveProxy implements ProxyConnection {
 
     @Override
     public String lastSeen() {
-        return LastSeen.of(sendMem, recvMem);
+        return recvMem.describe(sendMem);
     }
 }

@@ -2,29 +2,25 @@ package org.millrace.proxy;
 
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
-import org.millrace.net.MemoryRegion;
 
 /** Tells a {@link ReceiveProxy} whether and where a frame may be received. Used by the proxy's thread alone. */
-interface ReceiveStepSource {
+public interface ReceiveStepSource {
 
     /**
      * Holds a frame's header against what is expected.
      *
+     * @param header the oldest frame's that has no place yet
      * @return true if it is the next step; false if it cannot be told yet
      * @throws ProxyException if the peer sends something else
      */
     boolean admits(FrameHeader header);
 
-    /** Where the payload of the admitted frame goes. */
-    MemoryRegion region();
-
-    /** Of the payload in {@link #region()}, in bytes. */
-    long offset();
-
-    /** Gives the payload of the admitted frame its place. */
-    default void receive(FrameReceiver receiver) {
-        receiver.accept(region(), offset());
-    }
+    /**
+     * Gives the payload of the admitted frame its place.
+     *
+     * @param receiver to accept it from
+     */
+    void receive(FrameReceiver receiver);
 
     /** The admitted frame is being received: expect the next one. */
     void taken();
@@ -36,11 +32,16 @@ interface ReceiveStepSource {
     void arrived();
 
     /**
-     * How far the device has emptied its slots; asked for whenever nothing else is known, so that what they took can be
-     * given back.
+     * Gives back what emptied slots took, if they are not the connection's own.
+     *
+     * @param head how far the device has emptied its slots; told in every pass
      */
-    void consumed(long head);
+    default void consumed(long head) {}
 
-    /** Whether everything that was announced has been taken. */
+    /**
+     * Whether everything that was announced has been taken.
+     *
+     * @return true also where nothing is announced
+     */
     boolean drained();
 }

@@ -1,5 +1,6 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
@@ -18,7 +19,8 @@ import org.millrace.net.MemoryRegion;
  *   size  → connFifo[slot]         size, data → frame
  *   tail  → (release)              ... the frame is complete
  *                                   size = -1
- *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1 and may write the slot
+ *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1
+ *                                                     and may write the slot
  * </pre>
  */
 public final class SendProxy implements ProxyConnection {
@@ -70,8 +72,8 @@ public final class SendProxy implements ProxyConnection {
      * @param listener learns that the proxy stopped
      * @return the proxy, to be added to the agent of all connections of the pool
      */
-    public static SendProxy sharing(SlotPool.Share share, ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            OperationQueue queue, FrameSender sender, StopListener listener) {
+    public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
+            MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
         return new SendProxy(name, info.sendMem(), info.recvMem(), sender,
                 new OperationSendSource(name, info, memory, queue, share), listener);
     }
@@ -105,13 +107,13 @@ public final class SendProxy implements ProxyConnection {
     private int post() {
         int posted = 0;
         while (!window.isFull() && source.next()) {
-            StepHeader.step(header, source.step(), source.end(), source.protocol());
+            StepHeader.step(header, source.step, source.end, source.protocol());
             source.describe(header);
-            header.payloadBytes(source.size());
-            if (!sender.offer(header, source.region(), source.offset())) {
+            header.payloadBytes(source.size);
+            if (!sender.offer(header, source.region, source.offset)) {
                 break;
             }
-            window.add(source.step(), source.end());
+            window.add(source.step, source.end);
             source.taken();
             posted++;
         }
@@ -127,7 +129,7 @@ public final class SendProxy implements ProxyConnection {
                 recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY); // pairs with a device that waits until
                                                                                  // its memory was read
             }
-            source.released(window.oldestStep(), end);
+            source.released(end);
             window.removeOldest();
             released++;
         }
@@ -155,7 +157,7 @@ public final class SendProxy implements ProxyConnection {
     }
 
     @Override
-    public void stopped(Throwable failure) {
+    public void stopped(@Nullable Throwable failure) {
         if (failure == null) {
             sender.close();
         } else {
@@ -171,6 +173,6 @@ public final class SendProxy implements ProxyConnection {
 
     @Override
     public String lastSeen() {
-        return LastSeen.of(sendMem, recvMem);
+        return recvMem.describe(sendMem);
     }
 }

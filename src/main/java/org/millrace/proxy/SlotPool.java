@@ -1,5 +1,6 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo.SharedSlots;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.MemoryRegion;
@@ -28,7 +29,7 @@ public final class SlotPool {
     private final int slotBytes;
     private final int connections;
     private final int[] free;
-    private final Share[] owner;
+    private final @Nullable Share[] owner;
     private int freeCount;
     /** Connections that hold no slot, those that are not there yet among them. */
     private int withoutSlot;

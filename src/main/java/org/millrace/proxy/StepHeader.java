@@ -8,8 +8,10 @@ import org.millrace.net.FrameHeader;
  * <pre>
  *  word 0   step        first step of the frame; its slot holds the payload
  *  word 1   end         first step after the frame
- *  word 2   protocol    low half: NCCL's protocol id, 0 LL, 1 LL128, 2 Simple; high half: which of the connections that share a network's connection
- *  word 3   opCount     the operation; where nobody told us: 1 if the device posted the first step with a size, 0 if the frame only moves tail
+ *  word 2   protocol    low half: NCCL's protocol id, 0 LL, 1 LL128, 2 Simple;
+ *                       high half: which of the connections that share a network's connection
+ *  word 3   opCount     the operation; where nobody told us: 1 if the device posted the first step with a size,
+ *                       0 if the frame only moves tail
  *  word 4   signature   what the operation is
  *  word 5   count       its elements
  * </pre>
@@ -35,8 +37,13 @@ public final class StepHeader {
         header.word(OP_COUNT, posted ? 1 : 0);
     }
 
-    /** Where no operation is announced. */
-    static boolean posted(FrameHeader header) {
+    /**
+     * Where no operation is announced: whether the device said a size for the frame's first step.
+     *
+     * @param header the frame's
+     * @return false if the frame only moves tail
+     */
+    public static boolean posted(FrameHeader header) {
         return header.word(OP_COUNT) != 0;
     }
 
@@ -46,15 +53,33 @@ public final class StepHeader {
         header.word(COUNT, op.count());
     }
 
-    static long step(FrameHeader header) {
+    /**
+     * First step of the frame.
+     *
+     * @param header the frame's
+     * @return as the peer wrote it
+     */
+    public static long step(FrameHeader header) {
         return header.word(STEP);
     }
 
-    static long end(FrameHeader header) {
+    /**
+     * First step after the frame.
+     *
+     * @param header the frame's
+     * @return as the peer wrote it
+     */
+    public static long end(FrameHeader header) {
         return header.word(END);
     }
 
-    static long protocol(FrameHeader header) {
+    /**
+     * NCCL's id of the protocol, as the peer says it.
+     *
+     * @param header the frame's
+     * @return as the peer wrote it
+     */
+    public static long protocol(FrameHeader header) {
         return (int) header.word(PROTOCOL);
     }
 

@@ -1,5 +1,7 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
+
 /** Learns that a proxy has stopped. */
 @FunctionalInterface
 public interface StopListener {
@@ -7,7 +9,7 @@ public interface StopListener {
      * Called once, on the agent's thread, after the proxy's last access to its memory.
      *
      * @param connection the proxy
-     * @param failure    why, or null if it was asked to stop
+     * @param failure    why; null if it was asked to stop
      */
-    void stopped(ProxyConnection connection, Throwable failure);
+    void stopped(ProxyConnection connection, @Nullable Throwable failure);
 }

@@ -10,6 +10,10 @@
  *
  * <p>
  * What the next step is comes from a step source: the operations that an engine enqueued, or the shared memory alone.
- * Nothing here knows of sockets.
+ * Connections to be served are given to a {@link org.millrace.proxy.ProxyAgent}. It uses the descriptors of {@code abi}
+ * and the frames of {@code net}; nothing here knows of sockets, nor of what an operation computes.
  */
+@NullMarked
 package org.millrace.proxy;
+
+import org.jspecify.annotations.NullMarked;

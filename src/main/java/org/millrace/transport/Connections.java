@@ -2,7 +2,6 @@ package org.millrace.transport;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import org.millrace.net.Pending;
 
 /**
  * Makes one communicator's connections. Both ends must ask for the same connection, each in its own time; none waits
@@ -28,7 +27,7 @@ public interface Connections extends AutoCloseable {
      * @return the end in the making
      * @throws org.millrace.MillraceException if the peer cannot be reached
      */
-    Pending<Connection> send(int peer, int channel, int index);
+    PendingConnection send(int peer, int channel, int index);
 
     /**
      * Begins to make the receiving end of a connection.
@@ -38,7 +37,7 @@ public interface Connections extends AutoCloseable {
      * @param index   {@link #COLLECTIVE} or {@link #POINT_TO_POINT}
      * @return the end in the making
      */
-    Pending<Connection> receive(int peer, int channel, int index);
+    PendingConnection receive(int peer, int channel, int index);
 
     /**
      * Makes memory of the user's ready to be sent from and received into, wherever a transport can.

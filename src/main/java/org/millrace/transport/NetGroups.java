@@ -11,11 +11,11 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.proxy.OperationQueue;
-import org.millrace.proxy.ReceiverGroup;
-import org.millrace.proxy.SenderGroup;
+import org.millrace.proxy.SharedReceiver;
+import org.millrace.proxy.SharedSender;
 
 /**
- * Connections of the network that the channels of a ring share, {@value SenderGroup#MEMBERS} of them each: fewer to
+ * Connections of the network that the channels of a ring share, {@value SharedSender#MEMBERS} of them each: fewer to
  * hold open and to poll. The first channel that asks begins to make one.
  */
 final class NetGroups {
@@ -28,8 +28,8 @@ final class NetGroups {
 
     private final Network network;
     private final Listener here;
-    private final Map<Place, Shared<FrameSender, SenderGroup>> senders = new HashMap<>();
-    private final Map<Place, Shared<FrameReceiver, ReceiverGroup>> receivers = new HashMap<>();
+    private final Map<Place, Shared<FrameSender, SharedSender>> senders = new HashMap<>();
+    private final Map<Place, Shared<FrameReceiver, SharedReceiver>> receivers = new HashMap<>();
 
     NetGroups(Network network, Listener here) {
         this.network = network;
@@ -42,34 +42,34 @@ final class NetGroups {
     }
 
     synchronized Pending<FrameSender> send(EndRequest request, byte[] address, OperationQueue queue) {
-        Shared<FrameSender, SenderGroup> shared = senders.computeIfAbsent(place(request),
+        Shared<FrameSender, SharedSender> shared = senders.computeIfAbsent(place(request),
                 _ -> new Shared<>(() -> network.connect(address, key(request, request.here().rank())),
-                        sender -> new SenderGroup(sender, members(request))));
+                        sender -> new SharedSender(sender, members(request))));
         return shared.member(group -> group.member(member(request), queue));
     }
 
     synchronized Pending<FrameReceiver> receive(EndRequest request) {
-        Shared<FrameReceiver, ReceiverGroup> shared = receivers.computeIfAbsent(place(request),
+        Shared<FrameReceiver, SharedReceiver> shared = receivers.computeIfAbsent(place(request),
                 _ -> new Shared<>(() -> here.expect(key(request, request.there().rank())),
-                        receiver -> new ReceiverGroup(receiver, members(request))));
+                        receiver -> new SharedReceiver(receiver, members(request))));
         return shared.member(group -> group.member(member(request)));
     }
 
     private static Place place(EndRequest request) {
-        return new Place(request.there().rank(), request.channel() / SenderGroup.MEMBERS);
+        return new Place(request.there().rank(), request.channel() / SharedSender.MEMBERS);
     }
 
     private static int member(EndRequest request) {
-        return request.channel() % SenderGroup.MEMBERS;
+        return request.channel() % SharedSender.MEMBERS;
     }
 
     private static int members(EndRequest request) {
         int first = request.channel() - member(request);
-        return Math.min(SenderGroup.MEMBERS, request.settings().groupedChannels() - first);
+        return Math.min(SharedSender.MEMBERS, request.settings().groupedChannels() - first);
     }
 
     private static ConnectionKey key(EndRequest request, int sendingRank) {
-        return NetTransport.key(INDEX, request.channel() / SenderGroup.MEMBERS, sendingRank);
+        return NetTransport.key(INDEX, request.channel() / SharedSender.MEMBERS, sendingRank);
     }
 
     /** One connection of the network, in the making or made. */

@@ -8,7 +8,6 @@ import java.util.Objects;
 import java.util.function.BiFunction;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-import org.millrace.net.Pending;
 
 /** Connections of one rank, each over the first transport that can make it. */
 public final class TransportConnections implements Connections {
@@ -21,7 +20,7 @@ public final class TransportConnections implements Connections {
     private final PeerMessages messages;
     private final EndSettings settings;
     private final TransportChoice[] choices;
-    private final List<Pending<Connection>> making = new ArrayList<>();
+    private final List<PendingConnection> making = new ArrayList<>();
     private final List<Connection> made = new ArrayList<>();
     private final List<String> descriptions = new ArrayList<>();
     private boolean closed;
@@ -46,16 +45,16 @@ public final class TransportConnections implements Connections {
     }
 
     @Override
-    public Pending<Connection> send(int peer, int channel, int index) {
+    public PendingConnection send(int peer, int channel, int index) {
         return begin(peer, channel, index, true, Transport::send);
     }
 
     @Override
-    public Pending<Connection> receive(int peer, int channel, int index) {
+    public PendingConnection receive(int peer, int channel, int index) {
         return begin(peer, channel, index, false, Transport::receive);
     }
 
-    private synchronized Pending<Connection> begin(int peer, int channel, int index, boolean sends,
+    private synchronized PendingConnection begin(int peer, int channel, int index, boolean sends,
             BiFunction<Transport, EndRequest, TransportEnd> maker) {
         if (closed) {
             throw new IllegalStateException("rank " + rank + ": its connections were closed");
@@ -65,7 +64,7 @@ public final class TransportConnections implements Connections {
         String description = request.name() + ": " + choice;
         LOG.info("{}", description);
         descriptions.add(description);
-        EndInTheMaking end = new EndInTheMaking(request, choice.transport().name(),
+        PendingConnection end = new PendingConnection(request, choice.transport().name(),
                 maker.apply(choice.transport(), request), messages, this::made);
         making.add(end);
         return end;
@@ -92,7 +91,7 @@ public final class TransportConnections implements Connections {
         return choice(peer).transport();
     }
 
-    private synchronized void made(Pending<Connection> end, Connection connection) {
+    private synchronized void made(PendingConnection end, Connection connection) {
         making.remove(end);
         made.add(connection);
     }
@@ -114,7 +113,7 @@ public final class TransportConnections implements Connections {
     @Override
     public synchronized void close() {
         closed = true;
-        making.forEach(Pending::close);
+        making.forEach(PendingConnection::close);
         made.forEach(Connection::close);
         making.clear();
         made.clear();

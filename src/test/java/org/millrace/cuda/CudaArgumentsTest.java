@@ -214,23 +214,6 @@ class CudaArgumentsTest {
     }
 
     @Test
-    void memoryOfOtherProcesses() {
-        CudaDevice device = cuda.device(1);
-        DeviceMemory memory = device.allocate(64);
-        stub.allCalls();
-        byte[] ticket = SharedDeviceMemory.export(memory);
-        assertEquals(64, ticket.length);
-        ticket[31] = 99;
-        try (DeviceMemory opened = SharedDeviceMemory.open(device, ticket, 64)) {
-            assertEquals(0x720000000000L, opened.address());
-        }
-        assertCalls("cudaIpcGetMemHandle 0x" + Long.toHexString(memory.address()), "cudaIpcOpenMemHandle 1 99 64 1",
-                "cudaIpcCloseMemHandle 0x720000000000");
-        assertThrows(IllegalArgumentException.class, () -> SharedDeviceMemory.open(device, new byte[63], 64));
-        memory.close();
-    }
-
-    @Test
     void pinnedMemoryIsZeroedAndMapped() {
         CudaDevice device = cuda.device(0);
         stub.allCalls();
@@ -287,8 +270,8 @@ class CudaArgumentsTest {
         stub.allCalls();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment host = arena.allocate(256);
-            Copies.copy(cuda, memory.segment(), host);
-            Copies.fill(cuda, memory.segment(), (byte) 0xfe);
+            cuda.copy(memory.segment(), host);
+            cuda.fill(memory.segment(), (byte) 0xfe);
             stream.copy(host, memory.segment());
             stream.fill(memory.slice(16, 32), (byte) 7);
             assertCalls("cudaMemcpy " + d + " " + hex(host) + " 256 4", "cudaMemset " + d + " 254 256",
@@ -309,14 +292,14 @@ class CudaArgumentsTest {
         CudaModule module = CudaModule.load(cuda, ".version-8.0".getBytes(StandardCharsets.US_ASCII));
         CudaKernel kernel = module.kernel("scale_pilf");
         try (Arena arena = Arena.ofConfined()) {
-            KernelArguments arguments = KernelArguments.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT,
+            KernelParameters arguments = KernelParameters.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT,
                     ValueLayout.JAVA_LONG, ValueLayout.JAVA_FLOAT);
             arguments.pointer(0, DeviceSegments.of(0x700000001000L, 8)).set(1, -3).set(2, 1L << 40).set(3, 0.5f);
             kernel.launch(LaunchShape.of(new int[] {5, 6, 7}, new int[] {32, 2, 3}, 2048), arguments, stream);
         }
         CudaKernel byValue = module.kernel("gin_sl");
         try (Arena arena = Arena.ofConfined()) {
-            KernelArguments arguments = KernelArguments.allocate(arena,
+            KernelParameters arguments = KernelParameters.allocate(arena,
                     MemoryLayout.sequenceLayout(25, ValueLayout.JAVA_LONG), ValueLayout.JAVA_LONG);
             byte[] struct = new byte[200];
             struct[0] = 0x12;
@@ -343,7 +326,7 @@ class CudaArgumentsTest {
         module.close();
         assertCalls("cudaLibraryUnload " + m);
         assertThrows(IllegalStateException.class,
-                () -> kernel.launch(LaunchShape.of(1, 1), KernelArguments.allocate(Arena.ofAuto()), stream));
+                () -> kernel.launch(LaunchShape.of(1, 1), KernelParameters.allocate(Arena.ofAuto()), stream));
         assertThrows(IllegalArgumentException.class, () -> LaunchShape.of(0, 1));
     }
 

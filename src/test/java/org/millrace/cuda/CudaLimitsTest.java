@@ -12,6 +12,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.MillraceException;
+import org.millrace.cuda.library.LibraryReport;
 
 /** Waiting that has an end, threads that cannot be served, and machines without a driver. */
 @ExtendWith(OwnClassLoader.class)

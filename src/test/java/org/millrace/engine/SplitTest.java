@@ -84,14 +84,17 @@ class SplitTest {
     @Test
     void theNewOneOutlivesTheOldOneAndThreadsAreShared() throws Exception {
         AtomicInteger most = new AtomicInteger();
+        AtomicInteger mostConnecting = new AtomicInteger();
         List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings("MILLRACE_THREADS", "1"), whole -> {
             List<Communicator> parts = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
                 parts.add(whole.split(0, 0).orElseThrow());
             }
-            most.accumulateAndGet(
-                    (int) EngineGroup.threadsAlive().stream().filter(name -> !name.contains("control")).count(),
-                    Math::max);
+            List<String> threads = EngineGroup.threadsAlive();
+            int connecting = (int) threads.stream().filter(name -> name.contains("connect")).count();
+            int control = (int) threads.stream().filter(name -> name.contains("control")).count();
+            most.accumulateAndGet(threads.size() - control - connecting, Math::max);
+            mostConnecting.accumulateAndGet(connecting, Math::max);
             Stream stream = whole.device().newStream();
             whole.close();
             for (Communicator part : parts) {
@@ -102,6 +105,7 @@ class SplitTest {
         });
         thrown.forEach(failure -> assertNull(failure));
         assertTrue(most.get() <= 2, most + " polling threads for 6 communicators of 2 ranks");
+        assertTrue(mostConnecting.get() <= 2, mostConnecting + " threads that make connections");
     }
 
     @Test

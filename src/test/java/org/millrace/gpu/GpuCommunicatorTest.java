@@ -34,7 +34,7 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
-import org.millrace.plugin.LostConnection;
+import org.millrace.plugin.takeover.LostConnection;
 
 /**
  * Communicators over the stand-ins for libnccl and libcudart: two GPUs, on which everything completes at once unless a
@@ -48,7 +48,7 @@ class GpuCommunicatorTest {
     private static final int NOT_READY = 600;
     private static StubLibrary nccl;
     private static StubLibrary cuda;
-    private static Libraries libraries;
+    private static GpuRank.Libraries libraries;
 
     private final Path directory = NativeBuild.directory();
 
@@ -61,7 +61,7 @@ class GpuCommunicatorTest {
         if (libraries == null) {
             nccl = StubLibrary.nccl();
             cuda = StubLibrary.cudart();
-            libraries = Libraries.load(configuration("MILLRACE_NCCL_LIBRARY", nccl.path().toString(),
+            libraries = GpuRank.Libraries.load(configuration("MILLRACE_NCCL_LIBRARY", nccl.path().toString(),
                     "MILLRACE_CUDART_LIBRARY", cuda.path().toString()));
         }
         nccl.async(0, 0);
@@ -93,7 +93,7 @@ class GpuCommunicatorTest {
     private List<Throwable> run(int ranks, Configuration configuration, Body body) throws Exception {
         List<FutureTask<Void>> tasks = IntStream.range(0, ranks).mapToObj(rank -> new FutureTask<Void>(() -> {
             try (Communicator communicator =
-                    GpuJoin.meet(libraries, "file:" + directory.resolve("group"), rank, ranks, configuration)) {
+                    GpuCommunicator.join(libraries, "file:" + directory.resolve("group"), rank, ranks, configuration)) {
                 body.run(communicator);
             }
             return null;

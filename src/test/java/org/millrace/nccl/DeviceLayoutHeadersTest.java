@@ -79,7 +79,7 @@ class DeviceLayoutHeadersTest {
 
     private static long requirementsBytes(DeviceLayout layout, int version) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment written = layout.write(new NcclDeviceRequirements(0, 1, 0, 0), version, arena);
+            MemorySegment written = layout.write(new NcclDeviceCommunicator.Requirements(0, 1, 0, 0), version, arena);
             return layout == DeviceLayout.V28 ? written.byteSize() : ncclDevCommRequirements_v30.size(written);
         }
     }

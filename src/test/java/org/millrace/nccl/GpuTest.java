@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.cuda.Copies;
+import org.millrace.Registration;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaException;
@@ -33,7 +33,7 @@ import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.HostFunction;
 import org.millrace.cuda.HostRegistration;
-import org.millrace.cuda.KernelArguments;
+import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.cuda.PointerAttributes;
@@ -118,14 +118,14 @@ class GpuTest {
     private static float[] download(CudaRuntime cuda, MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment host = arena.allocate(memory.byteSize());
-            Copies.copy(cuda, host, memory);
+            cuda.copy(host, memory);
             return host.toArray(ValueLayout.JAVA_FLOAT);
         }
     }
 
     private static void upload(CudaRuntime cuda, MemorySegment memory, float[] values) {
         try (Arena arena = Arena.ofConfined()) {
-            Copies.copy(cuda, memory, arena.allocateFrom(ValueLayout.JAVA_FLOAT, values));
+            cuda.copy(memory, arena.allocateFrom(ValueLayout.JAVA_FLOAT, values));
         }
     }
 
@@ -189,8 +189,8 @@ class GpuTest {
                 CudaModule module = CudaModule.load(cuda, PTX.getBytes(StandardCharsets.US_ASCII))) {
             upload(cuda, memory.segment(), values);
             CudaKernel scale = module.kernel("scale");
-            KernelArguments arguments =
-                    KernelArguments.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_FLOAT)
+            KernelParameters arguments =
+                    KernelParameters.allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_FLOAT)
                             .pointer(0, memory.segment())
                             .set(1, COUNT)
                             .set(2, 3f);
@@ -280,7 +280,7 @@ class GpuTest {
             memory.add(nccl.allocate(device, BYTES));
             memory.add(nccl.allocate(device, BYTES));
             upload(cuda, memory.get(0).segment(), floats(5));
-            NcclRegistration registration = part.register(memory.get(0).segment());
+            Registration registration = part.register(memory.get(0).segment());
             part.awaitReady(DEADLINE);
             part.allGather(memory.get(0).segment(), memory.get(1).segment(), COUNT, DataType.FLOAT32, stream);
             part.awaitReady(DEADLINE);

@@ -15,11 +15,12 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
+import org.millrace.Registration;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.LibraryReport;
 import org.millrace.cuda.OwnClassLoader;
+import org.millrace.cuda.library.LibraryReport;
 import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.nccl.NcclConfig.Option;
 
@@ -249,7 +250,7 @@ class NcclArgumentsTest {
         String h = handle(c);
         DeviceMemory memory = nccl.allocate(stubs.device(), 8192);
         assertEquals(0x710000000000L, memory.address());
-        NcclRegistration registration = c.register(memory.segment());
+        Registration registration = c.register(memory.segment());
         NcclWindow window = c.registerWindow(memory.slice(4096, 4096), true);
         NcclWindow plain = c.registerWindow(memory.slice(1, 16), false);
         assertEquals(0x3170, window.address());
@@ -272,7 +273,7 @@ class NcclArgumentsTest {
     void deviceCommunicators() {
         NcclCommunicator c = stubs.communicator();
         String h = handle(c);
-        NcclDeviceRequirements some = new NcclDeviceRequirements(1, 16, 4, 3);
+        NcclDeviceCommunicator.Requirements some = new NcclDeviceCommunicator.Requirements(1, 16, 4, 3);
         NcclDeviceCommunicator device = c.newDeviceCommunicator(some);
         assertEquals(List.of(1, 2, 4), List.of(device.rank(), device.size(), device.contexts()));
         assertEquals(200, device.bytes().byteSize());
@@ -285,7 +286,7 @@ class NcclArgumentsTest {
         List<String> calls = stubs.calls().stream().filter(call -> !call.startsWith("ncclGetVersion")).toList();
         assertEquals(List.of("ncclDevCommCreate " + h + " {barriers=1 force=1 contexts=3 signals=16 counters=4}",
                 "ncclDevCommDestroy " + h + " 1"), calls);
-        assertThrows(IllegalArgumentException.class, () -> new NcclDeviceRequirements(0, -1, 0, 0));
+        assertThrows(IllegalArgumentException.class, () -> new NcclDeviceCommunicator.Requirements(0, -1, 0, 0));
     }
 
     @Test
@@ -303,7 +304,7 @@ class NcclArgumentsTest {
         NcclCommunicator c = stubs.communicator();
         stubs.ncclStub.release(loaded);
         try (NcclDeviceCommunicator device =
-                c.newDeviceCommunicator(new NcclDeviceRequirements(0, 2, 0, 0), compiledWith)) {
+                c.newDeviceCommunicator(new NcclDeviceCommunicator.Requirements(0, 2, 0, 0), compiledWith)) {
             assertEquals(bytes, device.bytes().byteSize());
             assertEquals(List.of(1, 2, 4), List.of(device.rank(), device.size(), device.contexts()));
             List<String> calls = stubs.calls();
@@ -326,7 +327,8 @@ class NcclArgumentsTest {
         stubs.ncclStub.release(loaded);
         try {
             String message = assertThrows(MillraceException.class,
-                    () -> c.newDeviceCommunicator(new NcclDeviceRequirements(0, 2, 0, 0), compiledWith)).getMessage();
+                    () -> c.newDeviceCommunicator(new NcclDeviceCommunicator.Requirements(0, 2, 0, 0), compiledWith))
+                    .getMessage();
             assertTrue(message.contains(why), message);
         } finally {
             stubs.ncclStub.release(nccl_h.NCCL_VERSION_CODE());

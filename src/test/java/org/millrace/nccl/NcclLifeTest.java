@@ -24,7 +24,7 @@ import org.millrace.cuda.CudaKernel;
 import org.millrace.cuda.CudaModule;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.KernelArguments;
+import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.OwnClassLoader;
 
@@ -172,7 +172,7 @@ class NcclLifeTest {
         CudaModule module = CudaModule.load(stubs.cuda, new byte[] {'x'});
         CudaKernel kernel = module.kernel("empty");
         LaunchShape shape = LaunchShape.of(2, 64);
-        KernelArguments arguments = KernelArguments.allocate(Arena.global());
+        KernelParameters arguments = KernelParameters.allocate(Arena.global());
         stubs.record(false);
         assertFlat("allReduce", () -> c.allReduce(BUFFER, BUFFER, 1024, DataType.FLOAT32, ReduceOp.SUM, stream));
         assertFlat("send", () -> c.send(BUFFER, 1024, DataType.FLOAT32, 0, stream));

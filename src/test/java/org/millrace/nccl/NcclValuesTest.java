@@ -104,8 +104,9 @@ class NcclValuesTest {
     private static String scalar(double value, DataType type) {
         try (Arena arena = Arena.ofConfined()) {
             return HexFormat.of()
-                    .formatHex(
-                            Scalars.write(value, type, arena).asSlice(0, type.bytes()).toArray(ValueLayout.JAVA_BYTE));
+                    .formatHex(NcclReduction.scalar(value, type, arena)
+                            .asSlice(0, type.bytes())
+                            .toArray(ValueLayout.JAVA_BYTE));
         }
     }
 }

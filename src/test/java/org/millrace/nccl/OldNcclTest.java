@@ -39,7 +39,7 @@ class OldNcclTest {
         assertThrows(MillraceException.class, () -> c.register(buffer));
         assertThrows(MillraceException.class, () -> c.registerWindow(buffer, false));
         assertThrows(MillraceException.class,
-                () -> c.newDeviceCommunicator(new NcclDeviceRequirements(1, 0, 0, 0), 22809));
+                () -> c.newDeviceCommunicator(new NcclDeviceCommunicator.Requirements(1, 0, 0, 0), 22809));
         assertThrows(MillraceException.class, () -> c.scaledSum(1, DataType.FLOAT32));
         assertThrows(MillraceException.class, () -> stubs.nccl.allocate(stubs.device(), 64));
         NcclGroup group = stubs.nccl.group();

@@ -19,7 +19,7 @@ import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaException;
 import org.millrace.cuda.CudaReport;
 import org.millrace.cuda.CudaRuntime;
-import org.millrace.cuda.LibraryReport;
+import org.millrace.cuda.library.LibraryReport;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**

@@ -11,15 +11,15 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
 /** A program in C that behaves towards the plugin as libnccl does: compiled once, run in a process of its own. */
-final class HostProgram {
+public final class HostProgram {
 
     private static final Path SOURCES = Path.of("src", "test", "c", "plugin");
     private static final Path BUILT = Path.of("target", "plugin-host");
     private static final long DEADLINE_SECONDS = 120;
 
     /** What a run came to. */
-    record Outcome(int exit, String output) {
-        String logLine(int level) {
+    public record Outcome(int exit, String output) {
+        public String logLine(int level) {
             String prefix = "LOG " + level + " ";
             return output.lines()
                     .filter(line -> line.startsWith(prefix))
@@ -29,12 +29,12 @@ final class HostProgram {
         }
 
         /** The lines at level WARN. */
-        List<String> warnings() {
+        public List<String> warnings() {
             return output.lines().filter(line -> line.startsWith("LOG 2 ")).toList();
         }
 
         /** How many lines contain a text. */
-        long count(String text) {
+        public long count(String text) {
             return output.lines().filter(line -> line.contains(text)).count();
         }
     }
@@ -53,16 +53,18 @@ final class HostProgram {
     static String classPath() {
         return String.join(":",
                 Arrays.stream(System.getProperty("java.class.path").split(":"))
-                        .filter(entry -> entry.endsWith("/target/classes") || entry.contains("log4j-api"))
+                        .filter(entry -> entry.contains("log4j-api")
+                                || Files.isDirectory(Path.of(entry)) && !entry.endsWith("/test-classes"))
+                        .map(entry -> Path.of(entry).toAbsolutePath().toString())
                         .toList());
     }
 
     /** The shim that the build made. */
-    static Path library() {
+    public static Path library() {
         return PluginLibrary.file();
     }
 
-    static HostProgram compile(String name, String... definitions) throws Exception {
+    public static HostProgram compile(String name, String... definitions) throws Exception {
         Path executable = BUILT.resolve(name + String.join("", definitions).replaceAll("[^A-Za-z0-9]", "_"));
         List<String> command = new ArrayList<>(
                 List.of("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
@@ -96,17 +98,17 @@ final class HostProgram {
     }
 
     /** Sets a variable of the program's environment; null takes it out. */
-    HostProgram with(String variable, String value) {
+    public HostProgram with(String variable, String value) {
         environment.put(variable, value);
         return this;
     }
 
     /** Half the time of a short run goes into the JVM's optimizing compiler: goes without it. */
-    HostProgram withQuickStart() {
+    public HostProgram withQuickStart() {
         return with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1");
     }
 
-    Outcome run(Object... arguments) throws Exception {
+    public Outcome run(Object... arguments) throws Exception {
         List<String> command = new ArrayList<>(List.of(executable.toAbsolutePath().toString()));
         Arrays.stream(arguments).map(Object::toString).forEach(command::add);
         ProcessBuilder builder = new ProcessBuilder(command);

@@ -9,6 +9,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.ffi.nccl.nccl_h;
+import org.millrace.plugin.shim.Upcalls;
 
 /**
  * What the user reads if the plugin cannot start or does not as it is told: always one line, and NCCL goes on with
@@ -85,7 +86,7 @@ class PluginStartTest {
         HostProgram host = host();
         var outcome = host.run(library.toAbsolutePath());
         String line = outcome.logLine(WARN);
-        assertTrue(line.contains("the plugin's interface is 999, and that of the jar " + ShimInterface.VERSION), line);
+        assertTrue(line.contains("the plugin's interface is 999, and that of the jar " + Upcalls.VERSION), line);
         assertTrue(line.contains("install both anew with 'millrace plugin install'"), line);
         assertTrue(outcome.output().endsWith("RESULT 2\n"), outcome.output());
     }

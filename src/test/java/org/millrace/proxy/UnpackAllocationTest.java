@@ -22,6 +22,7 @@ import org.millrace.net.Pages;
 import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks:
@@ -61,9 +62,10 @@ class UnpackAllocationTest {
     void stepsOfAllKindsAllocateNothing(boolean scatters) {
         com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         assertTrue(threads.isThreadAllocatedMemoryEnabled(), "this JVM does not count allocated bytes");
-        ReceiveProxy proxy = ReceiveProxy.unpacking(ConnectionName.of("unpacking"), LAYOUT,
-                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), unpack(), FIRST_STEP,
-                scatters ? new Scattering() : frames.receiver(), (c, f) -> {});
+        ReceiveProxy proxy = ReceiveProxy.byMemory(ConnectionName.of("unpacking"), LAYOUT,
+                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), FIRST_STEP,
+                scatters ? new Scattering() : frames.receiver(), (c, f) -> {},
+                slots -> new UnpackReceiveSource(ConnectionName.of("unpacking"), unpack(), slots));
         run(proxy);
         long least = Long.MAX_VALUE;
         for (int round = 0; round < ROUNDS; round++) {

@@ -119,6 +119,10 @@ enum FloatFormat {
     /** The bits of a normal number that this format has. */
     abstract long encode(double value);
 
+    int bytes() {
+        return bytes;
+    }
+
     /** The largest relative error of one rounding: half the distance between 1 and the next larger number. */
     double roundoff() {
         return roundoff;

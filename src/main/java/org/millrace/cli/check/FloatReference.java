@@ -11,31 +11,57 @@ final class FloatReference implements Reference {
     private static final double DOUBLE_ROUNDOFF = 0x1p-53;
 
     private final FloatFormat format;
+    private final Reduction reduction;
+    private final int ranks;
+    private final RandomOperands operands;
     private final int fractionBits;
+    /**
+     * The largest error in units of the magnitudes that were combined: (1 + u)^n - 1 for n roundings, and the
+     * reference's own.
+     */
+    private final double relative;
+    /** The largest error where numbers are too small for the relative one. */
+    private final double absolute;
 
-    FloatReference(FloatFormat format) {
+    FloatReference(FloatFormat format, Reduction reduction, int ranks, RandomOperands operands) {
         this.format = format;
+        this.reduction = reduction;
+        this.ranks = ranks;
+        this.operands = operands;
         fractionBits = -Math.getExponent(format.roundoff()) - 1;
+        int roundings = roundings();
+        relative = roundings == 0 ? 0 : Math.expm1(roundings * Math.log1p(format.roundoff())) + ranks * DOUBLE_ROUNDOFF;
+        absolute = roundings * format.smallest();
+    }
+
+    /** How often a result may have been rounded to the type on its way. */
+    private int roundings() {
+        return switch (reduction) {
+            case MAX, MIN -> 0;
+            case SUM, PROD -> ranks - 1;
+            case MULSUM -> 2 * ranks - 1;
+            // 1/ranks is rounded too
+            case AVG -> 2 * ranks;
+        };
     }
 
     @Override
-    public void fill(MemorySegment memory, RandomOperands operands, Reduction reduction, int rank, int ranks,
-            long first, long count) {
+    public int elementBytes() {
+        return format.bytes();
+    }
+
+    @Override
+    public void fill(MemorySegment memory, int rank, long first, long count) {
         for (long i = 0; i < count; i++) {
-            format.set(memory, i, value(operands, rank, first + i));
+            format.set(memory, i, value(rank, first + i));
         }
     }
 
     @Override
-    public long countWrong(MemorySegment memory, RandomOperands operands, Reduction reduction, int ranks, long first,
-            long count) {
-        int roundings = roundings(reduction, ranks);
-        double relative =
-                roundings == 0 ? 0 : Math.expm1(roundings * Math.log1p(format.roundoff())) + ranks * DOUBLE_ROUNDOFF;
-        double absolute = roundings * format.smallest();
+    public long countWrong(MemorySegment memory, long first, long count) {
         long wrong = 0;
         for (long i = 0; i < count; i++) {
-            if (!isRight(format.get(memory, i), operands, reduction, ranks, first + i, relative, absolute)) {
+            if (!isRight(format.get(memory, i), first + i)) {
                 wrong++;
             }
         }
@@ -46,40 +72,21 @@ final class FloatReference implements Reference {
      * Exact in this type: all its fraction bits are random. Even ranks' numbers are from 1 to 2 and odd ranks' from ½
      * to 1, so that products stay near 1; half of all are negative.
      */
-    private double value(RandomOperands operands, int rank, long index) {
+    private double value(int rank, long index) {
         long bits = operands.bits(rank, index);
         double magnitude =
                 Math.scalb(1.0 + Math.scalb((double) (bits >>> Long.SIZE - fractionBits), -fractionBits), -(rank & 1));
         return (bits & 1) == 0 ? magnitude : -magnitude;
     }
 
-    /** How often a result may have been rounded to the type on its way. */
-    private static int roundings(Reduction reduction, int ranks) {
-        return switch (reduction) {
-            case MAX, MIN -> 0;
-            case SUM, PROD -> ranks - 1;
-            case MULSUM -> 2 * ranks - 1;
-            // 1/ranks is rounded too
-            case AVG -> 2 * ranks;
-        };
-    }
-
-    /**
-     * Compares one element.
-     *
-     * @param relative the largest error in units of the magnitudes that were combined: (1 + u)^n - 1 for n roundings,
-     *                 and the reference's own
-     * @param absolute the largest error where numbers are too small for the relative one
-     */
-    private boolean isRight(double actual, RandomOperands operands, Reduction reduction, int ranks, long index,
-            double relative, double absolute) {
-        double expected = value(operands, 0, index);
+    private boolean isRight(double actual, long index) {
+        double expected = value(0, index);
         if (reduction == Reduction.MULSUM) {
             expected *= Reduction.factor(0);
         }
         double magnitude = Math.abs(expected);
         for (int rank = 1; rank < ranks; rank++) {
-            double value = value(operands, rank, index);
+            double value = value(rank, index);
             switch (reduction) {
                 case SUM, AVG -> expected += value;
                 case MULSUM -> {

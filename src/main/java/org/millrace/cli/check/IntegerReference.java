@@ -8,30 +8,39 @@ import org.millrace.DataType;
 final class IntegerReference implements Reference {
 
     private final DataType type;
+    private final Reduction reduction;
+    private final int ranks;
+    private final RandomOperands operands;
     private final boolean unsigned;
     /** Bits of a long above those of the type. */
     private final int spare;
 
-    IntegerReference(DataType type) {
+    IntegerReference(DataType type, Reduction reduction, int ranks, RandomOperands operands) {
         this.type = type;
+        this.reduction = reduction;
+        this.ranks = ranks;
+        this.operands = operands;
         unsigned = type == DataType.UINT8 || type == DataType.UINT32 || type == DataType.UINT64;
         spare = Long.SIZE - 8 * type.bytes();
     }
 
     @Override
-    public void fill(MemorySegment memory, RandomOperands operands, Reduction reduction, int rank, int ranks,
-            long first, long count) {
+    public int elementBytes() {
+        return type.bytes();
+    }
+
+    @Override
+    public void fill(MemorySegment memory, int rank, long first, long count) {
         for (long i = 0; i < count; i++) {
-            set(memory, i, value(operands, reduction, rank, ranks, first + i));
+            set(memory, i, value(rank, first + i));
         }
     }
 
     @Override
-    public long countWrong(MemorySegment memory, RandomOperands operands, Reduction reduction, int ranks, long first,
-            long count) {
+    public long countWrong(MemorySegment memory, long first, long count) {
         long wrong = 0;
         for (long i = 0; i < count; i++) {
-            if (get(memory, i) != expected(operands, reduction, ranks, first + i)) {
+            if (get(memory, i) != expected(first + i)) {
                 wrong++;
             }
         }
@@ -42,7 +51,7 @@ final class IntegerReference implements Reference {
      * Any bits; for an average so small that the sum does not wrap, since what a quotient of a wrapped sum is depends
      * on who divides.
      */
-    private long value(RandomOperands operands, Reduction reduction, int rank, int ranks, long index) {
+    private long value(int rank, long index) {
         long bits = extend(operands.bits(rank, index));
         if (reduction != Reduction.AVG) {
             return bits;
@@ -50,11 +59,10 @@ final class IntegerReference implements Reference {
         return unsigned ? Long.divideUnsigned(bits, ranks) : bits / ranks;
     }
 
-    private long expected(RandomOperands operands, Reduction reduction, int ranks, long index) {
-        long result =
-                value(operands, reduction, 0, ranks, index) * (reduction == Reduction.MULSUM ? Reduction.factor(0) : 1);
+    private long expected(long index) {
+        long result = value(0, index) * (reduction == Reduction.MULSUM ? Reduction.factor(0) : 1);
         for (int rank = 1; rank < ranks; rank++) {
-            long value = value(operands, reduction, rank, ranks, index);
+            long value = value(rank, index);
             result = switch (reduction) {
                 case SUM, AVG -> result + value;
                 case PROD -> result * value;

@@ -23,46 +23,42 @@ public final class OperandMemory {
     private final Device device;
     private final Stream stream;
     private final RunDeadline deadline;
-    private final int rank;
-    private final int ranks;
     private final MemorySegment host;
     private final MemorySegment copy;
     private final MemorySegment word;
 
-    public OperandMemory(Device device, Stream stream, RunDeadline deadline, int rank, int ranks, Arena arena) {
+    OperandMemory(Device device, Stream stream, RunDeadline deadline, Arena arena) {
         this.device = device;
         this.stream = stream;
         this.deadline = deadline;
-        this.rank = rank;
-        this.ranks = ranks;
         host = arena.allocate(PIECE, 64);
         copy = arena.allocate(PIECE, 64);
         word = device.allocate(Long.BYTES, arena);
     }
 
     private interface PieceAction {
-        void apply(MemorySegment host, MemorySegment device, long first, long count);
+        void apply(MemorySegment host, MemorySegment device, long offset);
     }
 
-    private void forEachPiece(MemorySegment memory, PerfCase line, PieceAction action) {
+    private void forEachPiece(MemorySegment memory, PieceAction action) {
         for (long offset = 0; offset < memory.byteSize(); offset += PIECE) {
             long bytes = Math.min(PIECE, memory.byteSize() - offset);
-            action.apply(host.asSlice(0, bytes), memory.asSlice(offset, bytes), offset / line.type().bytes(),
-                    bytes / line.type().bytes());
+            action.apply(host.asSlice(0, bytes), memory.asSlice(offset, bytes), offset);
         }
     }
 
-    /** Fills with this rank's operands. */
-    public void fill(MemorySegment memory, PerfCase line, Reference reference, RandomOperands operands) {
-        forEachPiece(memory, line, (piece, target, first, count) -> {
-            reference.fill(piece, operands, line.reduction(), rank, ranks, first, count);
+    /** Fills with a rank's operands. */
+    void fill(MemorySegment memory, Reference reference, int rank) {
+        int bytes = reference.elementBytes();
+        forEachPiece(memory, (piece, target, offset) -> {
+            reference.fill(piece, rank, offset / bytes, piece.byteSize() / bytes);
             upload(piece, target);
         });
     }
 
     /** Fills with what no result looks like. */
-    public void poison(MemorySegment memory, PerfCase line) {
-        forEachPiece(memory, line, (piece, target, first, count) -> upload(piece.fill(POISON), target));
+    void poison(MemorySegment memory) {
+        forEachPiece(memory, (piece, target, offset) -> upload(piece.fill(POISON), target));
     }
 
     /**
@@ -70,18 +66,18 @@ public final class OperandMemory {
      *
      * @param parts what they must be, in the order of the memory
      */
-    public long countWrong(MemorySegment memory, PerfCase line, Reference reference, RandomOperands operands,
-            List<CollectiveCall.Part> parts) {
+    long countWrong(MemorySegment memory, Reference reference, List<CollectiveCall.Part> parts) {
+        int element = reference.elementBytes();
         long[] wrong = {0};
         long begin = 0;
         for (CollectiveCall.Part part : parts) {
-            long bytes = part.count() * line.type().bytes();
-            forEachPiece(memory.asSlice(begin, bytes), line, (piece, source, first, count) -> {
-                device.copyToHost(source, piece, stream);
-                stream.synchronize(deadline.remaining());
+            long bytes = part.count() * element;
+            forEachPiece(memory.asSlice(begin, bytes), (piece, source, offset) -> {
+                download(source, piece);
+                long first = part.first() + offset / element;
                 wrong[0] += part.source() == CollectiveCall.Part.ALL
-                        ? reference.countWrong(piece, operands, line.reduction(), ranks, part.first() + first, count)
-                        : countDifferent(piece, line, reference, operands, part.source(), part.first() + first, count);
+                        ? reference.countWrong(piece, first, piece.byteSize() / element)
+                        : countDifferent(piece, reference, part.source(), first);
             });
             begin += bytes;
         }
@@ -89,11 +85,10 @@ public final class OperandMemory {
     }
 
     /** The number of elements that are not exactly those of one rank. */
-    private long countDifferent(MemorySegment piece, PerfCase line, Reference reference, RandomOperands operands,
-            int source, long first, long count) {
+    private long countDifferent(MemorySegment piece, Reference reference, int source, long first) {
+        int bytes = reference.elementBytes();
         MemorySegment expected = copy.asSlice(0, piece.byteSize());
-        reference.fill(expected, operands, line.reduction(), source, ranks, first, count);
-        int bytes = line.type().bytes();
+        reference.fill(expected, source, first, piece.byteSize() / bytes);
         long different = 0;
         // From one difference to the next: there are few, or nobody minds the time.
         for (long at = 0; at < piece.byteSize(); at += bytes) {
@@ -108,18 +103,22 @@ public final class OperandMemory {
     }
 
     /** Gives the device a word, lets operations work on it, and returns what it is then. */
-    public long exchange(long value, Consumer<MemorySegment> operations) {
+    long exchange(long value, Consumer<MemorySegment> operations) {
         MemorySegment here = host.asSlice(0, Long.BYTES);
         here.set(ValueLayout.JAVA_LONG, 0, value);
         upload(here, word);
         operations.accept(word);
-        device.copyToHost(word, here, stream);
-        stream.synchronize(deadline.remaining());
+        download(word, here);
         return here.get(ValueLayout.JAVA_LONG, 0);
     }
 
     private void upload(MemorySegment piece, MemorySegment target) {
         device.copyToDevice(piece, target, stream);
+        stream.synchronize(deadline.remaining());
+    }
+
+    private void download(MemorySegment source, MemorySegment piece) {
+        device.copyToHost(source, piece, stream);
         stream.synchronize(deadline.remaining());
     }
 }

@@ -1,19 +1,12 @@
 package org.millrace.cli.doctor;
 
-/** Looks at one thing that Millrace needs or can use. */
-public interface Check {
+import java.util.function.Supplier;
 
-    /**
-     * What is looked at.
-     *
-     * @return one or two words
-     */
-    String subject();
-
-    /**
-     * Looks. May take a few seconds; need not catch what it does not expect.
-     *
-     * @return what was found
-     */
-    CheckResult find();
+/**
+ * Looks at one thing that Millrace needs or can use.
+ *
+ * @param subject what is looked at, in one or two words
+ * @param look    may take a few seconds; need not catch what it does not expect
+ */
+record Check(String subject, Supplier<CheckResult> look) {
 }

@@ -1,13 +1,15 @@
 package org.millrace.cli.doctor;
 
 import java.io.PrintWriter;
-import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cli.console.FailureText;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Version;
+import org.millrace.cli.perf.SelfTest;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Origin;
@@ -36,7 +38,7 @@ public final class DoctorCommand implements Callable<Integer> {
     private GlobalOptions parent;
 
     @Option(names = "--probe", hidden = true)
-    private Probe probe;
+    private @Nullable Probe probe;
 
     /** For picocli. */
     public DoctorCommand() {}
@@ -49,14 +51,13 @@ public final class DoctorCommand implements Callable<Integer> {
         }
         PrintWriter out = spec.commandLine().getOut();
         out.println("millrace " + Version.millrace());
-        NativeChecks natives =
-                new NativeChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
-        machine(parent.settings()).forEach(check -> report(out, check));
-        natives.list().forEach(check -> report(out, check));
+        GpuChecks gpus = new GpuChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
+        MachineChecks.list(parent.settings()).forEach(check -> report(out, check));
+        gpus.list().forEach(check -> report(out, check));
         boolean usable;
         try {
             Configuration configuration = Configuration.load(parent.settings());
-            usable = report(out, emulatedDevice(parent.settings()));
+            usable = report(out, new Check("emulated device", () -> tryOut("host", parent.settings())));
             reportSettings(out, configuration);
         } catch (ConfigurationException refused) { // whatever needs settings cannot be tried
             out.printf("%-16s %-10s %s%n", "settings", CheckResult.State.UNUSABLE, indent(refused.getMessage()));
@@ -66,21 +67,21 @@ public final class DoctorCommand implements Callable<Integer> {
         return usable ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
-    /** What is looked at, in this order. None of it decides whether Millrace is usable at all. */
-    private static List<Check> machine(Map<String, String> settings) {
-        return List.of(new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(),
-                new SharedMemoryCheck(Path.of("/dev/shm")), new LimitsCheck(), new RailsCheck(settings));
-    }
-
-    private static Check emulatedDevice(Map<String, String> settings) {
-        return new DeviceCheck("emulated device", "host", settings);
+    /** Whether a device, by its name in {@code MILLRACE_DEVICE}, does what it is for. */
+    static CheckResult tryOut(String device, Map<String, String> settings) {
+        Map<String, String> all = new LinkedHashMap<>(settings);
+        all.put(Settings.DEVICE.name(), device);
+        List<String> failures = SelfTest.run(all);
+        return failures.isEmpty() ? CheckResult.works("an all-reduce of two ranks gave what it must")
+                : CheckResult.unusable(failures.getFirst(),
+                        failures.subList(1, failures.size()).toArray(String[]::new));
     }
 
     /** Prints what a check finds; true if it is found and works. */
     static boolean report(PrintWriter out, Check check) {
         CheckResult finding;
         try {
-            finding = check.find();
+            finding = check.look().get();
         } catch (ConfigurationException refused) {
             finding = CheckResult.unusable("not tried: see the settings below");
         } catch (RuntimeException | LinkageError failure) { // one that fails must not hide the others

@@ -1,6 +1,15 @@
 package org.millrace.cli.doctor;
 
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.cli.console.JavaCommand;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Setting;
@@ -15,9 +24,9 @@ enum Probe {
     /** libcudart, and with it driver and GPUs. */
     CUDA(Settings.CUDART_LIBRARY);
 
-    private final Setting<? extends java.util.Optional<java.nio.file.Path>> setting;
+    private final Setting<? extends Optional<Path>> setting;
 
-    Probe(Setting<? extends java.util.Optional<java.nio.file.Path>> setting) {
+    Probe(Setting<? extends Optional<Path>> setting) {
         this.setting = setting;
     }
 
@@ -26,7 +35,8 @@ enum Probe {
         return setting.name();
     }
 
-    /** Where the settings say it is; null if they do not, or if they are refused, which doctor says elsewhere. */
+    /** Where the settings say it is; null where they say nothing, or are refused, which doctor says elsewhere. */
+    @Nullable
     String path(Map<String, String> overrides) {
         try {
             return Configuration.load(overrides).get(setting).map(Object::toString).orElse(null);
@@ -40,6 +50,68 @@ enum Probe {
         switch (this) {
             case NCCL -> NcclLibrary.probe(path(overrides));
             case CUDA -> CudaReport.probe(path(overrides));
+        }
+    }
+
+    /** Another JVM that loads a library, and what became of it. */
+    static final class Trial {
+
+        /** A driver that brings up eight GPUs takes some seconds; one that takes longer is stuck. */
+        private static final long PATIENCE_SECONDS = 60;
+        private static final int SIGNALED = 128;
+
+        private final Probe probe;
+        private final Process process;
+
+        private Trial(Probe probe, Process process) {
+            this.probe = probe;
+            this.process = process;
+        }
+
+        /**
+         * Starts it.
+         *
+         * @param arguments those of this command line
+         */
+        static Trial start(Probe probe, List<String> arguments) {
+            List<String> all = new ArrayList<>(arguments);
+            all.addAll(List.of("--probe", probe.name()));
+            List<String> command = JavaCommand.of(all);
+            command.addAll(1, List.of("-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"));
+            try {
+                return new Trial(probe,
+                        new ProcessBuilder(command).redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                                .start());
+            } catch (IOException failure) {
+                throw new MillraceException("no process can be started to try a library in: " + failure.getMessage(),
+                        failure);
+            }
+        }
+
+        /** Why the library must not be loaded here; empty if it did no harm there. */
+        Optional<CheckResult> harm() {
+            boolean ended = false;
+            try {
+                ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            } finally {
+                process.destroyForcibly();
+            }
+            String remedy = "install it anew, or point at another one with " + probe.setting() + "=/path/to/library";
+            if (!ended) {
+                return Optional.of(CheckResult.unusable(
+                        "a process that loads it does not come back within " + PATIENCE_SECONDS + " s",
+                        "does nvidia-smi answer? If so, " + remedy));
+            }
+            int status = process.exitValue();
+            if (status == 0) {
+                return Optional.empty();
+            }
+            String how = status > SIGNALED ? "signal " + (status - SIGNALED) : "exit status " + status;
+            return Optional.of(CheckResult.unusable(
+                    "loading it ends the process (" + how + "): the file, or one that it loads, is damaged", remedy));
         }
     }
 }

@@ -15,7 +15,7 @@ import org.millrace.cli.console.Converters;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.JavaCommand;
 import org.millrace.cli.gin.cuda.CudaGin;
-import org.millrace.cli.launch.RunScope;
+import org.millrace.cli.launch.RankRun;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.config.ValueTypes;
@@ -230,10 +230,19 @@ public final class GinCommand implements Callable<Integer> {
         out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: "
                 + format + " seed: " + chosen);
         out.flush();
-        try (RunScope scope = new RunScope()) {
-            return new GinRun(scope.rendezvous(), plan, settings).run(pattern, deadline, out,
-                    spec.commandLine().getErr(), parent.stackTraces()) ? ExitCode.OK : ExitCode.SOFTWARE;
+        return status(new GinRun(pattern, plan, settings, out).run(deadline));
+    }
+
+    private int status(List<RankRun.Failure> failures) {
+        PrintWriter err = spec.commandLine().getErr();
+        for (RankRun.Failure failure : failures) {
+            err.println("millrace: " + failure.message());
+            if (parent.stackTraces()) {
+                err.print(failure.trace());
+            }
         }
+        err.flush();
+        return failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
     private int onGpus(GinPlan plan, Map<String, String> settings) {

@@ -1,74 +1,101 @@
 package org.millrace.cli.launch;
 
+import java.lang.reflect.RecordComponent;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
-import org.millrace.Route;
 
 /**
- * Events as lines of text, which a rank in a process of its own writes to its standard output. Any other line there is
- * no event.
+ * Events as lines of text, which a rank in a process of its own writes to its standard output: a prefix, the name of
+ * the record, and its components with tabs between. A component is a number, a boolean, a string, a list of strings, or
+ * a record of these. A line without the prefix is no event.
  */
 final class EventCodec {
 
-    private static final String PREFIX = "@millrace-perf\t";
+    private static final String PREFIX = "@millrace-rank\t";
 
     private EventCodec() {}
 
     static String encode(RankEvent event) {
-        return PREFIX + switch (event) {
-            case RankEvent.Joined joined -> fields("joined", joined.pid(), joined.host(), joined.device());
-            case RankEvent.Measured measured -> fields("measured", measured.index(), measured.outOfPlace().nanos(),
-                    measured.outOfPlace().wrong(), measured.inPlace().nanos(), measured.inPlace().wrong());
-            case RankEvent.Routed routed -> fields("routed", routed.index(), routed.route().algorithm(),
-                    routed.route().protocol(), routed.route().mode(), String.join("\n", routed.route().transports()));
-            case RankEvent.Checked checked ->
-                fields("checked", checked.cell(), checked.wrong(), checked.ran(), checked.refusal(), checked.failure());
-            case RankEvent.Noted noted -> fields("noted", noted.text());
-            case RankEvent.Befallen befallen -> fields("befallen", befallen.fault());
-            case RankEvent.Finished finished -> "finished";
-            case RankEvent.Failed failed -> fields("failed", failed.message(), failed.trace());
-        };
+        StringBuilder line = new StringBuilder(PREFIX).append(event.getClass().getName());
+        append(line, event);
+        return line.toString();
+    }
+
+    private static void append(StringBuilder line, Object value) {
+        switch (value) {
+            case Record fields -> {
+                for (RecordComponent component : fields.getClass().getRecordComponents()) {
+                    append(line, read(component, fields));
+                }
+            }
+            case List<?> list -> {
+                append(line, list.size());
+                list.forEach(element -> append(line, element));
+            }
+            default -> line.append('\t').append(escape(value.toString()));
+        }
+    }
+
+    private static Object read(RecordComponent component, Record from) {
+        try {
+            component.getAccessor().setAccessible(true); // records of other packages
+            return component.getAccessor().invoke(from);
+        } catch (ReflectiveOperationException unreadable) {
+            throw new IllegalStateException(component + " cannot be read", unreadable);
+        }
     }
 
     /** The event in a line of a rank's output; empty if the line is something else. */
-    static Optional<RankEvent> decode(int rank, String line) {
+    static Optional<RankEvent> decode(String line) {
         if (!line.startsWith(PREFIX)) {
             return Optional.empty();
         }
-        String[] field = line.substring(PREFIX.length()).split("\t", -1);
-        return Optional.of(switch (field[0]) {
-            case "joined" ->
-                new RankEvent.Joined(rank, Long.parseLong(field[1]), unescape(field[2]), unescape(field[3]));
-            case "measured" -> new RankEvent.Measured(rank, Integer.parseInt(field[1]), sample(field[2], field[3]),
-                    sample(field[4], field[5]));
-            case "routed" -> new RankEvent.Routed(rank, Integer.parseInt(field[1]), new Route(unescape(field[2]),
-                    unescape(field[3]), unescape(field[4]), unescape(field[5]).lines().toList(), List.of()));
-            case "checked" -> new RankEvent.Checked(rank, Integer.parseInt(field[1]), Long.parseLong(field[2]),
-                    Integer.parseInt(field[3]), unescape(field[4]), unescape(field[5]));
-            case "noted" -> new RankEvent.Noted(rank, unescape(field[1]));
-            case "befallen" -> new RankEvent.Befallen(rank, unescape(field[1]));
-            case "finished" -> new RankEvent.Finished(rank);
-            case "failed" -> new RankEvent.Failed(rank, unescape(field[1]), unescape(field[2]), false);
-            default ->
-                throw new IllegalArgumentException("rank " + rank + " wrote an event that does not exist: " + line);
-        });
-    }
-
-    private static CaseResult sample(String nanos, String wrong) {
-        return new CaseResult(Double.parseDouble(nanos), Long.parseLong(wrong));
-    }
-
-    private static String fields(String kind, Object... values) {
-        StringBuilder line = new StringBuilder(kind);
-        for (Object value : values) {
-            line.append('\t')
-                    .append(value.toString()
-                            .replace("\\", "\\\\")
-                            .replace("\t", "\\t")
-                            .replace("\n", "\\n")
-                            .replace("\r", "\\r"));
+        Iterator<String> fields = Arrays.asList(line.substring(PREFIX.length()).split("\t", -1)).iterator();
+        try {
+            Class<?> type = Class.forName(fields.next());
+            if (!RankEvent.class.isAssignableFrom(type) || !type.isRecord()) {
+                throw new IllegalArgumentException("no event: " + line);
+            }
+            return Optional.of((RankEvent) decode(type, fields));
+        } catch (ReflectiveOperationException unknown) {
+            throw new IllegalArgumentException("an event that does not exist: " + line, unknown);
         }
-        return line.toString();
+    }
+
+    private static Object decode(Class<?> type, Iterator<String> fields) throws ReflectiveOperationException {
+        if (type.isRecord()) {
+            RecordComponent[] components = type.getRecordComponents();
+            Object[] values = new Object[components.length];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = decode(components[i].getType(), fields);
+            }
+            var constructor = type.getDeclaredConstructor(
+                    Arrays.stream(components).map(RecordComponent::getType).toArray(Class<?>[]::new));
+            constructor.setAccessible(true);
+            return constructor.newInstance(values);
+        }
+        String text = unescape(fields.next());
+        return switch (type.getName()) {
+            case "int" -> Integer.valueOf(text);
+            case "long" -> Long.valueOf(text);
+            case "double" -> Double.valueOf(text);
+            case "boolean" -> Boolean.valueOf(text);
+            case "java.util.List" -> {
+                List<String> list = new ArrayList<>();
+                for (int left = Integer.parseInt(text); left > 0; left--) {
+                    list.add(unescape(fields.next()));
+                }
+                yield list;
+            }
+            default -> text;
+        };
+    }
+
+    private static String escape(String text) {
+        return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r");
     }
 
     private static String unescape(String text) {

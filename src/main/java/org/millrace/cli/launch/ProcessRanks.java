@@ -1,12 +1,19 @@
 package org.millrace.cli.launch;
 
+import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import org.millrace.MillraceException;
+import org.millrace.cli.console.Host;
 
 /** Ranks as processes of their own. */
 public final class ProcessRanks implements Ranks {
@@ -68,5 +75,140 @@ public final class ProcessRanks implements Ranks {
             ended &= process.awaitEnd(deadline.remaining());
         }
         return ended;
+    }
+
+    /**
+     * Ranks that NCCL takes for ranks of one host use NVLink or shared memory, with no network between them and no
+     * proxy to measure. A host id of its own makes each rank a host; a user who wants them on one sets
+     * {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others. Kernels are loaded
+     * at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
+     */
+    public static Map<String, String> hostOfItsOwn(int rank) {
+        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1",
+                "CUDA_MODULE_LOADING", "EAGER");
+    }
+
+    /**
+     * A rank in a process of its own. It writes events to its standard output; everything else it writes is passed on
+     * with its rank before it. It ends by itself when its standard input does, so that it never outlives this process,
+     * however that ends.
+     */
+    private static final class RankProcess {
+
+        private static final int SIGNALED = 128;
+
+        private final int rank;
+        private final Process process;
+        private final Consumer<RankEvent> events;
+        private final PrintWriter err;
+        private final Thread outputReader;
+        private final Thread errorReader;
+
+        private RankProcess(int rank, Process process, Consumer<RankEvent> events, PrintWriter err) {
+            this.rank = rank;
+            this.process = process;
+            this.events = events;
+            this.err = err;
+            outputReader = Thread.ofPlatform().daemon().name("rank-" + rank + "-output").start(this::readOutput);
+            errorReader = Thread.ofPlatform()
+                    .daemon()
+                    .name("rank-" + rank + "-messages")
+                    .start(() -> readLines(process.errorReader(), this::relay));
+        }
+
+        /**
+         * Starts a rank.
+         *
+         * @param variables of its environment, besides this process's; those that are set here already stay
+         */
+        static RankProcess start(int rank, List<String> command, Map<String, String> variables,
+                Consumer<RankEvent> events, PrintWriter err) {
+            try {
+                ProcessBuilder builder = new ProcessBuilder(command);
+                variables.forEach(builder.environment()::putIfAbsent);
+                return new RankProcess(rank, builder.start(), events, err);
+            } catch (IOException failure) {
+                throw new MillraceException("rank " + rank + " cannot be started: " + failure.getMessage() + " ("
+                        + command.getFirst() + ")", failure);
+            }
+        }
+
+        private void readOutput() {
+            boolean[] last = {false};
+            readLines(process.inputReader(), line -> {
+                Optional<RankEvent> event = EventCodec.decode(line);
+                event.ifPresentOrElse(events, () -> relay(line));
+                last[0] |= event.filter(one -> one instanceof RankEvent.Finished || one instanceof RankEvent.Failed)
+                        .isPresent();
+            });
+            int status = waitFor();
+            if (!last[0]) {
+                events.accept(new RankEvent.Failed(rank,
+                        "its process (pid " + process.pid() + ") died: " + describe(status), "", true));
+            }
+        }
+
+        private static void readLines(BufferedReader reader, Consumer<String> action) {
+            try (reader) {
+                for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                    action.accept(line);
+                }
+            } catch (IOException | UncheckedIOException closed) {
+                // the process is gone; its exit status tells
+            }
+        }
+
+        private void relay(String line) {
+            err.println("[rank " + rank + "] " + line);
+        }
+
+        private int waitFor() {
+            while (true) {
+                try {
+                    return process.waitFor();
+                } catch (InterruptedException spurious) {
+                    // nobody interrupts this thread, which belongs to this object
+                }
+            }
+        }
+
+        private static String describe(int status) {
+            return status > SIGNALED ? "killed by signal " + (status - SIGNALED) : "exit status " + status;
+        }
+
+        /** Ends its standard input, upon which it aborts. */
+        void askToEnd() {
+            try {
+                process.getOutputStream().close();
+            } catch (IOException gone) {
+                // then it need not be asked
+            }
+        }
+
+        void terminate() {
+            process.destroy();
+        }
+
+        void kill() {
+            process.destroyForcibly();
+        }
+
+        /** Waits until it has ended and everything it wrote has been passed on. */
+        boolean awaitEnd(Duration patience) {
+            RunDeadline deadline = RunDeadline.after(patience);
+            try {
+                return process.waitFor(patience.toNanos(), TimeUnit.NANOSECONDS) && outputReader.join(atLeast(deadline))
+                        && errorReader.join(atLeast(deadline));
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+        }
+
+        /** Its output is read even if it ended at the last moment. */
+        private static Duration atLeast(RunDeadline deadline) {
+            Duration left = deadline.remaining();
+            return left.toMillis() > 100 ? left : Duration.ofMillis(100);
+        }
     }
 }

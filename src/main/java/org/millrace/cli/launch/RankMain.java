@@ -4,8 +4,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.time.Duration;
-import java.util.function.Consumer;
-import java.util.function.Function;
 
 /** What a rank does that is a process of its own. */
 public final class RankMain {
@@ -18,42 +16,24 @@ public final class RankMain {
 
     private RankMain() {}
 
-    /**
-     * Runs the rank to its end. Never throws: failures are events too.
-     *
-     * @param rank makes what the rank does, which reports to what it is given
-     */
-    public static void run(Function<Consumer<RankEvent>, RankWorker> rank) {
-        RankWorker worker = rank.apply(toParent());
-        watchParent(worker::abort);
-        worker.run();
-    }
-
-    /**
-     * What takes events to the parent. From then on standard output is for them: what others print there must not come
-     * between.
-     */
-    static Consumer<RankEvent> toParent() {
+    /** Runs the rank to its end, or until the parent ends. Never throws: failures are events too. */
+    public static void run(int rank, RankWorker worker) {
         PrintStream events = System.out;
-        System.setOut(System.err);
-        return event -> {
+        System.setOut(System.err); // standard output is for events: what others print there must not come between
+        Thread.ofPlatform().daemon().name("parent-watch").start(() -> {
+            awaitEnd(System.in);
+            endEarly(worker);
+        });
+        new RankWorker.Reporter(rank, event -> {
             synchronized (events) {
                 events.println(EventCodec.encode(event));
                 events.flush();
             }
-        };
+        }).run(worker);
     }
 
-    /** Ends this process when the parent has closed its end or is gone. */
-    static void watchParent(Runnable abort) {
-        Thread.ofPlatform().daemon().name("parent-watch").start(() -> {
-            awaitEnd(System.in);
-            endEarly(abort);
-        });
-    }
-
-    private static void endEarly(Runnable action) {
-        Thread abort = Thread.ofPlatform().daemon().name("abort").start(action);
+    private static void endEarly(RankWorker worker) {
+        Thread abort = Thread.ofPlatform().daemon().name("abort").start(worker::abort);
         try {
             abort.join(PATIENCE);
         } catch (InterruptedException ended) {

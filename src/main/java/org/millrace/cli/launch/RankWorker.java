@@ -1,14 +1,57 @@
 package org.millrace.cli.launch;
 
+import java.util.function.Consumer;
+
 /** What one rank does, as a thread or as a process. */
 public interface RankWorker {
 
     /**
-     * Does all of it, and reports everything, failures included, as events. The last is {@link RankEvent.Finished} or
-     * {@link RankEvent.Failed}.
+     * Does all of it. When it returns, the rank has finished; what it throws is why it failed.
+     *
+     * @throws Exception whatever it is, the other ranks and the user hear of it
      */
-    void run();
+    void run(Reporter reporter) throws Exception;
 
     /** Ends it early: the rank's communicator fails, and with it what the rank is doing. Safe from any thread. */
     void abort();
+
+    /** Takes what one rank reports, and sees to it that it ends with Finished or Failed. Used by one thread. */
+    final class Reporter {
+
+        private final int rank;
+        private final Consumer<RankEvent> events;
+        private boolean failed;
+
+        Reporter(int rank, Consumer<RankEvent> events) {
+            this.rank = rank;
+            this.events = events;
+        }
+
+        /** Runs the rank to its end. Never throws. */
+        void run(RankWorker worker) {
+            try {
+                worker.run(this);
+                if (!failed) {
+                    events.accept(new RankEvent.Finished(rank));
+                }
+            } catch (Throwable failure) { // whatever it is, the other ranks must hear of it
+                fail(failure);
+            }
+        }
+
+        /** Reports something. */
+        public void tell(RankEvent event) {
+            events.accept(event);
+        }
+
+        /**
+         * Reports the first failure before its consequences: what goes wrong when that is cleaned up says nothing new.
+         */
+        public void fail(Throwable failure) {
+            if (!failed) {
+                failed = true;
+                events.accept(RankEvent.Failed.of(rank, failure));
+            }
+        }
+    }
 }

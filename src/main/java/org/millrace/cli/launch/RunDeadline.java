@@ -2,19 +2,19 @@ package org.millrace.cli.launch;
 
 import java.time.Duration;
 
-/** A moment by which something must have happened. */
-public record RunDeadline(long nanoTime) {
+/**
+ * A moment by which something must have happened.
+ *
+ * @param allowed how long that was when it was set
+ */
+public record RunDeadline(Duration allowed, long nanoTime) {
 
-    public static RunDeadline after(Duration duration) {
-        return new RunDeadline(System.nanoTime() + duration.toNanos());
+    /** In so long a time from now. */
+    public static RunDeadline after(Duration allowed) {
+        return new RunDeadline(allowed, System.nanoTime() + allowed.toNanos());
     }
 
-    /** This one, or one in so long a time, whichever is first. */
-    RunDeadline sooner(Duration duration) {
-        RunDeadline other = after(duration);
-        return other.nanoTime - nanoTime < 0 ? other : this;
-    }
-
+    /** Whether it is over. */
     public boolean passed() {
         return System.nanoTime() - nanoTime >= 0;
     }
@@ -22,5 +22,11 @@ public record RunDeadline(long nanoTime) {
     /** Zero if it has passed. */
     public Duration remaining() {
         return Duration.ofNanos(Math.max(0, nanoTime - System.nanoTime()));
+    }
+
+    /** What remains of it, but no more than so long. */
+    Duration remaining(Duration most) {
+        Duration remaining = remaining();
+        return remaining.compareTo(most) < 0 ? remaining : most;
     }
 }

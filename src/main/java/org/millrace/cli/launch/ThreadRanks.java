@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.apache.logging.log4j.LogManager;
 
@@ -22,13 +23,15 @@ public final class ThreadRanks implements Ranks {
      *
      * @param size   how many
      * @param worker what a rank does
+     * @param events takes what they report
      */
-    public ThreadRanks(int size, IntFunction<? extends RankWorker> worker) {
+    public ThreadRanks(int size, IntFunction<? extends RankWorker> worker, Consumer<RankEvent> events) {
         for (int rank = 0; rank < size; rank++) {
             RankWorker each = worker.apply(rank);
+            RankWorker.Reporter reporter = new RankWorker.Reporter(rank, events);
             workers.add(each);
             // daemons: a rank that ignores everything must not keep the process alive
-            threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).unstarted(each::run));
+            threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).unstarted(() -> reporter.run(each)));
         }
     }
 

@@ -3,6 +3,7 @@ package org.millrace.cli.matrix;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.millrace.Operation;
 import org.millrace.Route;
 import org.millrace.config.Settings;
 
@@ -20,6 +21,30 @@ import org.millrace.config.Settings;
  */
 record CellGroup(int number, int ranks, boolean processes, TransportVariant way, String algorithm, String protocol,
         Mode mode, List<Cell> cells) {
+
+    /**
+     * One cell of the table: a collective in a group.
+     *
+     * @param number    index among all cells
+     * @param operation the collective
+     */
+    record Cell(int number, Operation operation) {
+    }
+
+    /** Where data lies while it travels, as {@link org.millrace.Route#mode} has it. */
+    enum Mode {
+        /** In a connection's own slots. */
+        NORMAL,
+        /** In slots that connections share. */
+        OFFSET,
+        /** In the operands, registered or not. */
+        PTR;
+
+        Map<String, String> settings() {
+            return Map.of("NCCL_NET_SHARED_BUFFERS", this == OFFSET ? "1" : "0", "MILLRACE_PTR_THRESHOLD",
+                    this == PTR ? "0" : "1024G");
+        }
+    }
 
     /** Where there is one, sends and receives of up to this size travel in LL. */
     private static final String LL_THRESHOLD = "NCCL_P2P_LL_THRESHOLD";

@@ -1,19 +1,17 @@
 package org.millrace.cli.matrix;
 
-import org.millrace.cli.launch.RankEvent;
-
 /** What became of a cell: all ranks' words together. */
 final class CellResult {
 
     private final CellGroup group;
-    private final Cell cell;
+    private final CellGroup.Cell cell;
     private int heard;
     private long wrong;
     private boolean ran = true;
     private String refusal = "";
     private String failure = "";
 
-    CellResult(CellGroup group, Cell cell) {
+    CellResult(CellGroup group, CellGroup.Cell cell) {
         this.group = group;
         this.cell = cell;
     }
@@ -22,11 +20,11 @@ final class CellResult {
         return group;
     }
 
-    Cell cell() {
+    CellGroup.Cell cell() {
         return cell;
     }
 
-    void add(RankEvent.Checked event) {
+    void add(MatrixEvent event) {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;

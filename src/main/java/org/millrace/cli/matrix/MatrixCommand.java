@@ -134,7 +134,7 @@ public final class MatrixCommand implements Callable<Integer> {
         if (workerRank != null) {
             String[] where = workerRendezvous.split(":", 2);
             List<CellGroup> groups = plan.groups(Integer.parseInt(where[0]), true);
-            RankMain.run(events -> new MatrixWorker(groups, workerRank, where[1], settings, chosen, events));
+            RankMain.run(workerRank, new MatrixWorker(groups, workerRank, where[1], settings, chosen));
             return ExitCode.OK; // the parent knows better
         }
         long start = System.nanoTime();
@@ -169,7 +169,7 @@ public final class MatrixCommand implements Callable<Integer> {
                 select("--algorithm", MatrixPlan.ALGORITHMS, algorithms, name -> name),
                 select("--transport", TransportVariant.all(), transports, TransportVariant::label),
                 select("--protocol", MatrixPlan.PROTOCOLS, protocols, name -> name),
-                select("--mode", List.of(Mode.values()), modes, Mode::name), counts,
+                select("--mode", List.of(CellGroup.Mode.values()), modes, CellGroup.Mode::name), counts,
                 processes == null ? List.of(false, true) : List.of(processes), quick ? QUICK_GROUPS : 0);
     }
 

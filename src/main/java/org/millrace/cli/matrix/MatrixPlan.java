@@ -23,7 +23,8 @@ record MatrixPlan(List<CellGroup> groups, long seed) {
      * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
      */
     record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> ways,
-            List<String> protocols, List<Mode> modes, List<Integer> ranks, List<Boolean> processes, int sample) {
+            List<String> protocols, List<CellGroup.Mode> modes, List<Integer> ranks, List<Boolean> processes,
+            int sample) {
     }
 
     static MatrixPlan of(Selected selected, long seed) {
@@ -61,7 +62,7 @@ record MatrixPlan(List<CellGroup> groups, long seed) {
             List<CellGroup> groups = new ArrayList<>();
             for (TransportVariant way : selected.ways) {
                 for (String algorithm : way.algorithms().stream().filter(selected.algorithms::contains).toList()) {
-                    for (Mode mode : selected.modes) {
+                    for (CellGroup.Mode mode : selected.modes) {
                         selected.protocols.forEach(protocol -> groups
                                 .add(new CellGroup(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
                     }
@@ -72,7 +73,8 @@ record MatrixPlan(List<CellGroup> groups, long seed) {
 
         void take(List<CellGroup> some) {
             for (CellGroup each : some) {
-                List<Cell> own = collectives.stream().map(operation -> new Cell(cells++, operation)).toList();
+                List<CellGroup.Cell> own =
+                        collectives.stream().map(operation -> new CellGroup.Cell(cells++, operation)).toList();
                 taken.add(new CellGroup(taken.size(), each.ranks(), each.processes(), each.way(), each.algorithm(),
                         each.protocol(), each.mode(), own));
             }

@@ -5,28 +5,22 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import org.millrace.cli.console.JavaCommand;
 import org.millrace.cli.launch.ProcessRanks;
-import org.millrace.cli.launch.RankEvent;
-import org.millrace.cli.launch.Ranks;
-import org.millrace.cli.launch.RunScope;
+import org.millrace.cli.launch.RankRun;
+import org.millrace.cli.launch.RunDeadline;
 import org.millrace.cli.launch.ThreadRanks;
 
 /** Lets ranks go through the groups: the same threads or processes for all groups of a number of ranks. */
-final class MatrixRun {
-
-    private static final long TICK_NANOS = 500_000_000;
+final class MatrixRun implements RankRun.Listener<MatrixEvent> {
 
     private final MatrixPlan plan;
     private final Map<String, String> settings;
     private final BiFunction<Integer, String, List<String>> arguments;
     private final PrintWriter err;
     private final MatrixProgress progress;
-    private final long end;
+    private final RunDeadline deadline;
     private final List<CellResult> results = new ArrayList<>();
 
     /**
@@ -43,7 +37,7 @@ final class MatrixRun {
         this.settings = settings;
         this.arguments = arguments;
         this.err = err;
-        this.end = System.nanoTime() + deadline.toNanos();
+        this.deadline = RunDeadline.after(deadline);
         plan.groups().forEach(group -> group.cells().forEach(cell -> results.add(new CellResult(group, cell))));
         this.progress = new MatrixProgress(err, terminal, results.size());
     }
@@ -67,70 +61,41 @@ final class MatrixRun {
     }
 
     private void run(int ranks, boolean processes, List<CellGroup> groups) {
-        BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
         progress.begin(groups.getFirst());
-        try (RunScope scope = new RunScope()) {
-            Ranks running = processes
-                    ? new ProcessRanks(ranks,
-                            rank -> JavaCommand.of(arguments.apply(rank, ranks + ":" + scope.rendezvous())),
-                            _ -> Map.of(), queue::add, err)
-                    : new ThreadRanks(ranks, rank -> new MatrixWorker(groups, rank, scope.rendezvous(), settings,
-                            plan.seed(), queue::add));
-            scope.owns(running);
-            running.start();
-            String why = hear(queue, ranks);
-            if (why.isEmpty()) {
-                running.awaitEnd(Duration.ofSeconds(10));
-            } else {
-                running.stop();
-            }
-            groups.stream()
-                    .flatMap(group -> group.cells().stream())
-                    .map(cell -> results.get(cell.number()))
-                    .filter(result -> !result.isComplete())
-                    .forEach(result -> {
-                        result.fail(why.isEmpty() ? "not every rank reported it" : why);
-                        progress.add(result);
-                    });
-        } finally {
-            progress.end();
-        }
+        List<RankRun.Failure> failures = RankRun.run(ranks, (rendezvous, events) -> processes
+                ? new ProcessRanks(ranks, rank -> JavaCommand.of(arguments.apply(rank, ranks + ":" + rendezvous)),
+                        _ -> Map.of(), events, err)
+                : new ThreadRanks(ranks, rank -> new MatrixWorker(groups, rank, rendezvous, settings, plan.seed()),
+                        events),
+                deadline, MatrixEvent.class, this);
+        String why = failures.isEmpty() ? "not every rank reported it" : failures.getFirst().message();
+        groups.stream()
+                .flatMap(group -> group.cells().stream())
+                .map(cell -> results.get(cell.number()))
+                .filter(result -> !result.isComplete())
+                .forEach(result -> {
+                    result.fail(why);
+                    progress.add(result);
+                });
+        progress.end();
     }
 
-    /** Returns why ranks did not finish; empty if they did. */
-    private String hear(BlockingQueue<RankEvent> queue, int ranks) {
-        for (int finished = 0; finished < ranks;) {
-            long left = end - System.nanoTime();
-            RankEvent event;
-            try {
-                event = queue.poll(Math.min(left, TICK_NANOS), TimeUnit.NANOSECONDS);
-            } catch (InterruptedException interrupted) {
-                Thread.currentThread().interrupt();
-                return "the run was interrupted";
-            }
-            switch (event) {
-                case null -> {
-                    if (left <= TICK_NANOS) {
-                        return "not finished in time (--deadline)";
-                    }
-                    progress.tick();
-                }
-                case RankEvent.Checked checked -> add(checked);
-                case RankEvent.Failed failed -> {
-                    return "rank " + failed.rank() + ": " + failed.message();
-                }
-                case RankEvent.Finished _ -> finished++;
-                default -> throw new IllegalStateException("no rank of a matrix says " + event);
-            }
-        }
-        return "";
-    }
-
-    private void add(RankEvent.Checked checked) {
-        CellResult result = results.get(checked.cell());
-        result.add(checked);
+    @Override
+    public void heard(MatrixEvent event) {
+        CellResult result = results.get(event.cell());
+        result.add(event);
         if (result.isComplete()) {
             progress.add(result);
         }
+    }
+
+    @Override
+    public void waiting() {
+        progress.tick();
+    }
+
+    @Override
+    public String overdue(RunDeadline passed) {
+        return "not finished in time (--deadline)";
     }
 }

@@ -1,22 +1,20 @@
 package org.millrace.cli.matrix;
 
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.cli.check.CheckedCollectives;
 import org.millrace.cli.console.FailureText;
-import org.millrace.cli.launch.RankEvent;
 import org.millrace.cli.launch.RankWorker;
-import org.millrace.cli.perf.CheckedCollectives;
+import org.millrace.cli.launch.RunDeadline;
 
 /**
  * One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the
@@ -38,30 +36,20 @@ final class MatrixWorker implements RankWorker {
     private final String rendezvous;
     private final Map<String, String> settings;
     private final long seed;
-    private final Consumer<RankEvent> events;
     private volatile boolean aborted;
-    private volatile Communicator joined;
+    private volatile @Nullable Communicator joined;
 
-    MatrixWorker(List<CellGroup> groups, int rank, String rendezvous, Map<String, String> settings, long seed,
-            Consumer<RankEvent> events) {
+    MatrixWorker(List<CellGroup> groups, int rank, String rendezvous, Map<String, String> settings, long seed) {
         this.groups = groups;
         this.rank = rank;
         this.rendezvous = rendezvous;
         this.settings = settings;
         this.seed = seed;
-        this.events = events;
     }
 
     @Override
-    public void run() {
-        try {
-            groups.forEach(this::run);
-            events.accept(new RankEvent.Finished(rank));
-        } catch (Throwable failure) { // whatever it is, it must be heard of
-            StringWriter trace = new StringWriter();
-            failure.printStackTrace(new PrintWriter(trace, true));
-            events.accept(new RankEvent.Failed(rank, FailureText.of(failure), trace.toString(), false));
-        }
+    public void run(Reporter reporter) {
+        groups.forEach(group -> run(group, reporter));
     }
 
     @Override
@@ -73,7 +61,7 @@ final class MatrixWorker implements RankWorker {
         }
     }
 
-    private void run(CellGroup group) {
+    private void run(CellGroup group, Reporter reporter) {
         if (aborted) {
             throw new MillraceException("the run was ended");
         }
@@ -83,11 +71,11 @@ final class MatrixWorker implements RankWorker {
                 Communicator communicator = Millrace.join(where, rank, group.ranks(), group.settings(settings))) {
             joined = communicator;
             try (Stream stream = communicator.device().newStream()) {
-                check(group, communicator, stream, arena, done);
+                check(group, communicator, stream, arena, done, reporter);
             }
         } catch (RuntimeException failure) {
-            for (Cell left : group.cells().subList(done[0], group.cells().size())) {
-                events.accept(new RankEvent.Checked(rank, left.number(), 0, 0, "", FailureText.of(failure)));
+            for (CellGroup.Cell left : group.cells().subList(done[0], group.cells().size())) {
+                reporter.tell(new MatrixEvent(rank, left.number(), 0, 0, "", FailureText.of(failure)));
             }
         } finally {
             joined = null;
@@ -98,11 +86,12 @@ final class MatrixWorker implements RankWorker {
      * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
      * end.
      */
-    private void check(CellGroup group, Communicator communicator, Stream stream, Arena arena, int[] done) {
-        try (CheckedCollectives checks =
-                new CheckedCollectives(communicator, stream, arena, LARGEST, PATIENCE, group.mode() == Mode.PTR)) {
-            for (Cell cell : group.cells()) {
-                events.accept(check(group, cell, communicator, checks));
+    private void check(CellGroup group, Communicator communicator, Stream stream, Arena arena, int[] done,
+            Reporter reporter) {
+        try (CheckedCollectives checks = new CheckedCollectives(communicator, stream, arena, LARGEST,
+                RunDeadline.after(PATIENCE), group.mode() == CellGroup.Mode.PTR)) {
+            for (CellGroup.Cell cell : group.cells()) {
+                reporter.tell(check(group, cell, communicator, checks));
                 done[0]++;
             }
         } catch (RuntimeException failure) {
@@ -111,7 +100,8 @@ final class MatrixWorker implements RankWorker {
         }
     }
 
-    private RankEvent check(CellGroup group, Cell cell, Communicator communicator, CheckedCollectives checks) {
+    private MatrixEvent check(CellGroup group, CellGroup.Cell cell, Communicator communicator,
+            CheckedCollectives checks) {
         Random random = new Random(group.seed(seed, cell));
         int type = random.nextInt(DataType.values().length);
         int reduction = random.nextInt(Integer.MAX_VALUE);
@@ -133,6 +123,6 @@ final class MatrixWorker implements RankWorker {
             wrong += asAsked ? wrongNow : 0; // what ran another way is that way's cell
             difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
         }
-        return new RankEvent.Checked(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
+        return new MatrixEvent(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
     }
 }

@@ -15,9 +15,8 @@ import org.millrace.cli.console.JavaCommand;
 import org.millrace.cli.console.StatusLine;
 import org.millrace.cli.launch.ProcessRanks;
 import org.millrace.cli.launch.RankMain;
-import org.millrace.cli.launch.RankProcess;
-import org.millrace.cli.launch.Ranks;
-import org.millrace.cli.launch.RunScope;
+import org.millrace.cli.launch.RankRun;
+import org.millrace.cli.launch.RunDeadline;
 import org.millrace.cli.launch.ThreadRanks;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -72,8 +71,8 @@ public final class PerfCommand implements Callable<Integer> {
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
         PlantedFaults.leaveToCaller(); // one rank's process does not know what befell the others
         if (options.workerRank != null) {
-            RankMain.run(
-                    events -> new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings, events));
+            RankMain.run(options.workerRank,
+                    new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings));
             return ExitCode.OK; // the parent knows better
         }
         String device = requireDevice(settings);
@@ -87,7 +86,7 @@ public final class PerfCommand implements Callable<Integer> {
         PerfTable table = new PerfTable(out, plan, results);
         PerfDisplay display = new PerfDisplay(out, plan, results, table, options.describe(plan, processes),
                 StatusLine.isTerminal(StatusLine.OUT));
-        List<PerfRun.Failure> failures = run(plan, new PerfRun(plan, results, display), settings);
+        List<RankRun.Failure> failures = run(plan, display, settings);
         display.erase();
 
         boolean complete = failures.isEmpty();
@@ -109,7 +108,7 @@ public final class PerfCommand implements Callable<Integer> {
      * Faults that were planted, and happened to no rank: the run has not shown what it was to show. Other devices plant
      * what they want.
      */
-    private static List<PerfRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
+    private static List<RankRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {
             return List.of();
         }
@@ -117,7 +116,7 @@ public final class PerfCommand implements Callable<Integer> {
                 .orElse(List.of())
                 .stream()
                 .filter(fault -> !results.happened(fault))
-                .map(fault -> new PerfRun.Failure(PlantedFaults.missed(fault)
+                .map(fault -> new RankRun.Failure(PlantedFaults.missed(fault)
                         + (device.equals(GPU) ? ": only networks of the emulated device have faults" : ""), ""))
                 .toList();
     }
@@ -146,17 +145,12 @@ public final class PerfCommand implements Callable<Integer> {
         }
     }
 
-    private List<PerfRun.Failure> run(PerfPlan plan, PerfRun run, Map<String, String> settings) {
-        try (RunScope scope = new RunScope()) {
-            Ranks ranks = processes
-                    ? new ProcessRanks(plan.ranks(),
-                            rank -> JavaCommand.of(workerArguments(plan, rank, scope.rendezvous())),
-                            RankProcess::environmentOf, run.events(), spec.commandLine().getErr())
-                    : new ThreadRanks(plan.ranks(),
-                            rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
-            scope.owns(ranks);
-            return run.run(ranks);
-        }
+    private List<RankRun.Failure> run(PerfPlan plan, PerfDisplay display, Map<String, String> settings) {
+        return RankRun.run(plan.ranks(), (rendezvous, events) -> processes
+                ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, rendezvous)),
+                        ProcessRanks::hostOfItsOwn, events, spec.commandLine().getErr())
+                : new ThreadRanks(plan.ranks(), rank -> new PerfWorker(plan, rank, rendezvous, settings), events),
+                RunDeadline.after(plan.deadline()), PerfEvent.class, display);
     }
 
     /** The arguments of this process and those that make it a rank: it then derives the same plan. */
@@ -169,21 +163,21 @@ public final class PerfCommand implements Callable<Integer> {
         return arguments;
     }
 
-    private void writeJson(PerfJson json, Configuration configuration, List<PerfRun.Failure> failures) {
+    private void writeJson(PerfJson json, Configuration configuration, List<RankRun.Failure> failures) {
         if (options.json == null) {
             return;
         }
         try {
             Files.writeString(options.json,
-                    json.write(processes, configuration, failures.stream().map(PerfRun.Failure::message).toList()));
+                    json.write(processes, configuration, failures.stream().map(RankRun.Failure::message).toList()));
         } catch (IOException failure) {
             throw new MillraceException("--json " + options.json + " cannot be written: " + failure, failure);
         }
     }
 
-    private void print(List<PerfRun.Failure> failures) {
+    private void print(List<RankRun.Failure> failures) {
         PrintWriter err = spec.commandLine().getErr();
-        for (PerfRun.Failure failure : failures) {
+        for (RankRun.Failure failure : failures) {
             err.println("millrace: " + failure.message());
             if (parent.stackTraces()) {
                 err.print(failure.trace());

@@ -3,9 +3,11 @@ package org.millrace.cli.perf;
 import java.io.PrintWriter;
 import java.util.Locale;
 import org.millrace.cli.console.StatusLine;
+import org.millrace.cli.launch.RankRun;
+import org.millrace.cli.launch.RunDeadline;
 
 /** The table, and, on a terminal, a line below it that says what is going on while the next line takes long. */
-final class PerfDisplay implements PerfRun.Display {
+final class PerfDisplay implements RankRun.Listener<PerfEvent> {
 
     private final PerfPlan plan;
     private final PerfResults results;
@@ -29,15 +31,21 @@ final class PerfDisplay implements PerfRun.Display {
     }
 
     @Override
-    public void joined() {
-        erase();
-        table.printHeader(how);
+    public void heard(PerfEvent event) {
+        results.add(event);
+        if (event instanceof PerfEvent.Joined && results.allJoined()) {
+            erase();
+            table.printHeader(how);
+        }
+        results.takeComplete().forEach(row -> {
+            erase();
+            table.print(row);
+        });
     }
 
     @Override
-    public void row(PerfResults.Row row) {
-        erase();
-        table.print(row);
+    public String overdue(RunDeadline deadline) {
+        return RankRun.Listener.super.overdue(deadline) + ": " + results.whereabouts();
     }
 
     @Override

@@ -7,12 +7,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.millrace.Route;
-import org.millrace.cli.check.PerfCase;
 import org.millrace.cli.console.Host;
 import org.millrace.cli.console.Json;
 import org.millrace.cli.console.Version;
-import org.millrace.cli.launch.CaseResult;
-import org.millrace.cli.launch.RankEvent;
 import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
@@ -40,7 +37,7 @@ final class PerfJson {
      */
     String write(boolean processes, Configuration configuration, List<String> failures) {
         Map<String, Object> document = new LinkedHashMap<>();
-        document.put("collective", plan.collective().toString());
+        document.put("collective", plan.collective().label());
         document.put("ranks", plan.ranks());
         document.put("processes", processes);
         document.put("seed", plan.seed());
@@ -83,7 +80,7 @@ final class PerfJson {
     private List<Object> devices() {
         List<Object> devices = new ArrayList<>();
         for (int rank = 0; rank < plan.ranks(); rank++) {
-            RankEvent.Joined at = results.joined(rank);
+            PerfEvent.Joined at = results.joined(rank);
             if (at != null) {
                 Map<String, Object> device = new LinkedHashMap<>();
                 device.put("rank", rank);
@@ -97,10 +94,10 @@ final class PerfJson {
     }
 
     private Map<String, Object> row(PerfResults.Row row) {
-        PerfCase line = row.line();
+        PerfPlan.Case line = row.line();
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("size", line.bytes());
-        entry.put("count", line.count() / plan.collective().parts(plan.ranks()));
+        entry.put("count", line.count() / plan.parts());
         entry.put("type", line.type().label());
         entry.put("redop", plan.collective().reduces() ? line.reduction().toString() : "none");
         entry.put("warmup", line.warmup());
@@ -120,7 +117,7 @@ final class PerfJson {
         return entry;
     }
 
-    private Map<String, Object> sample(PerfCase line, CaseResult sample) {
+    private Map<String, Object> sample(PerfPlan.Case line, CaseResult sample) {
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("time_ns", sample.nanos());
         entry.put("algbw", PerfResults.algorithmBandwidth(line, sample));

@@ -4,8 +4,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.PerfCase;
+import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
 import org.millrace.cli.console.Converters;
 import org.millrace.config.SizeType;
@@ -27,8 +26,9 @@ final class PerfOptions {
     @Parameters(
             paramLabel = "COLLECTIVE",
             converter = Selection.CollectiveConverter.class,
+            completionCandidates = Selection.Collectives.class,
             description = "What to measure: ${COMPLETION-CANDIDATES}.")
-    CollectiveCall collective;
+    Operation collective;
 
     @Option(
             names = {"-b", "--minbytes"},
@@ -180,11 +180,11 @@ final class PerfOptions {
                 checking(faultPlanted), data, deadline);
     }
 
-    private Checking checking(boolean faultPlanted) {
+    private PerfPlan.Checking checking(boolean faultPlanted) {
         if (!check) {
-            return Checking.NONE;
+            return PerfPlan.Checking.NONE;
         }
-        return checkEvery || faultPlanted ? Checking.EVERY : Checking.AFTERWARDS;
+        return checkEvery || faultPlanted ? PerfPlan.Checking.EVERY : PerfPlan.Checking.AFTERWARDS;
     }
 
     private void require(boolean condition, String otherwise) {
@@ -195,14 +195,14 @@ final class PerfOptions {
 
     /** The options in one line, as nccl-tests prints them. */
     String describe(PerfPlan plan, boolean asProcesses) {
-        PerfCase first = plan.cases().getFirst();
-        PerfCase last = plan.cases().getLast();
+        PerfPlan.Case first = plan.cases().getFirst();
+        PerfPlan.Case last = plan.cases().getLast();
         return "ranks: " + ranks + (asProcesses ? " (processes)" : " (threads)") + " minBytes: " + min + " maxBytes: "
                 + max + " step: "
                 + (step == null ? Optional.ofNullable(factor).orElse(DEFAULT_FACTOR) + "(factor)" : step + "(bytes)")
                 + " warmup iters: " + range(first.warmup(), last.warmup()) + " iters: "
                 + range(first.iterations(), last.iterations()) + " validation: "
-                + (plan.checking() == Checking.EVERY ? "every" : check ? 1 : 0) + " seed: " + plan.seed();
+                + (plan.checking() == PerfPlan.Checking.EVERY ? "every" : check ? 1 : 0) + " seed: " + plan.seed();
     }
 
     private static String range(int first, int last) {

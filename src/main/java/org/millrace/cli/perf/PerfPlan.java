@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.millrace.DataType;
+import org.millrace.Operation;
 import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.PerfCase;
 import org.millrace.cli.check.Reduction;
 
 /**
@@ -19,8 +19,43 @@ import org.millrace.cli.check.Reduction;
  * @param seed       what operands are made from
  * @param deadline   how long everything together may take
  */
-record PerfPlan(CollectiveCall collective, int ranks, List<PerfCase> cases, Checking checking, long seed,
-        Duration deadline) {
+record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline) {
+
+    /** Which operations' results are compared with a reference. */
+    enum Checking {
+        /** None: only times are wanted. */
+        NONE,
+        /** One more operation after those that are timed, on operands of its own. */
+        AFTERWARDS,
+        /**
+         * Every operation, each on operands of its own: where a fault is planted nobody knows which one it hits. Times
+         * then include filling and comparing.
+         */
+        EVERY
+    }
+
+    /**
+     * One line of the table.
+     *
+     * @param index      its number, from 0
+     * @param type       type of the elements
+     * @param reduction  how they are combined
+     * @param count      elements of the larger operand of one rank: the call is given fewer where the other one is only
+     *                   a part of it
+     * @param warmup     operations before those that are timed
+     * @param iterations operations that are timed
+     */
+    record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
+
+        long bytes() {
+            return count * type.bytes();
+        }
+
+        @Override
+        public String toString() {
+            return bytes() + " B " + type.label() + " " + reduction;
+        }
+    }
 
     /**
      * The sizes of nccl-tests: from the smallest to the largest, by a factor or a step.
@@ -102,9 +137,9 @@ record PerfPlan(CollectiveCall collective, int ranks, List<PerfCase> cases, Chec
      * @param parts  into how many equal parts the larger operand is divided
      * @param warmup operations before those that are timed; negative to choose
      */
-    static List<PerfCase> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts,
-            int iterations, int warmup) {
-        List<PerfCase> cases = new ArrayList<>();
+    static List<Case> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts, int iterations,
+            int warmup) {
+        List<Case> cases = new ArrayList<>();
         for (DataType type : types) {
             List<Long> counts =
                     sizes.list().stream().map(size -> size / type.bytes() / parts * parts).distinct().toList();
@@ -115,7 +150,7 @@ record PerfPlan(CollectiveCall collective, int ranks, List<PerfCase> cases, Chec
                     int before = warmup >= 0 ? warmup
                             : usual ? Math.max(1, timed / WARMUP_SHARE)
                                     : warmup(cases.isEmpty(), timed, count * type.bytes());
-                    cases.add(new PerfCase(cases.size(), type, reduction, count, before, timed));
+                    cases.add(new Case(cases.size(), type, reduction, count, before, timed));
                 }
             }
         }
@@ -131,15 +166,24 @@ record PerfPlan(CollectiveCall collective, int ranks, List<PerfCase> cases, Chec
                 : STARTERS;
     }
 
+    CollectiveCall call() {
+        return new CollectiveCall(collective, ranks);
+    }
+
+    /** By how much the larger operand is larger than the count that the call is given. */
+    int parts() {
+        return collective.parts(ranks);
+    }
+
     boolean check() {
         return checking != Checking.NONE;
     }
 
     long largestBytes() {
-        return cases.stream().mapToLong(PerfCase::bytes).max().orElse(0);
+        return cases.stream().mapToLong(Case::bytes).max().orElse(0);
     }
 
     long smallestBytes() {
-        return cases.stream().mapToLong(PerfCase::bytes).min().orElse(0);
+        return cases.stream().mapToLong(Case::bytes).min().orElse(0);
     }
 }

@@ -5,11 +5,11 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.millrace.Route;
-import org.millrace.cli.check.PerfCase;
-import org.millrace.cli.launch.CaseResult;
-import org.millrace.cli.launch.RankEvent;
 import org.millrace.net.fault.Fault;
 
 /**
@@ -26,49 +26,44 @@ final class PerfResults {
      * @param inPlace    all ranks together
      * @param route      how its operations travelled; empty if the device does not tell
      */
-    record Row(PerfCase line, CaseResult outOfPlace, CaseResult inPlace, Optional<Route> route) {
+    record Row(PerfPlan.Case line, CaseResult outOfPlace, CaseResult inPlace, Optional<Route> route) {
     }
 
     private final PerfPlan plan;
-    private final RankEvent.Joined[] joined;
+    private final PerfEvent.Joined[] joined;
     private final int[] done;
     private final CaseResult[] outOfPlace;
     private final CaseResult[] inPlace;
-    private final List<RankRoutes> routes = new ArrayList<>();
-    private final Set<String> befallen = new HashSet<>();
+    private final List<List<Route>> routes = new ArrayList<>();
+    private final Set<String> faults = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
 
     PerfResults(PerfPlan plan) {
         this.plan = plan;
-        joined = new RankEvent.Joined[plan.ranks()];
+        joined = new PerfEvent.Joined[plan.ranks()];
         done = new int[plan.ranks()];
         outOfPlace = new CaseResult[plan.cases().size()];
         inPlace = new CaseResult[plan.cases().size()];
-        plan.cases().forEach(_ -> routes.add(new RankRoutes()));
+        plan.cases().forEach(_ -> routes.add(new ArrayList<>()));
     }
 
-    void add(RankEvent.Joined event) {
-        joined[event.rank()] = event;
-    }
-
-    void add(RankEvent.Routed event) {
-        routes.get(event.index()).add(event.route());
-    }
-
-    void add(RankEvent.Befallen event) {
-        befallen.add(event.fault());
+    void add(PerfEvent event) {
+        switch (event) {
+            case PerfEvent.Joined each -> joined[each.rank()] = each;
+            case PerfEvent.Routed each -> routes.get(each.index()).add(each.route());
+            case PerfEvent.FaultHappened each -> faults.add(each.fault());
+            case PerfEvent.Measured each -> {
+                int index = each.index();
+                outOfPlace[index] = merge(outOfPlace[index], each.outOfPlace());
+                inPlace[index] = merge(inPlace[index], each.inPlace());
+                done[each.rank()] = index + 1;
+            }
+        }
     }
 
     /** Whether a fault has happened at any rank. */
     boolean happened(Fault fault) {
-        return befallen.contains(fault.text());
-    }
-
-    void add(RankEvent.Measured event) {
-        int index = event.index();
-        outOfPlace[index] = merge(outOfPlace[index], event.outOfPlace());
-        inPlace[index] = merge(inPlace[index], event.inPlace());
-        done[event.rank()] = index + 1;
+        return faults.contains(fault.text());
     }
 
     private static CaseResult merge(CaseResult known, CaseResult added) {
@@ -83,13 +78,31 @@ final class PerfResults {
             complete = Math.min(complete, cases);
         }
         for (int index = begin; index < complete; index++) {
-            rows.add(new Row(plan.cases().get(index), outOfPlace[index], inPlace[index], routes.get(index).together()));
+            rows.add(new Row(plan.cases().get(index), outOfPlace[index], inPlace[index], route(routes.get(index))));
         }
         return rows.subList(begin, rows.size());
     }
 
+    /**
+     * How one operation travelled, as its ranks tell: each sees its own side only. What differs between ranks is named
+     * with a plus between. Empty if no rank told.
+     */
+    private static Optional<Route> route(List<Route> told) {
+        if (told.isEmpty()) {
+            return Optional.empty();
+        }
+        List<String> transports =
+                told.stream().flatMap(route -> route.transports().stream()).sorted().distinct().toList();
+        return Optional.of(new Route(each(told, Route::algorithm), each(told, Route::protocol), each(told, Route::mode),
+                transports, List.of()));
+    }
+
+    private static String each(List<Route> told, Function<Route, String> part) {
+        return told.stream().map(part).sorted().distinct().collect(Collectors.joining("+"));
+    }
+
     boolean allJoined() {
-        for (RankEvent.Joined event : joined) {
+        for (PerfEvent.Joined event : joined) {
             if (event == null) {
                 return false;
             }
@@ -98,7 +111,7 @@ final class PerfResults {
     }
 
     /** Who and where the ranks are; null for one that has not joined. */
-    RankEvent.Joined joined(int rank) {
+    PerfEvent.Joined joined(int rank) {
         return joined[rank];
     }
 
@@ -106,8 +119,12 @@ final class PerfResults {
         return rows;
     }
 
-    /** What a rank was last known to do. */
-    String whereabouts(int rank) {
+    /** What every rank was last known to do. */
+    String whereabouts() {
+        return IntStream.range(0, plan.ranks()).mapToObj(this::whereabouts).collect(Collectors.joining(", "));
+    }
+
+    private String whereabouts(int rank) {
         if (joined[rank] == null) {
             return "rank " + rank + " has not joined";
         }
@@ -123,13 +140,23 @@ final class PerfResults {
     }
 
     /** GB/s: operand over time. */
-    static double algorithmBandwidth(PerfCase line, CaseResult sample) {
+    static double algorithmBandwidth(PerfPlan.Case line, CaseResult sample) {
         return sample.nanos() == 0 ? 0 : line.bytes() / sample.nanos();
     }
 
     /** GB/s of the busiest link, which does not depend on the number of ranks. */
-    double busBandwidth(PerfCase line, CaseResult sample) {
-        return algorithmBandwidth(line, sample) * plan.collective().busFactor(plan.ranks());
+    double busBandwidth(PerfPlan.Case line, CaseResult sample) {
+        return algorithmBandwidth(line, sample) * busFactor();
+    }
+
+    /** How many bytes the busiest link carries for each byte of the operand, as in PERFORMANCE.md of nccl-tests. */
+    private double busFactor() {
+        int ranks = plan.ranks();
+        return switch (plan.collective()) {
+            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring moves every byte but a rank's own share twice
+            case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SCATTER -> (ranks - 1.0) / ranks;
+            case BROADCAST, REDUCE, SEND_RECEIVE -> 1;
+        };
     }
 
     /** Over all lines, in place and not; 0 if there is none. */

@@ -4,9 +4,7 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Optional;
 import org.millrace.Route;
-import org.millrace.cli.check.PerfCase;
-import org.millrace.cli.launch.CaseResult;
-import org.millrace.cli.launch.RankEvent;
+import org.millrace.cli.check.CollectiveCall;
 
 /**
  * Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results
@@ -32,12 +30,12 @@ final class PerfTable {
      * @param how one line: the options
      */
     void printHeader(String how) {
-        out.println("# " + plan.collective() + ": " + how);
+        out.println("# " + plan.collective().label() + ": " + how);
         out.println("# time is that of one operation, averaged over the iterations, of the slowest rank");
         out.println("#");
         out.println("# Using devices");
         for (int rank = 0; rank < plan.ranks(); rank++) {
-            RankEvent.Joined at = results.joined(rank);
+            PerfEvent.Joined at = results.joined(rank);
             out.printf(Locale.ROOT, "#  Rank %2d Pid %6d on %s %s%n", rank, at.pid(), at.host(), at.device());
         }
         out.println("#");
@@ -60,22 +58,28 @@ final class PerfTable {
     void print(PerfResults.Row row) {
         if (!row.route().equals(route)) {
             route = row.route();
-            out.println("# route: " + route.map(RankRoutes::text).orElse("unknown"));
+            out.println("# route: " + route.map(PerfTable::text).orElse("unknown"));
         }
         if (!begun) {
             begun = true;
             printColumns();
         }
-        PerfCase line = row.line();
-        out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.collective().parts(plan.ranks()),
-                line.type().label(), plan.collective().reduces() ? line.reduction() : "none", plan.collective().root());
+        PerfPlan.Case line = row.line();
+        out.printf("%12d  %12d  %8s  %6s  %6d", line.bytes(), line.count() / plan.parts(), line.type().label(),
+                plan.collective().reduces() ? line.reduction() : "none",
+                plan.collective().hasRoot() ? CollectiveCall.ROOT : -1);
         print(line, row.outOfPlace());
         print(line, row.inPlace());
         out.println();
         out.flush();
     }
 
-    private void print(PerfCase line, CaseResult sample) {
+    private static String text(Route route) {
+        String how = route.algorithm() + ", " + route.protocol() + ", " + route.mode();
+        return route.transports().isEmpty() ? how : how + ", over " + String.join(", ", route.transports());
+    }
+
+    private void print(PerfPlan.Case line, CaseResult sample) {
         if (!sample.isMeasured()) {
             out.printf("  %8s  %7s  %7s  %6s", "N/A", "N/A", "N/A", "N/A");
             return;

@@ -2,12 +2,12 @@ package org.millrace.cli.perf;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.function.Predicate;
 import org.millrace.DataType;
-import org.millrace.cli.check.CollectiveCall;
+import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
-import org.millrace.config.ValueTypes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
@@ -44,16 +44,23 @@ final class Selection {
         }
     }
 
-    /** One collective. */
-    static final class CollectiveConverter implements ITypeConverter<CollectiveCall> {
+    /** Collectives by the names of nccl-tests. */
+    static final class Collectives implements Iterable<String> {
         @Override
-        public CollectiveCall convert(String text) {
-            try {
-                return ValueTypes.choices(CollectiveCall.class).parse(text);
-            } catch (IllegalArgumentException unknown) {
-                throw new TypeConversionException(
-                        "there is no '" + text + "'; allowed: " + ValueTypes.choices(CollectiveCall.class).allowed());
-            }
+        public Iterator<String> iterator() {
+            return Arrays.stream(Operation.values()).map(Operation::label).iterator();
+        }
+    }
+
+    /** One collective. */
+    static final class CollectiveConverter implements ITypeConverter<Operation> {
+        @Override
+        public Operation convert(String text) {
+            return Arrays.stream(Operation.values())
+                    .filter(operation -> operation.label().equalsIgnoreCase(text))
+                    .findFirst()
+                    .orElseThrow(() -> new TypeConversionException(
+                            "there is no '" + text + "'; allowed: " + String.join(", ", new Collectives())));
         }
     }
 

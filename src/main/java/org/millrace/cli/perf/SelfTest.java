@@ -7,11 +7,10 @@ import java.util.Map;
 import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.PerfCase;
+import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
-import org.millrace.cli.launch.Ranks;
-import org.millrace.cli.launch.RunScope;
+import org.millrace.cli.launch.RankRun;
+import org.millrace.cli.launch.RunDeadline;
 import org.millrace.cli.launch.ThreadRanks;
 
 /** The smallest measurement: two ranks, one all-reduce, checked. */
@@ -29,18 +28,19 @@ public final class SelfTest {
      * @return what went wrong; empty if nothing did
      */
     public static List<String> run(Map<String, String> settings) {
-        PerfPlan plan = new PerfPlan(CollectiveCall.ALL_REDUCE, 2,
-                List.of(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),
-                Checking.AFTERWARDS, 1, DEADLINE);
+        PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 2,
+                List.of(new PerfPlan.Case(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),
+                PerfPlan.Checking.AFTERWARDS, 1, DEADLINE);
         PerfResults results = new PerfResults(plan);
         List<String> failures = new ArrayList<>();
-        try (RunScope scope = new RunScope()) {
+        try {
             Millrace.provider(settings);
-            PerfRun run = new PerfRun(plan, results, new Silence());
-            Ranks ranks = new ThreadRanks(plan.ranks(),
-                    rank -> new PerfWorker(plan, rank, scope.rendezvous(), settings, run.events()));
-            scope.owns(ranks);
-            run.run(ranks).forEach(failure -> failures.add(failure.message()));
+            RankRun.run(plan.ranks(),
+                    (rendezvous, events) -> new ThreadRanks(plan.ranks(),
+                            rank -> new PerfWorker(plan, rank, rendezvous, settings), events),
+                    RunDeadline.after(DEADLINE), PerfEvent.class, results::add)
+                    .forEach(failure -> failures.add(failure.message()));
+            results.takeComplete();
         } catch (IllegalArgumentException | MillraceException refused) {
             failures.add(refused.getMessage());
         }
@@ -48,16 +48,5 @@ public final class SelfTest {
             failures.add("an all-reduce of two ranks gave " + results.wrong() + " wrong elements");
         }
         return failures;
-    }
-
-    private static final class Silence implements PerfRun.Display {
-        @Override
-        public void joined() {}
-
-        @Override
-        public void row(PerfResults.Row row) {}
-
-        @Override
-        public void waiting() {}
     }
 }

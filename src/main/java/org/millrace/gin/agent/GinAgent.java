@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRequest;
+import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
-import org.millrace.agent.VisitSchedule;
 import org.millrace.gin.GinException;
 
 /**
@@ -18,14 +18,14 @@ public final class GinAgent implements Agent {
     /** How long an agent's pass may take at the most before those who wait for it give up. */
     private static final Duration ANSWER = Duration.ofSeconds(10);
 
-    /** Visits without work after which a communicator is idle. */
-    private static final int BUSY_VISITS = 10_000;
+    /** Polls without work after which a communicator is idle. */
+    private static final int BUSY_POLLS = 10_000;
 
     private final String name;
     private final RequestQueue requests = new RequestQueue();
     /** NCCL makes several communicators where a program uses one: those that rest do not hold it up. */
-    private final VisitSchedule<GinCommunicator> visits =
-            new VisitSchedule<>(new GinCommunicator[0], this::visit, BUSY_VISITS);
+    private final PollSchedule<GinCommunicator> schedule =
+            new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
     /**
      * An agent with nothing to serve.
@@ -69,12 +69,12 @@ public final class GinAgent implements Agent {
     @Override
     public int doWork() {
         int work = requests.runOne();
-        work += visits.pass();
+        work += schedule.pass();
         requests.answer();
         return work;
     }
 
-    private int visit(GinCommunicator communicator) {
+    private int poll(GinCommunicator communicator) {
         int work;
         try {
             work = communicator.progress();
@@ -88,14 +88,14 @@ public final class GinAgent implements Agent {
 
     @Override
     public void onFailure(Throwable failure) {
-        for (GinCommunicator communicator : visits.all()) {
+        for (GinCommunicator communicator : schedule.all()) {
             communicator.fail(failure);
             drop(communicator);
         }
     }
 
     private void drop(GinCommunicator communicator) {
-        if (visits.remove(communicator)) {
+        if (schedule.remove(communicator)) {
             communicator.disconnect();
         }
     }
@@ -107,7 +107,7 @@ public final class GinAgent implements Agent {
      */
     public void add(GinCommunicator communicator) {
         communicator.servedBy(this);
-        requests.add(() -> visits.add(List.of(communicator)));
+        requests.add(() -> schedule.add(List.of(communicator)));
     }
 
     /**

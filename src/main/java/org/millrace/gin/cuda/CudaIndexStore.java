@@ -1,6 +1,6 @@
 package org.millrace.gin.cuda;
 
-import org.millrace.cuda.CopyQueue;
+import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.gin.queue.GinContext;
 
 /** Indices of one context in a GPU's memory. On the agent's thread, with the device current. */

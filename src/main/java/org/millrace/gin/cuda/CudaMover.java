@@ -1,9 +1,9 @@
 package org.millrace.gin.cuda;
 
-import org.millrace.cuda.CopyKernel;
-import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.copy.CopyKernel;
+import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.net.Network;
 
 /**

@@ -1,6 +1,6 @@
 package org.millrace.gin.cuda;
 
-import org.millrace.cuda.CopyQueue;
+import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.gin.window.StagingBuffers;
 
 /** The copies of both queues that touch staging buffers. On the agent's thread, with the device current. */

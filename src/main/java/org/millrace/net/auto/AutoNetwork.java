@@ -254,7 +254,8 @@ public final class AutoNetwork implements Network {
             try {
                 return overShm.poll();
             } catch (ConnectionException e) {
-                // The peer's ring cannot be mapped here, which the network has logged and told the peer: it comes over TCP
+                // The peer's ring cannot be mapped here, which the network has logged and told the peer: it comes over
+                // TCP
                 // now. Or the listener was closed, which the other network says too.
                 overShm = null;
                 return null;

@@ -31,7 +31,9 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
     /** Whether all have come that the connection needs. */
     protected abstract boolean isComplete();
 
-    /** Makes room for another client if what came is gone before the connection was made; says so to the listener's log. */
+    /**
+     * Makes room for another client if what came is gone before the connection was made; says so to the listener's log.
+     */
     protected abstract void dropDeparted(BiConsumer<Object, Refusal> log);
 
     /** Makes the connection of all that came. */

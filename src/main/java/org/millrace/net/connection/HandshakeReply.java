@@ -26,8 +26,9 @@ public enum HandshakeReply {
     /** The hello was of another version. */
     OTHER_VERSION("it speaks another version of the protocol: use the same Millrace in all processes"),
     /** The hello's secret is not this listener's. */
-    WRONG_SECRET("it does not know the secret in the address: the address is damaged, or another listener's, such as an "
-            + "older one's or another job's that had the same port"),
+    WRONG_SECRET(
+            "it does not know the secret in the address: the address is damaged, or another listener's, such as an "
+                    + "older one's or another job's that had the same port"),
     /** Nobody expected this key in time. */
     UNKNOWN_KEY("it expects no connection with this key: the two sides disagree on who connects to whom, or the "
             + "accepting side is not there yet"),
@@ -120,17 +121,18 @@ public enum HandshakeReply {
         }
         if (received.hasRemaining()) {
             if (ended) {
-                throw new ConnectionException(listener + " closed the connection during the handshake, after "
-                        + received.position() + " of " + BYTES
-                        + " bytes of an answer; it is no listener of Millrace's, or its process ended");
+                throw new ConnectionException(
+                        listener + " closed the connection during the handshake, after " + received.position() + " of "
+                                + BYTES + " bytes of an answer; it is no listener of Millrace's, or its process ended");
             }
             return false;
         }
         HandshakeReply reply = decode(received);
         if (reply != ACCEPTED) {
-            throw new Refused(reply, listener + " refused the connection: "
-                    + (reply == null ? "for a reason of a later version's" : reply.text) + " (its version "
-                    + HelloFormat.versionIn(received) + ", ours " + protocol.version() + ")");
+            throw new Refused(reply,
+                    listener + " refused the connection: "
+                            + (reply == null ? "for a reason of a later version's" : reply.text) + " (its version "
+                            + HelloFormat.versionIn(received) + ", ours " + protocol.version() + ")");
         }
         return true;
     }

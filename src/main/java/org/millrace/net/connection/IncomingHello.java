@@ -50,17 +50,17 @@ public abstract class IncomingHello {
             throw new Refusal(null, "it failed before its hello was complete: " + e.getMessage());
         }
         if (!format.isBegunBy(received)) {
-            throw new Refusal(null, "it speaks another protocol: it said '"
-                    + HelloFormat.excerpt(received.duplicate().flip()) + "'");
+            throw new Refusal(null,
+                    "it speaks another protocol: it said '" + HelloFormat.excerpt(received.duplicate().flip()) + "'");
         }
         if (received.position() >= HelloFormat.COMMON_BYTES && HelloFormat.versionIn(received) != format.version()) {
-            throw new Refusal(HandshakeReply.OTHER_VERSION, "it speaks version " + HelloFormat.versionIn(received)
-                    + ", this side version " + format.version());
+            throw new Refusal(HandshakeReply.OTHER_VERSION,
+                    "it speaks version " + HelloFormat.versionIn(received) + ", this side version " + format.version());
         }
         if (received.hasRemaining()) {
             if (read < 0) {
-                throw new Refusal(null, "it closed after " + received.position() + " of the " + format.bytes()
-                        + " bytes of a hello");
+                throw new Refusal(null,
+                        "it closed after " + received.position() + " of the " + format.bytes() + " bytes of a hello");
             }
             return false;
         }

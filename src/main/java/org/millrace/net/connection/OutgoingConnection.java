@@ -65,8 +65,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
                 done = true;
                 network.forget(this);
             } else if (nanosLeft() < 0) {
-                throw new ConnectionException(
-                        name + ": not made in " + limit + ", still waiting for " + waitingFor());
+                throw new ConnectionException(name + ": not made in " + limit + ", still waiting for " + waitingFor());
             }
             return sender;
         } catch (ConnectionException e) {

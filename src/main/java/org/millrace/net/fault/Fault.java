@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  *
  * <p>
- * Frames count from 1 on each connection. Without {@code connection=}, the fault happens to the first connection
- * that comes so far; with {@code ,connection=2} only the second that was made. Rails count from 0, as messages name them.
+ * Frames count from 1 on each connection. Without {@code connection=}, the fault happens to the first connection that
+ * comes so far; with {@code ,connection=2} only the second that was made. Rails count from 0, as messages name them.
  * Several faults are separated by semicolons.
  *
  * @param kind       what goes wrong

@@ -89,8 +89,8 @@ final class FaultySender implements FrameSender {
     }
 
     /**
-     * Replaces the payload by a copy with one bit inverted. The copy lives as long as the program: it is not known
-     * when the network has let go of it.
+     * Replaces the payload by a copy with one bit inverted. The copy lives as long as the program: it is not known when
+     * the network has let go of it.
      */
     private void flip(long bit) {
         long bytes = heldHeader.payloadBytes();

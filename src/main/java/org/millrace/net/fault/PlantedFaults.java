@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * How often each fault has happened in this process, on any of its networks. A fault that never happens
- * has shown nothing, and must not look like one that was survived: unless another part of the program says so, this process does when
- * it ends.
+ * How often each fault has happened in this process, on any of its networks. A fault that never happens has shown
+ * nothing, and must not look like one that was survived: unless another part of the program says so, this process does
+ * when it ends.
  */
 public final class PlantedFaults {
 

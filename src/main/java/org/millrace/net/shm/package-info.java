@@ -1,6 +1,6 @@
 /**
- * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and no other
- * process sees.
+ * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and no
+ * other process sees.
  *
  * <p>
  * This room is the front door. Below it, each room using only those behind it: {@code handshake} finds and makes
@@ -9,11 +9,10 @@
  * <p>
  * A connection is set up through a Unix-domain socket, over which the connecting side names the ring that it made. Once
  * both sides have mapped the ring its file is unlinked; the socket stays open as the sign that the peer lives. All
- * frames, and the goodbye at their end, go through the ring ({@link org.millrace.net.shm.ring.RingLayout}), each side of
- * which has one thread at a time and takes no lock.
+ * frames, and the goodbye at their end, go through the ring ({@link org.millrace.net.shm.ring.RingLayout}), each side
+ * of which has one thread at a time and takes no lock.
  */
 @NullMarked
 package org.millrace.net.shm;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,8 +7,8 @@
  * several; {@code stream} is what both need of TCP streams and of registered memory.
  *
  * <p>
- * A connection over one rail is one or more TCP streams. Stream 0 carries all headers and the small payloads; a payload of
- * the stripe threshold or more is divided among all streams by a rule that both ends compute from its length alone
+ * A connection over one rail is one or more TCP streams. Stream 0 carries all headers and the small payloads; a payload
+ * of the stripe threshold or more is divided among all streams by a rule that both ends compute from its length alone
  * ({@link org.millrace.net.socket.stripes.Stripes}).
  *
  * <p>
@@ -23,4 +23,3 @@
 package org.millrace.net.socket;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -5,7 +5,6 @@ import org.apache.logging.log4j.Marker;
 import org.apache.logging.log4j.message.Message;
 import org.apache.logging.log4j.message.MessageFactory;
 import org.apache.logging.log4j.spi.AbstractLogger;
-import org.millrace.plugin.NcclLog;
 
 /**
  * Everything down to INFO goes to NCCL's logger, which has the last word on what is printed; DEBUG and TRACE are

@@ -52,7 +52,8 @@ public final class SliceLists {
         long used = handle.headAcquire();
         if (used - number >= 0) {
             throw new ProxyException("the kernel has unpacked slice " + used + " where slice " + number
-                    + " comes next: it did not do what NCCL's kernels do; run without MILLRACE_UNPACK, and tell us NCCL's version");
+                    + " comes next: it did not do what NCCL's kernels do; run without MILLRACE_UNPACK, and tell us"
+                    + " NCCL's version");
         }
         check.begin(bytes);
         ordinal = number;

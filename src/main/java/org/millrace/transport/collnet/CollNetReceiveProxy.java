@@ -41,11 +41,6 @@ final class CollNetReceiveProxy implements ProxyConnection {
     }
 
     @Override
-    public boolean owesData() {
-        return !drained();
-    }
-
-    @Override
     public void stopped(Throwable failure) {
         listener.stopped(this, failure);
     }

@@ -108,11 +108,6 @@ final class CollNetSendProxy implements ProxyConnection {
     }
 
     @Override
-    public boolean owesData() {
-        return !drained();
-    }
-
-    @Override
     public void stopped(Throwable failure) {
         listener.stopped(this, failure);
     }

@@ -29,12 +29,12 @@ class ReferenceTest {
 
     private MemorySegment operand(DataType type, Reduction reduction, int rank) {
         MemorySegment memory = Arena.ofAuto().allocate((long) COUNT * type.bytes(), 8);
-        Reference.of(type).fill(memory, operands, reduction, rank, RANKS, FIRST, COUNT);
+        Reference.of(type, reduction, RANKS, operands).fill(memory, rank, FIRST, COUNT);
         return memory;
     }
 
     private long wrong(MemorySegment memory, DataType type, Reduction reduction) {
-        return Reference.of(type).countWrong(memory, operands, reduction, RANKS, FIRST, COUNT);
+        return Reference.of(type, reduction, RANKS, operands).countWrong(memory, FIRST, COUNT);
     }
 
     /** Element {@code i} as a number, by a way of its own: bytes, little end first. */

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.cli.doctor.CheckResult.State;
 import org.millrace.cuda.CudaReport;
-import org.millrace.cuda.LibraryReport;
+import org.millrace.cuda.library.LibraryReport;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChecksTest {
@@ -27,7 +27,7 @@ class ChecksTest {
     private Path directory;
 
     private CheckResult driver() {
-        return new DriverCheck(directory.resolve("proc"), directory).find();
+        return GpuChecks.driver(directory.resolve("proc"), directory);
     }
 
     @Test
@@ -80,11 +80,11 @@ class ChecksTest {
     }
 
     private CheckResult gpus(CudaReport report) {
-        return new GpuCheck(directory, () -> Optional.ofNullable(report)).find();
+        return GpuChecks.gpus(directory, Optional.ofNullable(report));
     }
 
     private static CheckResult library(LibraryReport report) {
-        return new LibraryCheck("NCCL", Optional::empty, () -> report).find();
+        return GpuChecks.library(Optional.empty(), () -> report);
     }
 
     @Test
@@ -105,34 +105,36 @@ class ChecksTest {
     @Test
     void aLibraryThatDoesHarmIsNotLoaded() {
         CheckResult harm = CheckResult.unusable("harm");
-        assertEquals(harm, new LibraryCheck("NCCL", () -> Optional.of(harm), () -> fail("loaded all the same")).find());
-        CheckResult untried = new ProvidersCheck(Map.of(), () -> false).find();
+        assertEquals(harm, GpuChecks.library(Optional.of(harm), () -> fail("loaded all the same")));
+        CheckResult untried = GpuChecks.providers(Map.of(), false);
         assertTrue(untried.advice().toString().contains("was not tried"), untried.toString());
     }
 
     @Test
     void sharedMemoryIsMissingOrWorks() {
-        assertEquals(State.MISSING, new SharedMemoryCheck(directory.resolve("none")).find().state());
-        CheckResult here = new SharedMemoryCheck(directory).find();
+        assertEquals(State.MISSING, MachineChecks.sharedMemory(directory.resolve("none")).state());
+        CheckResult here = MachineChecks.sharedMemory(directory);
         assertTrue(here.summary().contains(" free of "), here.toString());
     }
 
     @Test
     void whatLinuxSaysIsFound() {
-        for (Check check : new Check[] {new JavaCheck(), new KernelCheck(), new CoresCheck(), new MemoryCheck(),
-                new LimitsCheck(), new ProvidersCheck(Map.of(), () -> true)}) {
-            assertEquals(State.WORKS, check.find().state(), check.subject() + ": " + check.find());
+        for (Check check : new Check[] {new Check("Java", MachineChecks::java),
+                new Check("kernel", MachineChecks::kernel), new Check("cores", MachineChecks::cores),
+                new Check("memory", MachineChecks::memory), new Check("limits", MachineChecks::limits),
+                new Check("devices", () -> GpuChecks.providers(Map.of(), true))}) {
+            assertEquals(State.WORKS, check.look().get().state(), check.subject() + ": " + check.look().get());
         }
     }
 
     @Test
     void aDeviceIsTriedOut() {
-        assertEquals(State.WORKS, new DeviceCheck("test", "mapped", Map.of()).find().state());
-        CheckResult wrong = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "wrong")).find();
+        assertEquals(State.WORKS, DoctorCommand.tryOut("mapped", Map.of()).state());
+        CheckResult wrong = DoctorCommand.tryOut("mapped", Map.of("MILLRACE_FAULT", "wrong"));
         assertEquals(CheckResult.unusable("an all-reduce of two ranks gave 2 wrong elements"), wrong);
-        CheckResult failing = new DeviceCheck("test", "mapped", Map.of("MILLRACE_FAULT", "throw")).find();
+        CheckResult failing = DoctorCommand.tryOut("mapped", Map.of("MILLRACE_FAULT", "throw"));
         assertTrue(failing.summary().contains("rank 1: the planted failure"), failing.toString());
-        CheckResult absent = new DeviceCheck("test", "gpu", Map.of()).find();
+        CheckResult absent = DoctorCommand.tryOut("gpu", Map.of());
         assertTrue(absent.state() == State.UNUSABLE
                 && absent.summary().contains("mapped (org.millrace.cli.MappedProvider)"), absent.toString());
     }
@@ -140,25 +142,17 @@ class ChecksTest {
     @Test
     void aCheckThatFailsDoesNotHideTheOthers() {
         StringWriter text = new StringWriter();
-        DoctorCommand.report(new PrintWriter(text, true), new Check() {
-            @Override
-            public String subject() {
-                return "broken";
-            }
-
-            @Override
-            public CheckResult find() {
-                throw new UnsatisfiedLinkError("no such symbol");
-            }
-        });
+        DoctorCommand.report(new PrintWriter(text, true), new Check("broken", () -> {
+            throw new UnsatisfiedLinkError("no such symbol");
+        }));
         assertTrue(text.toString().matches("broken +UNUSABLE +the check failed: .*no such symbol\\R"), text.toString());
     }
 
     @Test
     void amountsAreRounded() {
-        assertEquals("0 B", Bytes.text(0));
-        assertEquals("1023 B", Bytes.text(1023));
-        assertEquals("1.5 KiB", Bytes.text(1536));
-        assertEquals("23.5 GiB", Bytes.text(25_276_514_304L));
+        assertEquals("0 B", MachineChecks.amount(0));
+        assertEquals("1023 B", MachineChecks.amount(1023));
+        assertEquals("1.5 KiB", MachineChecks.amount(1536));
+        assertEquals("23.5 GiB", MachineChecks.amount(25_276_514_304L));
     }
 }

@@ -31,7 +31,7 @@ class CellGroupTest {
     void whatRanIsComparedWithWhatWasAskedFor(String algorithm, String protocol, String mode, String transport,
             String refusal, String failure) {
         CellGroup group = new CellGroup(0, 2, false, new TransportVariant("SHM by copy", List.of("ring"), Map.of()),
-                "ring", "Simple", Mode.NORMAL, List.of());
+                "ring", "Simple", CellGroup.Mode.NORMAL, List.of());
         RouteMismatch found = group.difference(new Route(algorithm, protocol, mode,
                 transport == null ? List.of() : List.of(transport), List.of("Simple: not on process 4")));
         assertEquals(refusal.replace(" 4", ""), found.refusal());
@@ -55,7 +55,7 @@ class CellGroupTest {
                     .findFirst()
                     .orElseThrow();
             assertNotEquals(same.number(), group.number());
-            Cell cell = same.cells()
+            CellGroup.Cell cell = same.cells()
                     .stream()
                     .filter(each -> each.operation() == Operation.REDUCE)
                     .findFirst()
@@ -66,6 +66,6 @@ class CellGroupTest {
 
     private static MatrixPlan plan(List<Operation> collectives, List<String> algorithms, List<Integer> ranks) {
         return MatrixPlan.of(new MatrixPlan.Selected(collectives, algorithms, TransportVariant.all(),
-                MatrixPlan.PROTOCOLS, List.of(Mode.values()), ranks, List.of(false, true), 0), 7);
+                MatrixPlan.PROTOCOLS, List.of(CellGroup.Mode.values()), ranks, List.of(false, true), 0), 7);
     }
 }

@@ -8,19 +8,18 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.millrace.Operation;
-import org.millrace.cli.launch.RankEvent;
 
 class CellResultTest {
 
     private final CellResult result =
             new CellResult(new CellGroup(0, 2, false, new TransportVariant("P2P", List.of("ring"), Map.of()), "ring",
-                    "LL", Mode.NORMAL, List.of()), new Cell(0, Operation.BROADCAST));
+                    "LL", CellGroup.Mode.NORMAL, List.of()), new CellGroup.Cell(0, Operation.BROADCAST));
 
     /** A rank that only receives takes it for what was asked for. */
     @Test
     void whatIsWrongOnAnotherWayIsNotThisCells() {
-        result.add(new RankEvent.Checked(0, 0, 0, 0, "P2P: switched off", ""));
-        result.add(new RankEvent.Checked(1, 0, 4, 3, "", ""));
+        result.add(new MatrixEvent(0, 0, 0, 0, "P2P: switched off", ""));
+        result.add(new MatrixEvent(1, 0, 4, 3, "", ""));
         assertTrue(result.isComplete() && result.isImpossible() && result.isGood());
         assertEquals(0, result.wrong());
         assertEquals("P2P: switched off", result.reason());
@@ -28,8 +27,8 @@ class CellResultTest {
 
     @Test
     void whatIsWrongOnTheWayThatWasAskedForIs() {
-        result.add(new RankEvent.Checked(0, 0, 0, 3, "", ""));
-        result.add(new RankEvent.Checked(1, 0, 4, 3, "", ""));
+        result.add(new MatrixEvent(0, 0, 0, 3, "", ""));
+        result.add(new MatrixEvent(1, 0, 4, 3, "", ""));
         assertTrue(result.hasRun());
         assertFalse(result.isGood());
         assertEquals(4, result.wrong());

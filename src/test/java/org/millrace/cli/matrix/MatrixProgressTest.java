@@ -10,12 +10,11 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.millrace.Operation;
-import org.millrace.cli.launch.RankEvent;
 
 class MatrixProgressTest {
 
     private final CellGroup group = new CellGroup(0, 2, true, new TransportVariant("SHM", List.of("ring"), Map.of()),
-            "ring", "LL", Mode.NORMAL, List.of());
+            "ring", "LL", CellGroup.Mode.NORMAL, List.of());
     private final StringWriter text = new StringWriter();
 
     private MatrixProgress progress(boolean terminal) {
@@ -23,9 +22,9 @@ class MatrixProgressTest {
     }
 
     private CellResult result(long wrong, int ran, String failure) {
-        CellResult result = new CellResult(group, new Cell(0, Operation.REDUCE));
-        result.add(new RankEvent.Checked(0, 0, wrong, ran, "", failure));
-        result.add(new RankEvent.Checked(1, 0, wrong, ran, "", ""));
+        CellResult result = new CellResult(group, new CellGroup.Cell(0, Operation.REDUCE));
+        result.add(new MatrixEvent(0, 0, wrong, ran, "", failure));
+        result.add(new MatrixEvent(1, 0, wrong, ran, "", ""));
         return result;
     }
 

@@ -10,17 +10,15 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
-import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.PerfCase;
+import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
-import org.millrace.cli.launch.RankEvent;
 
 class PerfDisplayTest {
 
-    private final List<PerfCase> cases =
+    private final List<PerfPlan.Case> cases =
             PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 16, 2, 0), 1, 1, 0);
     private final PerfPlan plan =
-            new PerfPlan(CollectiveCall.ALL_REDUCE, 1, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+            new PerfPlan(Operation.ALL_REDUCE, 1, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
     private final PerfResults results = new PerfResults(plan);
     private final StringWriter text = new StringWriter();
 
@@ -34,8 +32,7 @@ class PerfDisplayTest {
         PerfDisplay display = display(true);
         display.waiting();
         assertEquals("the ranks are joining, 0 s", text.toString());
-        results.add(new RankEvent.Joined(0, 1, "h", "d"));
-        display.joined();
+        display.heard(new PerfEvent.Joined(0, 1, "h", "d"));
         assertTrue(text.toString().startsWith("the ranks are joining, 0 s\r" + " ".repeat(26) + "\r# all_reduce: how"),
                 text.toString());
         display.waiting();

@@ -7,8 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
-import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.PerfCase;
+import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
 
 class PerfPlanTest {
@@ -30,11 +29,11 @@ class PerfPlanTest {
 
     @Test
     void theDefaultRunIsTheTableOf24Lines() {
-        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
+        List<PerfPlan.Case> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
                 new PerfPlan.Sizes(8, 64 << 20, 2, 0), 1, 0, -1);
         assertEquals(24, cases.size());
-        assertEquals(new PerfCase(0, DataType.FLOAT32, Reduction.SUM, 2, 10_000, 1000), cases.getFirst());
-        assertEquals(new PerfCase(23, DataType.FLOAT32, Reduction.SUM, 16 << 20, 1, 4), cases.getLast());
+        assertEquals(new PerfPlan.Case(0, DataType.FLOAT32, Reduction.SUM, 2, 10_000, 1000), cases.getFirst());
+        assertEquals(new PerfPlan.Case(23, DataType.FLOAT32, Reduction.SUM, 16 << 20, 1, 4), cases.getLast());
         long moved = cases.stream().mapToLong(line -> 2 * line.bytes() * (line.iterations() + line.warmup() + 1)).sum();
         assertTrue(moved < 18L << 30, "at 1 GB/s more than 18 s: " + moved);
     }
@@ -45,16 +44,16 @@ class PerfPlanTest {
      */
     @Test
     void manyOperationsComeBeforeAFirstLineOfManyOnly() {
-        assertEquals(30_000, plan(8, 0, -1, Checking.AFTERWARDS).starters());
-        assertEquals(30_000, plan(8, 0, -1, Checking.NONE).starters());
-        assertEquals(300, plan(8, 0, -1, Checking.EVERY).starters());
-        assertEquals(300, plan(1 << 20, 0, -1, Checking.AFTERWARDS).starters());
-        assertEquals(300, plan(8, 1000, -1, Checking.AFTERWARDS).starters());
-        assertEquals(300, plan(8, 0, 5, Checking.AFTERWARDS).starters());
+        assertEquals(30_000, plan(8, 0, -1, PerfPlan.Checking.AFTERWARDS).starters());
+        assertEquals(30_000, plan(8, 0, -1, PerfPlan.Checking.NONE).starters());
+        assertEquals(300, plan(8, 0, -1, PerfPlan.Checking.EVERY).starters());
+        assertEquals(300, plan(1 << 20, 0, -1, PerfPlan.Checking.AFTERWARDS).starters());
+        assertEquals(300, plan(8, 1000, -1, PerfPlan.Checking.AFTERWARDS).starters());
+        assertEquals(300, plan(8, 0, 5, PerfPlan.Checking.AFTERWARDS).starters());
     }
 
-    private static PerfPlan plan(long bytes, int iterations, int warmup, Checking checking) {
-        return new PerfPlan(CollectiveCall.ALL_REDUCE, 2,
+    private static PerfPlan plan(long bytes, int iterations, int warmup, PerfPlan.Checking checking) {
+        return new PerfPlan(Operation.ALL_REDUCE, 2,
                 PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
                         new PerfPlan.Sizes(bytes, bytes, 2, 0), 1, iterations, warmup),
                 checking, 1, Duration.ofSeconds(1));
@@ -62,10 +61,10 @@ class PerfPlanTest {
 
     @Test
     void sizesAreRoundedDownToElementsAndMeasuredOnce() {
-        List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT64), List.of(Reduction.SUM, Reduction.MAX),
+        List<PerfPlan.Case> cases = PerfPlan.cases(List.of(DataType.FLOAT64), List.of(Reduction.SUM, Reduction.MAX),
                 new PerfPlan.Sizes(5, 20, 1, 3), 1, 7, 0);
-        assertEquals(List.of(0L, 8L, 16L, 0L, 8L, 16L), cases.stream().map(PerfCase::bytes).toList());
-        assertEquals(List.of(0, 1, 2, 3, 4, 5), cases.stream().map(PerfCase::index).toList());
+        assertEquals(List.of(0L, 8L, 16L, 0L, 8L, 16L), cases.stream().map(PerfPlan.Case::bytes).toList());
+        assertEquals(List.of(0, 1, 2, 3, 4, 5), cases.stream().map(PerfPlan.Case::index).toList());
         assertTrue(cases.stream().allMatch(line -> line.iterations() == 7 && line.warmup() == 0));
     }
 }

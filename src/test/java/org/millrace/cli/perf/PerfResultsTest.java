@@ -10,24 +10,23 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
+import org.millrace.Operation;
 import org.millrace.Route;
-import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.PerfCase;
 import org.millrace.cli.check.Reduction;
-import org.millrace.cli.launch.CaseResult;
-import org.millrace.cli.launch.RankEvent;
 
 class PerfResultsTest {
 
-    private final List<PerfCase> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
+    private final List<PerfPlan.Case> cases = PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
             new PerfPlan.Sizes(1000, 2000, 2, 0), 1, 10, 1);
     private final PerfPlan plan =
-            new PerfPlan(CollectiveCall.ALL_REDUCE, 4, cases, Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+            new PerfPlan(Operation.ALL_REDUCE, 4, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
     private final PerfResults results = new PerfResults(plan);
 
     private void measured(int rank, int index, double nanos, long wrong) {
-        results.add(new RankEvent.Measured(rank, index, new CaseResult(nanos, wrong), new CaseResult(nanos / 2, 0)));
+        results.add(new PerfEvent.Measured(rank, index, new CaseResult(nanos, wrong), new CaseResult(nanos / 2, 0)));
     }
 
     @Test
@@ -47,7 +46,7 @@ class PerfResultsTest {
 
     @Test
     void bandwidthsAreThoseOfNcclTests() {
-        PerfCase line = cases.getFirst();
+        PerfPlan.Case line = cases.getFirst();
         assertEquals(1000, line.bytes());
         CaseResult sample = new CaseResult(500, 0);
         assertEquals(2.0, PerfResults.algorithmBandwidth(line, sample), 1e-12);
@@ -59,15 +58,25 @@ class PerfResultsTest {
         assertEquals((3.0 + 6.0) / 2, results.averageBusBandwidth(), 1e-12);
     }
 
+    /** PERFORMANCE.md of nccl-tests, for 4 ranks. */
+    @ParameterizedTest
+    @CsvSource({"ALL_REDUCE, 1.5", "ALL_GATHER, 0.75", "REDUCE_SCATTER, 0.75", "BROADCAST, 1", "REDUCE, 1",
+            "ALL_TO_ALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75", "SEND_RECEIVE, 1"})
+    void busFactorsAreThoseOfNcclTests(Operation operation, double factor) {
+        PerfPlan other = new PerfPlan(operation, 4, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
+        assertEquals(factor, new PerfResults(other).busBandwidth(cases.getFirst(), new CaseResult(1000, 0)), 1e-12);
+    }
+
     @Test
     void ranksAreKnownByWhatTheyLastReported() {
-        assertEquals("rank 1 has not joined", results.whereabouts(1));
+        String others = ", rank 2 has not joined, rank 3 has not joined";
+        assertEquals("rank 0 has not joined, rank 1 has not joined" + others, results.whereabouts());
         assertFalse(results.allJoined());
-        results.add(new RankEvent.Joined(1, 1, "h", "d"));
+        results.add(new PerfEvent.Joined(1, 1, "h", "d"));
         measured(1, 0, 1, 0);
-        assertEquals("rank 1 is at 2000 B float sum", results.whereabouts(1));
+        assertEquals("rank 0 has not joined, rank 1 is at 2000 B float sum" + others, results.whereabouts());
         measured(1, 1, 1, 0);
-        assertEquals("rank 1 is leaving", results.whereabouts(1));
+        assertEquals("rank 0 has not joined, rank 1 is leaving" + others, results.whereabouts());
     }
 
     @Test
@@ -85,9 +94,9 @@ class PerfResultsTest {
     void theRouteIsThatOfAllRanksAndShownWhenItChanges() {
         Route first = new Route("ring", "LL", "NORMAL", List.of("SHM"), List.of());
         for (int rank = 0; rank < 4; rank++) {
-            results.add(new RankEvent.Routed(rank, 0,
+            results.add(new PerfEvent.Routed(rank, 0,
                     rank == 2 ? new Route("ring", "LL", "NORMAL", List.of("NET socket", "SHM"), List.of()) : first));
-            results.add(new RankEvent.Routed(rank, 1,
+            results.add(new PerfEvent.Routed(rank, 1,
                     new Route("ring", rank == 3 ? "LL128" : "Simple", "NORMAL", List.of(), List.of())));
             measured(rank, 0, 1, 0);
             measured(rank, 1, 1, 0);

@@ -21,6 +21,7 @@ import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackMemory;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring
@@ -56,9 +57,9 @@ class UnpackProxyTest {
         MemoryFrames frames = new MemoryFrames(random);
         SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"), LAYOUT, MemoryFrames.region(from.buffers()),
                 firstStep, frames.sender(), (proxy, failure) -> {});
-        ReceiveProxy receives = ReceiveProxy.unpacking(ConnectionName.of("b"), LAYOUT,
-                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), memory, firstStep,
-                frames.receiver(), (proxy, failure) -> {});
+        ReceiveProxy receives = ReceiveProxy.byMemory(ConnectionName.of("b"), LAYOUT, MemoryFrames.region(to.buffers()),
+                MemoryFrames.staging(arena, LAYOUT), firstStep, frames.receiver(), (proxy, failure) -> {},
+                slots -> new UnpackReceiveSource(ConnectionName.of("b"), memory, slots));
         SliceGather gather = new SliceGather(meta, handle, bounce, 4);
         int[] sizes = new int[SLICES];
         for (int chunk = 0; chunk < SLICES; chunk += 2) {

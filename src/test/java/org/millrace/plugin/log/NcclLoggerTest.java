@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.util.List;
 import org.apache.logging.log4j.spi.ExtendedLogger;
 import org.junit.jupiter.api.Test;
-import org.millrace.plugin.CapturedLog;
 
 class NcclLoggerTest {
 

@@ -15,7 +15,7 @@ import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaKernel;
 import org.millrace.cuda.CudaModule;
 import org.millrace.cuda.CudaStream;
-import org.millrace.cuda.KernelArguments;
+import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 
@@ -42,8 +42,8 @@ public final class FlagMemory {
     private final CudaStream stream;
     private final CudaKernel post;
     private final CudaKernel poll;
-    private final KernelArguments postArguments;
-    private final KernelArguments pollArguments;
+    private final KernelParameters postArguments;
+    private final KernelParameters pollArguments;
 
     /**
      * Memory for a device, which must be the calling thread's current one.
@@ -62,10 +62,10 @@ public final class FlagMemory {
         CudaModule module = CudaModule.load(device.runtime(), image());
         post = module.kernel("post_steps");
         poll = module.kernel("poll_word");
-        postArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS,
+        postArguments = KernelParameters.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS,
                 ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT,
                 ValueLayout.ADDRESS);
-        pollArguments = KernelArguments.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS,
+        pollArguments = KernelParameters.allocate(Arena.global(), ValueLayout.ADDRESS, ValueLayout.ADDRESS,
                 ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
     }
 

@@ -4,12 +4,18 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.BiFunction;
 import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.cli.launch.RankTeam;
+import org.millrace.cli.launch.ProcessRanks;
+import org.millrace.cli.launch.RankMain;
+import org.millrace.cli.launch.RankRun;
+import org.millrace.cli.launch.RunDeadline;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaRuntime;
@@ -26,11 +32,11 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
     /**
      * Where the kernels come from.
      *
-     * @param cubin   compiled ones; null to compile them
-     * @param nvcc    the compiler; null to look for it
-     * @param include where NCCL's headers lie; null to look for them
+     * @param cubin   compiled ones, or null: they are compiled
+     * @param nvcc    the compiler, or null: it is looked for
+     * @param include where NCCL's headers lie, or null: they are looked for
      */
-    public record Kernels(Path cubin, Path nvcc, Path include) {
+    public record Kernels(@Nullable Path cubin, @Nullable Path nvcc, @Nullable Path include) {
     }
 
     /**
@@ -65,9 +71,11 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             }
             Path compiled = image.toAbsolutePath();
             GinTable table = new GinTable(plan, out);
-            List<String> failures = RankTeam.run(plan.ranks(), rendezvous -> command.apply(rendezvous, compiled),
-                    plan.deadline(), err, table::add, table::note);
-            failures.forEach(failure -> err.println("millrace: " + failure));
+            List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
+                    (rendezvous, events) -> new ProcessRanks(plan.ranks(), command.apply(rendezvous, compiled),
+                            ProcessRanks::hostOfItsOwn, events, err),
+                    RunDeadline.after(plan.deadline()), GinEvent.class, table);
+            failures.forEach(failure -> err.println("millrace: " + failure.message()));
             err.flush();
             return failures.isEmpty() && table.isRight();
         } catch (IOException failure) {
@@ -88,11 +96,10 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
      * @param image      the compiled kernels
      */
     public void work(int rank, String rendezvous, Path image) {
-        RankTeam.work(rank,
-                (results, notes) -> new CudaGinRank(plan, rank, results, notes).run(rendezvous, settings, image));
+        RankMain.run(rank, new CudaGinRank(plan, rank, rendezvous, settings, image));
     }
 
-    private static void delete(Path directory) {
+    private static void delete(@Nullable Path directory) {
         if (directory != null) {
             try (var files = Files.list(directory)) {
                 for (Path file : files.toList()) {
@@ -102,6 +109,70 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             } catch (IOException failure) {
                 System.err.println("millrace: " + directory + " is left behind: " + failure);
             }
+        }
+    }
+
+    /**
+     * Prints a line when all ranks have measured it: the time of the slowest, and how many bytes are wrong anywhere.
+     */
+    private static final class GinTable implements RankRun.Listener<GinEvent> {
+
+        private final CudaGinPlan plan;
+        private final PrintWriter out;
+        private final int[] heard;
+        private final double[] nanos;
+        private final long[] wrong;
+        private final @Nullable String[] notes;
+        private boolean right = true;
+
+        GinTable(CudaGinPlan plan, PrintWriter out) {
+            this.plan = plan;
+            this.out = out;
+            heard = new int[plan.cases().size()];
+            nanos = new double[heard.length];
+            wrong = new long[heard.length];
+            notes = new String[plan.ranks()];
+            boolean all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
+            out.printf("%12s %12s %12s %12s %8s%n", all ? "bytes/part" : "bytes", "iterations",
+                    all ? "us" : "us one way", all ? "GB/s a rank" : "GB/s", "#wrong");
+            out.flush();
+        }
+
+        @Override
+        public void heard(GinEvent event) {
+            switch (event) {
+                case GinEvent.Measured measured -> add(measured);
+                case GinEvent.Noted noted -> note(noted.text(), noted.rank());
+            }
+        }
+
+        private void add(GinEvent.Measured measured) {
+            int index = measured.index();
+            nanos[index] = Math.max(nanos[index], measured.nanos());
+            wrong[index] += measured.wrong();
+            if (++heard[index] == plan.ranks()) {
+                CudaGinPlan.Case line = plan.cases().get(index);
+                long bytes = line.bytes() * (plan.pattern() == CudaGinPlan.Pattern.ALLTOALL ? plan.ranks() : 1);
+                out.printf("%12d %12d %12.2f %12.3f %8d%n", line.bytes(), line.iterations(), nanos[index] / 1e3,
+                        bytes / nanos[index], wrong[index]);
+                out.flush();
+                right &= wrong[index] == 0;
+            }
+        }
+
+        /** Ranks end in any order: what they noted is printed when all have, in the order of ranks. */
+        private void note(String text, int rank) {
+            notes[rank] = text;
+            if (Arrays.stream(notes).noneMatch(Objects::isNull)) {
+                for (int each = 0; each < notes.length; each++) {
+                    out.println("# rank " + each + ": " + notes[each]);
+                }
+                out.flush();
+            }
+        }
+
+        boolean isRight() {
+            return right;
         }
     }
 }

@@ -5,20 +5,20 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.function.Consumer;
+import java.util.OptionalInt;
 import org.millrace.MillraceException;
-import org.millrace.cli.launch.RankTeam;
+import org.millrace.agent.Waiting;
+import org.millrace.cli.launch.RankWorker;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.CurrentDevice;
-import org.millrace.cuda.Waiting;
+import org.millrace.gin.queue.GinServed;
 import org.millrace.gpu.GpuGinRank;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.nccl.NcclDeviceRequirements;
 import org.millrace.plugin.ThreadNames;
 
 /** Carries out a plan as one rank on its GPU. */
-final class CudaGinRank {
+final class CudaGinRank implements RankWorker {
 
     /** Signals: one for what arrives, one for meetings. */
     private static final int SIGNALS = 2;
@@ -37,48 +37,60 @@ final class CudaGinRank {
     private static final int MARGIN = 256;
     private static final byte UNTOUCHED = 0x5a;
 
+    /** The thread that NCCL starts where GIN needs its proxy. */
+    private static final String NCCL_THREAD = "NCCL GIN Progress";
+    /** The thread of this JVM that serves a device. */
+    private static final String OUR_THREAD = "millrace-gin-";
+
     private final CudaGinPlan plan;
     private final int rank;
-    private final Consumer<RankTeam.Measured> results;
-    private final Consumer<String> notes;
+    private final String rendezvous;
+    private final Map<String, String> settings;
+    private final Path image;
     private final boolean all;
     private long rounds;
     private long meetings;
 
-    CudaGinRank(CudaGinPlan plan, int rank, Consumer<RankTeam.Measured> results, Consumer<String> notes) {
+    CudaGinRank(CudaGinPlan plan, int rank, String rendezvous, Map<String, String> settings, Path image) {
         this.plan = plan;
         this.rank = rank;
-        this.results = results;
-        this.notes = notes;
+        this.rendezvous = rendezvous;
+        this.settings = settings;
+        this.image = image;
         all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
     }
 
-    /** Runs to the end. */
-    void run(String rendezvous, Map<String, String> settings, Path image) {
+    @Override
+    public void run(Reporter reporter) {
         try (GpuGinRank member = GpuGinRank.join(rendezvous, rank, plan.ranks(), settings)) {
             try (CurrentDevice _ = member.device().makeCurrent()) {
-                measure(member, image);
+                measure(member, reporter);
             } catch (Throwable thrown) {
+                reporter.fail(thrown);
                 member.fail(thrown); // the other ranks are not to wait for this one
                 throw thrown;
             }
         }
     }
 
+    /** The process ends, and its kernels with it. */
+    @Override
+    public void abort() {}
+
     /** Closes nothing if it fails: that would wait for kernels that may never end, and the process ends anyway. */
-    private void measure(GpuGinRank member, Path image) {
+    private void measure(GpuGinRank member, Reporter reporter) {
         CudaStream stream = member.device().newStream();
         GinKernels kernels = new GinKernels(member.cuda(), member.device(), image, stream);
         long bytes = plan.largest() * (all ? plan.ranks() : 1) + MARGIN;
         GpuGinRank.GpuWindow source = member.window(bytes);
         GpuGinRank.GpuWindow target = member.window(bytes);
-        NcclDeviceCommunicator device =
-                member.device(new NcclDeviceRequirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
+        NcclDeviceCommunicator device = member.device(
+                new NcclDeviceCommunicator.Requirements(0, SIGNALS, 0, plan.contexts()), kernels.compiledWith());
         kernels.use(device, PATIENCE);
         new Lines(member, kernels, stream, source, target, device.contexts(), kernels.pinned(member.device(), bytes))
-                .run();
-        notes.accept(GinNotes.of(member.served(), System.getenv("NCCL_SET_THREAD_NAME"),
-                ThreadNames.count(GinNotes.NCCL_THREAD), ThreadNames.count(GinNotes.OUR_THREAD)));
+                .run(reporter);
+        reporter.tell(new GinEvent.Noted(rank, note(member.served(), System.getenv("NCCL_SET_THREAD_NAME"),
+                ThreadNames.count(NCCL_THREAD), ThreadNames.count(OUR_THREAD))));
         kernels.close();
         stream.close();
     }
@@ -105,7 +117,7 @@ final class CudaGinRank {
             this.host = host;
         }
 
-        void run() {
+        void run(Reporter reporter) {
             try (CudaEvent begin = CudaEvent.timing(member.device());
                     CudaEvent end = CudaEvent.timing(member.device())) {
                 for (int index = 0; index < plan.cases().size(); index++) {
@@ -118,7 +130,7 @@ final class CudaGinRank {
                     end.record(stream);
                     await();
                     double nanos = end.millisSince(begin) * 1e6 / line.iterations() / (all ? 1 : 2);
-                    results.accept(new RankTeam.Measured(rank, index, takesPart() ? nanos : 0, wrong(line.bytes())));
+                    reporter.tell(new GinEvent.Measured(rank, index, takesPart() ? nanos : 0, wrong(line.bytes())));
                 }
                 barrier(); // nobody leaves while another's kernel may still put to it
                 await();
@@ -198,5 +210,18 @@ final class CudaGinRank {
 
     private static byte content(int from, int to, long bytes, long at) {
         return (byte) (at * 31 + at / 251 + from * 7L + to * 13L + bytes % 127);
+    }
+
+    /** Who served the kernels; the threads are those that are there while the contexts are. */
+    static String note(GinServed served, String setThreadName, OptionalInt nccl, OptionalInt ours) {
+        return served + "; " + threads("1".equals(setThreadName), nccl, ours);
+    }
+
+    private static String threads(boolean named, OptionalInt nccl, OptionalInt ours) {
+        if (!named) {
+            return "NCCL's threads have no names without NCCL_SET_THREAD_NAME=1";
+        }
+        return nccl.isEmpty() || ours.isEmpty() ? "the names of threads cannot be read here"
+                : "GIN progress threads of NCCL: " + nccl.getAsInt() + ", of Millrace: " + ours.getAsInt();
     }
 }

@@ -14,7 +14,7 @@ import org.millrace.cuda.CudaKernel;
 import org.millrace.cuda.CudaModule;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.CudaStream;
-import org.millrace.cuda.KernelArguments;
+import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.nccl.NcclDeviceCommunicator;
@@ -49,7 +49,7 @@ final class GinKernels implements AutoCloseable {
             throw new MillraceException("cannot read the kernels in " + image + ": " + failure.getMessage(), failure);
         }
         outcome = PinnedMemory.allocate(device, OUTCOME_WORDS * Long.BYTES, arena, PinnedMemory.Flag.MAPPED);
-        KernelArguments facts = KernelArguments.allocate(arena, ValueLayout.ADDRESS).pointer(0, outcome.device());
+        KernelParameters facts = KernelParameters.allocate(arena, ValueLayout.ADDRESS).pointer(0, outcome.device());
         module.kernel("ginFacts").launch(ONE_THREAD, facts, stream);
         stream.synchronize(FACTS_DEADLINE);
         compiledWith = (int) word(0);
@@ -76,14 +76,14 @@ final class GinKernels implements AutoCloseable {
 
     /** Enqueues a meeting of all ranks. */
     void barrier(long met) {
-        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
+        KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
                 ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
         launch("ginBarrier", ONE_WARP, arguments.set(1, met), 2);
     }
 
     /** Enqueues rounds between ranks 0 and 1. */
     void pingPong(long to, long from, long bytes, long before, long rounds) {
-        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
+        KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
                 ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
                 ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
         launch("ginPingPong", ONE_THREAD, arguments.set(1, to).set(2, from).set(3, bytes).set(4, before).set(5, rounds),
@@ -92,7 +92,7 @@ final class GinKernels implements AutoCloseable {
 
     /** Enqueues rounds between all ranks, with a meeting in each. */
     void allToAll(int contexts, long to, long from, long bytes, long before, long met, long rounds) {
-        KernelArguments arguments = KernelArguments.allocate(arena, communicator.type(), ValueLayout.JAVA_INT,
+        KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_INT,
                 ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
                 ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
         launch("ginAllToAll", ONE_WARP,
@@ -107,7 +107,7 @@ final class GinKernels implements AutoCloseable {
     }
 
     /** The device communicator comes first, the patience and the outcome last. */
-    private void launch(String name, LaunchShape shape, KernelArguments arguments, int patienceAt) {
+    private void launch(String name, LaunchShape shape, KernelParameters arguments, int patienceAt) {
         CudaKernel kernel = module.kernel(name);
         kernel.launch(shape,
                 arguments.struct(0, communicator.bytes())

@@ -47,8 +47,7 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * Makes memory of zeros. This process touches all of its pages first, so that they lie on the memory node it runs
-     * on.
-     * Its file lives until {@link #close}, or until the other process has opened it.
+     * on. Its file lives until {@link #close}, or until the other process has opened it.
      *
      * @throws ShmUnavailableException if there is not so much
      */
@@ -132,8 +131,8 @@ public final class SharedMemory implements AutoCloseable {
             if (!Files.isWritable(directory)) {
                 throw new ShmUnavailableException(directory + " is no directory that this user can write to");
             }
-            return "host " + Long.toHexString(thisHost()) + ", device "
-                    + Files.getAttribute(directory, "unix:dev") + ", user " + PrivateFile.USER.getName();
+            return "host " + Long.toHexString(thisHost()) + ", device " + Files.getAttribute(directory, "unix:dev")
+                    + ", user " + PrivateFile.USER.getName();
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
         }
@@ -147,7 +146,10 @@ public final class SharedMemory implements AutoCloseable {
         return ThisHost.NUMBER;
     }
 
-    /** Its number is of what the kernel drew at random when it booted, or of its name where the kernel tells no such thing. */
+    /**
+     * Its number is of what the kernel drew at random when it booted, or of its name where the kernel tells no such
+     * thing.
+     */
     private static final class ThisHost {
 
         static final long NUMBER = hash(bootId());
@@ -159,7 +161,8 @@ public final class SharedMemory implements AutoCloseable {
                 try {
                     return InetAddress.getLocalHost().getHostName();
                 } catch (IOException unnamed) {
-                    // Every host without a name has this number: whether two are one, the search for the listener's socket
+                    // Every host without a name has this number: whether two are one, the search for the listener's
+                    // socket
                     // tells.
                     return "";
                 }
@@ -168,7 +171,8 @@ public final class SharedMemory implements AutoCloseable {
 
         private static long hash(String text) {
             try {
-                return ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)))
+                return ByteBuffer
+                        .wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)))
                         .getLong();
             } catch (NoSuchAlgorithmException e) {
                 throw new IllegalStateException("every JDK has SHA-256", e);

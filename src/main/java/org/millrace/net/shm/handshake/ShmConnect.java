@@ -71,8 +71,7 @@ public final class ShmConnect extends OutgoingConnection {
             for (Path socket : sockets) {
                 FileName name = FileName.parse(socket.getFileName().toString());
                 if (name != null) {
-                    return new ShmConnect(network, options, firstPosition, key, address.secret(), socket,
-                            name.owner());
+                    return new ShmConnect(network, options, firstPosition, key, address.secret(), socket, name.owner());
                 }
             }
         } catch (IOException e) {

@@ -106,8 +106,7 @@ public final class ShmListener extends KeyedListener<ShmListener.Client> {
         channel.configureBlocking(false);
         UserPrincipal other = channel.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
         if (!other.equals(PrivateFile.USER)) {
-            throw new Refusal(null,
-                    "it belongs to the user " + other + ", and this process to " + PrivateFile.USER);
+            throw new Refusal(null, "it belongs to the user " + other + ", and this process to " + PrivateFile.USER);
         }
         return new Client(channel, deadline);
     }

@@ -164,9 +164,9 @@ public abstract sealed class RingMemory {
 
     /**
      * A ring as a byte store of Chronicle Bytes, over a mapping that the JDK made. Its accesses save about a nanosecond
-     * each, as they check neither bounds nor whether the memory is still mapped: positions are taken modulo the capacity
-     * before they come here, the caller's memory is checked by its region, and the mapping lives until nothing refers to it
-     * any more, so that no thread can lose it in the middle of a copy.
+     * each, as they check neither bounds nor whether the memory is still mapped: positions are taken modulo the
+     * capacity before they come here, the caller's memory is checked by its region, and the mapping lives until nothing
+     * refers to it any more, so that no thread can lose it in the middle of a copy.
      */
     static final class OfChronicle extends RingMemory {
 

@@ -116,13 +116,12 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         StreamSet set;
         if (hello.rails() > 1) {
             set = new StreamSet(network, name + " (" + hello.rails() + " rails)", channels);
-            receiver =
-                    new RailReceiver(set, rails, Pieces.of(hello.threshold(), hello.window()), hello.window());
+            receiver = new RailReceiver(set, rails, Pieces.of(hello.threshold(), hello.window()), hello.window());
         } else {
             set = new StreamSet(network, name + (channels.length == 1 ? "" : " (" + channels.length + " streams)"),
                     channels);
-            receiver = new StripedReceiver(set, new Stripes(channels.length, hello.threshold()),
-                    options.framesInFlight());
+            receiver =
+                    new StripedReceiver(set, new Stripes(channels.length, hello.threshold()), options.framesInFlight());
         }
         network.opened(set, receiver::close);
         return receiver;

@@ -37,9 +37,11 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     private SocketListener(OpenResources network, SocketOptions options, List<ServerSocketChannel> servers,
             List<InetSocketAddress> addresses, byte[] secret) {
-        super(network, "socket listener " + addresses.stream()
-                .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
-                .collect(Collectors.joining(", ")), secret, options.handshakeDeadline(), servers);
+        super(network,
+                "socket listener " + addresses.stream()
+                        .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
+                        .collect(Collectors.joining(", ")),
+                secret, options.handshakeDeadline(), servers);
         this.network = network;
         this.options = options;
         this.addresses = addresses;
@@ -125,8 +127,8 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
             if (!said.isPlausible()) {
                 throw new Refusal(HandshakeReply.MALFORMED,
                         "it says that it is stream " + said.stream() + " of " + said.streams()
-                                + " with a stripe threshold of " + said.threshold() + ", on rail " + said.rail() + " of "
-                                + said.rails() + ", with a window of " + said.window() + " frames");
+                                + " with a stripe threshold of " + said.threshold() + ", on rail " + said.rail()
+                                + " of " + said.rails() + ", with a window of " + said.window() + " frames");
             }
             hello = said;
         }

@@ -16,8 +16,8 @@ import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
 
 /**
- * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place once, on
- * any stream; what arrived is acknowledged stream by stream.
+ * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place once,
+ * on any stream; what arrived is acknowledged stream by stream.
  */
 public final class RailReceiver implements FrameReceiver {
 

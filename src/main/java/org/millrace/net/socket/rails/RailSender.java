@@ -41,8 +41,7 @@ public final class RailSender implements FrameSender, Railed {
      * @param rails by stream: the rail that it belongs to
      * @param clock nanoseconds
      */
-    public RailSender(StreamSet connection, Rail[] rails, Pieces pieces, int framesInFlight,
-            LongSupplier clock) {
+    public RailSender(StreamSet connection, Rail[] rails, Pieces pieces, int framesInFlight, LongSupplier clock) {
         this.connection = connection;
         this.pieces = pieces;
         this.clock = clock;
@@ -58,15 +57,14 @@ public final class RailSender implements FrameSender, Railed {
     @Override
     public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         connection.checkOpen();
-                int length = HeaderFormat.checkedLength(header);
+        int length = HeaderFormat.checkedLength(header);
         if (frames.isFull()) {
             return false;
         }
         if (length == 0) {
             frames.add(header, null, 0);
         } else {
-            frames.add(header, connection.view(region, offset, length),
-                    SocketRegion.viewOffset(offset));
+            frames.add(header, connection.view(region, offset, length), SocketRegion.viewOffset(offset));
         }
         return true;
     }
@@ -118,8 +116,8 @@ public final class RailSender implements FrameSender, Railed {
                 case THERE -> {}
                 case SAID_GOODBYE -> throw goodbye(stream, now);
                 case GONE -> lose(stream, "the peer's end of it is gone", null, now);
-                case TALKS_NONSENSE ->
-                    throw connection.notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
+                case TALKS_NONSENSE -> throw connection
+                        .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
             }
         } catch (IOException e) {
             lose(stream, e.getMessage(), e, now);
@@ -157,8 +155,8 @@ public final class RailSender implements FrameSender, Railed {
     }
 
     /**
-     * Gives pieces to streams: first those that a lost rail owed, then new ones; and to a stream that has nothing to do,
-     * one that another stream is slow with.
+     * Gives pieces to streams: first those that a lost rail owed, then new ones; and to a stream that has nothing to
+     * do, one that another stream is slow with.
      */
     private void giveOut(long now) {
         while (!again.isEmpty()) {

@@ -40,7 +40,8 @@ final class SendStream {
     private final PieceQueue sent = new PieceQueue(QUEUE);
     private final ByteBuffer staged = ByteBuffer.allocateDirect(STAGED_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private final ByteBuffer padding = ByteBuffer.allocateDirect(STAGED_BYTES);
-    private final ByteBuffer acks = ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer acks =
+            ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     /** The payload that goes straight from its memory, if any is left of it. */
     private ByteBuffer direct;
     private int directAt;
@@ -100,7 +101,9 @@ final class SendStream {
         return given.size() < AHEAD && sent.size() < QUEUE - AHEAD;
     }
 
-    /** When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now. */
+    /**
+     * When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now.
+     */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length, owed() > 0, now);
     }
@@ -163,7 +166,8 @@ final class SendStream {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the piece,
+            // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the
+            // piece,
             // and throws it away.
             from = padding.clear().limit(Math.min(directEnd - directAt, padding.capacity()));
         } else {
@@ -281,15 +285,16 @@ final class SendStream {
     }
 
     /**
-     * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were owed.
-     * A stream that owes and is silent grows slower with every look. One thread.
+     * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were
+     * owed. A stream that owes and is silent grows slower with every look. One thread.
      */
     private static final class DeliveryRate {
 
         /** What was measured counts half when so many pieces more were delivered. */
         private static final int HORIZON_PIECES = 32;
         /**
-         * Before anything is known, all streams are equal; the number matters little, as a few pieces outweigh it: 1 GB/s.
+         * Before anything is known, all streams are equal; the number matters little, as a few pieces outweigh it: 1
+         * GB/s.
          */
         private static final double FIRST_NANOS_PER_BYTE = 1;
 

@@ -7,8 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a socket network connects and moves frames. The two ends of a connection may differ: streams and threshold
- * are the connecting side's, everything else is each side's own.
+ * How a socket network connects and moves frames. The two ends of a connection may differ: streams and threshold are
+ * the connecting side's, everything else is each side's own.
  *
  * @param streams            TCP streams of a connection, of each rail if there are several, 1 to 16 in all. One is best
  *                           on one host and on networks that give one flow the whole bandwidth; clouds that limit each

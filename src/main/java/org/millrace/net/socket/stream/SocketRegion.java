@@ -23,7 +23,9 @@ public final class SocketRegion extends NativeRegion {
     /** As much as a segment may have to be made a buffer. */
     private static final int LONGEST_VIEW = Integer.MAX_VALUE - 8;
 
-    /** The smallest number that no other open region of the network has: connections keep their views in an array by it. */
+    /**
+     * The smallest number that no other open region of the network has: connections keep their views in an array by it.
+     */
     private final int id;
     private final BitSet ids;
 
@@ -65,7 +67,6 @@ public final class SocketRegion extends NativeRegion {
     public static int viewOffset(long offset) {
         return (int) (offset & (1L << VIEW_SHIFT) - 1);
     }
-
 
     /**
      * One connection's own views of the regions that it uses. A region may serve many connections and threads, and a

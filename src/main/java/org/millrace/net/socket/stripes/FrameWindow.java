@@ -107,8 +107,8 @@ final class FrameWindow {
     }
 
     /**
-     * How far one stream has come through the payloads of a window: which frame's part it is moving, and how much of that
-     * part is done.
+     * How far one stream has come through the payloads of a window: which frame's part it is moving, and how much of
+     * that part is done.
      */
     static final class Cursor {
 
@@ -127,8 +127,8 @@ final class FrameWindow {
         /**
          * What this stream moves next.
          *
-         * @return the memory, from the first byte that is missing to the end of the part; null if the window holds no more
-         *         for this stream
+         * @return the memory, from the first byte that is missing to the end of the part; null if the window holds no
+         *         more for this stream
          */
         ByteBuffer next() {
             if (frame < window.completed()) {

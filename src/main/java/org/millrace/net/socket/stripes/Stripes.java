@@ -9,8 +9,8 @@ import org.millrace.net.socket.stream.SocketOptions;
  *
  * <p>
  * A payload shorter than the threshold travels on stream 0, behind its header. Any other is cut into one part per
- * stream, all of the same length, which is a multiple of {@value HeaderFormat#PART_ALIGNMENT}, but for the last, which may be shorter,
- * and those after it, which may be empty.
+ * stream, all of the same length, which is a multiple of {@value HeaderFormat#PART_ALIGNMENT}, but for the last, which
+ * may be shorter, and those after it, which may be empty.
  *
  * @param streams   how many streams there are, 1 to {@value SocketOptions#MAX_STREAMS}
  * @param threshold the shortest payload that is divided, 1 byte or more
@@ -19,7 +19,8 @@ public record Stripes(int streams, int threshold) {
 
     public Stripes {
         if (streams < 1 || streams > SocketOptions.MAX_STREAMS) {
-            throw new IllegalArgumentException("a connection has 1 to " + SocketOptions.MAX_STREAMS + " streams, not " + streams);
+            throw new IllegalArgumentException(
+                    "a connection has 1 to " + SocketOptions.MAX_STREAMS + " streams, not " + streams);
         }
         if (threshold < 1) {
             throw new IllegalArgumentException("the stripe threshold is 1 byte or more, not " + threshold);

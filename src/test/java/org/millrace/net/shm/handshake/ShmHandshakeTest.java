@@ -116,7 +116,8 @@ class ShmHandshakeTest {
     @Test
     void oneWhoSaysNothingIsHungUpOnInTime() throws IOException {
         assertNull(answer(visit(ByteBuffer.allocate(0)), this::nobodyCame));
-        assertNull(answer(visit(ByteBuffer.wrap(RingHello.FORMAT.magic().getBytes(StandardCharsets.US_ASCII))), this::nobodyCame));
+        assertNull(answer(visit(ByteBuffer.wrap(RingHello.FORMAT.magic().getBytes(StandardCharsets.US_ASCII))),
+                this::nobodyCame));
     }
 
     @Test
@@ -127,8 +128,8 @@ class ShmHandshakeTest {
 
     @Test
     void aWrongSecretIsRefused() throws IOException {
-        assertEquals(HandshakeReply.WRONG_SECRET, answer(
-                visit(new RingHello(1 << 20, "x").encode(new byte[16], key)), this::nobodyCame));
+        assertEquals(HandshakeReply.WRONG_SECRET,
+                answer(visit(new RingHello(1 << 20, "x").encode(new byte[16], key)), this::nobodyCame));
     }
 
     @Test

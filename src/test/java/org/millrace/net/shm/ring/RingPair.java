@@ -14,7 +14,8 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.ProcessIdentity;
 
 /** Both ends of a ring without a handshake, and the ring's memory, for tests that look at it or spoil it. */
-record RingPair(OpenResources network, RingMemory ring, ShmSender sender, ShmReceiver receiver) implements AutoCloseable {
+record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
+        ShmReceiver receiver) implements AutoCloseable {
 
     static RingPair make(ShmOptions options, long firstPosition) throws IOException {
         OpenResources open = new OpenResources("network under test");

@@ -58,8 +58,9 @@ class RailAddressesTest {
     @ParameterizedTest
     @CsvSource({"0, 0", "0, 9", "0, -1", "10, 5"})
     void aDamagedListIsRefused(int at, int value) {
-        ByteBuffer bytes = AddressFormat.encodeList(List.of(new InetSocketAddress(InetAddress.ofLiteral("10.0.0.2"), 1)))
-                .order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer bytes =
+                AddressFormat.encodeList(List.of(new InetSocketAddress(InetAddress.ofLiteral("10.0.0.2"), 1)))
+                        .order(ByteOrder.LITTLE_ENDIAN);
         bytes.putInt(at, value);
         assertTrue(assertThrows(ConnectionException.class, () -> AddressFormat.decodeList(bytes)).getMessage()
                 .contains("is damaged"));

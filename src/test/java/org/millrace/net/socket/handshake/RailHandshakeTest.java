@@ -93,8 +93,10 @@ class RailHandshakeTest {
             try (Socket accepted = teller.accept()) {
                 accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT).array());
                 accepted.getOutputStream()
-                        .write(AddressFormat.encodeList(List.of(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), dead),
-                                AddressFormat.decode(listener.address()))).array());
+                        .write(AddressFormat
+                                .encodeList(List.of(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), dead),
+                                        AddressFormat.decode(listener.address())))
+                                .array());
             }
             FrameSender sender = null;
             FrameReceiver receiver = null;
@@ -132,8 +134,7 @@ class RailHandshakeTest {
             InetSocketAddress address = AddressFormat.decode(listener.address());
             try (Socket stranger = new Socket(address.getAddress(), address.getPort())) {
                 stranger.getOutputStream()
-                        .write(new StreamHello(1, 0, 0, 0, 0, 1, 1).encode(new byte[16], Connected.newKey())
-                                .array());
+                        .write(new StreamHello(1, 0, 0, 0, 0, 1, 1).encode(new byte[16], Connected.newKey()).array());
                 while (((SocketListener) listener).dropped() == 0) {
                     expected.poll();
                 }

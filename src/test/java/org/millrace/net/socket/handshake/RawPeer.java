@@ -33,9 +33,10 @@ public final class RawPeer implements AutoCloseable {
         for (int stream = 0; stream < streamCount; stream++) {
             streams[stream] = new Socket(address.getAddress(), address.getPort());
             streams[stream].setTcpNoDelay(true);
-            send(stream, new StreamHello(threshold, 1, stream, streamCount, 0, 1, 16)
-                    .encode(AddressFormat.secret(listener.address()), key)
-                    .array());
+            send(stream,
+                    new StreamHello(threshold, 1, stream, streamCount, 0, 1, 16)
+                            .encode(AddressFormat.secret(listener.address()), key)
+                            .array());
         }
         FrameReceiver made = null;
         while (made == null) {

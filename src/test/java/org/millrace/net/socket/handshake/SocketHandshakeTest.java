@@ -212,7 +212,8 @@ class SocketHandshakeTest {
         network = network(50);
         listener = (SocketListener) network.listen();
         expected = listener.expect(key);
-        try (Socket silent = say(); Socket slow = say(StreamHello.FORMAT.magic().getBytes(java.nio.charset.StandardCharsets.US_ASCII))) {
+        try (Socket silent = say();
+                Socket slow = say(StreamHello.FORMAT.magic().getBytes(java.nio.charset.StandardCharsets.US_ASCII))) {
             untilDropped(2);
             assertTrue(silent.isConnected() && slow.isConnected());
         }

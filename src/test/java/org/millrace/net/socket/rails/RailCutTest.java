@@ -51,10 +51,10 @@ class RailCutTest {
         boolean[] cut = new boolean[rails];
         try (Arena arena = Arena.ofShared();
                 RelayedRails ends = new RelayedRails(rails, 20_000, 1 + random.nextInt(8))) {
-            var sending = new RandomFrames.Sending(ends.sender,
-                    ends.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
-            var receiving = new RandomFrames.Receiving(ends.receiver,
-                    ends.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
+            var sending = new RandomFrames.Sending(ends.sender, ends.register(arena.allocate(SLOTS * SLOT_BYTES)),
+                    SLOTS, seed, frames);
+            var receiving = new RandomFrames.Receiving(ends.receiver, ends.register(arena.allocate(SLOTS * SLOT_BYTES)),
+                    SLOTS, seed, frames);
             boolean sent = false;
             boolean received = false;
             for (int step = 0; !sent || !received; step++) {

@@ -46,8 +46,8 @@ final class RelayedRails implements AutoCloseable {
         Pieces pieces = Pieces.of(threshold, framesInFlight);
         sender = new RailSender(new StreamSet(open, "sender under test", senders), names, pieces, framesInFlight,
                 () -> nanos);
-        receiver = new RailReceiver(new StreamSet(open, "receiver under test", receivers), names, pieces,
-                framesInFlight);
+        receiver =
+                new RailReceiver(new StreamSet(open, "receiver under test", receivers), names, pieces, framesInFlight);
     }
 
     MemoryRegion register(MemorySegment memory) {

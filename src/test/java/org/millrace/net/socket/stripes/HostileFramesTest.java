@@ -124,7 +124,8 @@ class HostileFramesTest {
                     AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1), key);
             try (Socket accepted = server.accept()) {
                 FrameSender sender = null;
-                accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode(new HelloFormat("MILLRACE", 2, 72)).array());
+                accepted.getOutputStream()
+                        .write(HandshakeReply.ACCEPTED.encode(new HelloFormat("MILLRACE", 2, 72)).array());
                 while (sender == null) {
                     sender = connecting.poll();
                 }

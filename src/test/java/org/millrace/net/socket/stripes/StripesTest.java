@@ -30,7 +30,8 @@ class StripesTest {
                 at = Math.max(at, end);
             }
             assertEquals(length, at, () -> stripes + ", seed 1");
-            assertEquals(length < stripes.threshold() || stripes.streams() == 1 || length <= HeaderFormat.PART_ALIGNMENT,
+            assertEquals(
+                    length < stripes.threshold() || stripes.streams() == 1 || length <= HeaderFormat.PART_ALIGNMENT,
                     stripes.end(length, 0) == length);
         }
     }

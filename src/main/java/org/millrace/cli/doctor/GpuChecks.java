@@ -1,0 +1,186 @@
+package org.millrace.cli.doctor;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorProvider;
+import org.millrace.Millrace;
+import org.millrace.cli.console.Host;
+import org.millrace.cuda.CudaReport;
+import org.millrace.cuda.library.LibraryReport;
+import org.millrace.nccl.NcclLibrary;
+
+/**
+ * What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it.
+ */
+final class GpuChecks {
+
+    private static final Path DRIVER = Path.of("/proc/driver/nvidia");
+
+    private static final Pattern VERSION = Pattern.compile(".*?\\s(\\d+\\.\\d+(\\.\\d+)?)\\s.*");
+
+    private final Map<String, String> settings;
+    private final Map<Probe, Probe.Trial> trials = new EnumMap<>(Probe.class);
+    private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
+    private @Nullable CudaReport cuda;
+
+    /**
+     * Starts the trials, all at once.
+     *
+     * @param settings  those of the command line
+     * @param arguments of this process
+     */
+    GpuChecks(Map<String, String> settings, List<String> arguments) {
+        this.settings = settings;
+        for (Probe probe : Probe.values()) {
+            trials.put(probe, Probe.Trial.start(probe, arguments));
+        }
+    }
+
+    List<Check> list() {
+        return List.of(new Check("driver", () -> driver(DRIVER, Path.of("/dev"))),
+                new Check("CUDA runtime", () -> library(harm(Probe.CUDA), this::cudaLibrary)),
+                new Check("GPUs", () -> gpus(DRIVER, cuda())),
+                new Check("NCCL", () -> library(harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings)))),
+                new Check("devices",
+                        () -> providers(settings, harm(Probe.CUDA).isEmpty() && harm(Probe.NCCL).isEmpty())));
+    }
+
+    private Optional<CheckResult> harm(Probe probe) {
+        return harms.computeIfAbsent(probe, tried -> trials.get(tried).harm());
+    }
+
+    private Optional<CudaReport> cuda() {
+        if (cuda == null && harm(Probe.CUDA).isEmpty()) {
+            cuda = CudaReport.probe(Probe.CUDA.path(settings));
+        }
+        return Optional.ofNullable(cuda);
+    }
+
+    private LibraryReport cudaLibrary() {
+        CudaReport report = cuda().orElseThrow();
+        LibraryReport library = report.library();
+        String served =
+                report.driver() == null ? " (finds no driver)" : " (the driver serves CUDA " + report.driver() + ")";
+        return library.version() == null ? library
+                : new LibraryReport(library.title(), library.path(), library.version() + served, library.problem(),
+                        library.missing(), library.setAside());
+    }
+
+    /** NVIDIA's kernel driver, by its own files: {@code /proc/driver/nvidia} and {@code /dev}. */
+    static CheckResult driver(Path proc, Path dev) {
+        Path versionFile = proc.resolve("version");
+        Path control = dev.resolve("nvidiactl");
+        List<String> lines = Host.lines(versionFile);
+        if (lines.isEmpty()) {
+            return CheckResult.missing("NVIDIA's driver; looked at " + versionFile,
+                    "no GPU here? Then nothing: the emulated device is used");
+        }
+        Matcher matcher = VERSION.matcher(lines.getFirst());
+        String version = matcher.matches() ? matcher.group(1) : lines.getFirst();
+        if (!Files.isReadable(control) || !Files.isWritable(control)) {
+            return CheckResult.unusable(
+                    "NVIDIA's driver " + version + ", but " + control
+                            + " is absent or not readable and writable by this user",
+                    "in a container: start it with --gpus all; else run nvidia-smi once as root, or see the driver's NVreg_DeviceFileMode");
+        }
+        return CheckResult.works("NVIDIA's driver " + version);
+    }
+
+    /**
+     * A native library: found and loaded, found but unusable, or nowhere.
+     *
+     * @param harm   why it must not be loaded in this process
+     * @param loaded loads it
+     */
+    static CheckResult library(Optional<CheckResult> harm, Supplier<LibraryReport> loaded) {
+        return harm.orElseGet(() -> library(loaded.get()));
+    }
+
+    private static CheckResult library(LibraryReport report) {
+        if (report.problem() == null) {
+            List<String> passed = report.setAside()
+                    .stream()
+                    .map(candidate -> "passed over, because it is broken: " + candidate)
+                    .toList();
+            return new CheckResult(CheckResult.State.WORKS, report.version() + ", " + report.path(), passed);
+        }
+        // The first sentence says what is the matter, the others what to do.
+        List<String> sentences = new ArrayList<>(List.of(report.problem().split("(?<=[^.])\\. (?=[A-Z])")));
+        String summary = (report.path() == null ? "" : report.path() + ": ") + sentences.removeFirst();
+        return new CheckResult(report.missing() ? CheckResult.State.MISSING : CheckResult.State.UNUSABLE, summary,
+                sentences);
+    }
+
+    /**
+     * The GPUs: those that the CUDA runtime shows this process, and those that the driver lists, which may be more.
+     *
+     * @param report what the runtime says; empty if it must not be loaded
+     */
+    static CheckResult gpus(Path proc, Optional<CudaReport> report) {
+        List<String> listed = listed(proc);
+        List<String> usable =
+                report.stream().flatMap(found -> found.devices().stream()).map(GpuChecks::describe).toList();
+        String problem = report.map(CudaReport::deviceProblem).orElse("the CUDA runtime cannot be loaded");
+        if (!usable.isEmpty()) {
+            String hidden = usable.size() < listed.size() ? "; the driver lists " + listed.size() : "";
+            return CheckResult.works(usable.size() + ": " + String.join(", ", usable) + hidden);
+        }
+        if (!listed.isEmpty()) {
+            return CheckResult.unusable(listed.size() + " listed by the driver (" + String.join(", ", listed)
+                    + "), but this process can use none", problem);
+        }
+        return CheckResult.missing("GPUs; looked at " + proc.resolve("gpus") + " and asked the CUDA runtime", problem);
+    }
+
+    private static String describe(CudaReport.Device device) {
+        return device.index() + " " + device.name() + " (" + MachineChecks.amount(device.memory())
+                + ", compute capability " + device.computeCapability() + ") at " + device.pciBusId();
+    }
+
+    private static List<String> listed(Path proc) {
+        List<String> gpus = new ArrayList<>();
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(proc.resolve("gpus"))) {
+            for (Path gpu : entries) {
+                gpus.add(Host.field(gpu.resolve("information").toString(), "Model").orElse("unknown model") + " at "
+                        + gpu.getFileName());
+            }
+        } catch (IOException absent) {
+            // as good as none
+        }
+        gpus.sort(null);
+        return gpus;
+    }
+
+    /**
+     * The implementations of communicators on the class path.
+     *
+     * @param mayLoad whether the libraries that they load do no harm
+     */
+    static CheckResult providers(Map<String, String> settings, boolean mayLoad) {
+        List<String> advice = new ArrayList<>();
+        List<CommunicatorProvider> providers = Millrace.providers(advice);
+        List<String> names = providers.stream().map(CommunicatorProvider::device).sorted().toList();
+        if (mayLoad) {
+            providers.forEach(provider -> provider.whyUnusable(settings)
+                    .ifPresent(reason -> advice.add(provider.device() + " is not usable: " + reason)));
+        } else {
+            advice.add("which of them are usable was not tried, because a library is damaged");
+        }
+        String[] lines = advice.toArray(String[]::new);
+        return names.isEmpty()
+                ? CheckResult.missing(
+                        "META-INF/services/" + CommunicatorProvider.class.getName() + " on the class path", lines)
+                : CheckResult.works(String.join(", ", names), lines);
+    }
+}

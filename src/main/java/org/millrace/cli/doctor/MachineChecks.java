@@ -1,0 +1,171 @@
+package org.millrace.cli.doctor;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.millrace.cli.console.Host;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.net.socket.handshake.Interfaces;
+
+/** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
+final class MachineChecks {
+
+    private static final Path LIMITS = Path.of("/proc/self/limits");
+    private static final long FEW_FILES = 1024;
+    /** Docker gives a container this much if nobody asks for more; a few connections fill it. */
+    private static final long LITTLE = 64L << 20;
+    private static final String MORE =
+            "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o remount,size=1g /dev/shm";
+
+    private MachineChecks() {}
+
+    static List<Check> list(Map<String, String> settings) {
+        return List.of(new Check("Java", MachineChecks::java), new Check("kernel", MachineChecks::kernel),
+                new Check("cores", MachineChecks::cores), new Check("memory", MachineChecks::memory),
+                new Check("shared memory", () -> sharedMemory(Path.of("/dev/shm"))),
+                new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)));
+    }
+
+    /** The JVM, and whether it lets us call native functions. */
+    static CheckResult java() {
+        String java =
+                Runtime.version() + ", " + System.getProperty("java.vendor") + ", " + System.getProperty("java.home");
+        Module module = MachineChecks.class.getModule();
+        if (!module.isNativeAccessEnabled()) {
+            String name = module.isNamed() ? module.getName() : "ALL-UNNAMED";
+            return CheckResult.unusable(java + "; native access is not granted",
+                    "start Java with --enable-native-access=" + name + ", or run millrace.jar with java -jar");
+        }
+        return CheckResult.works(java);
+    }
+
+    /** The operating system. */
+    static CheckResult kernel() {
+        String kernel = Host.kernel();
+        return System.getProperty("os.name").equals("Linux") ? CheckResult.works(kernel)
+                : CheckResult.works(kernel,
+                        "NCCL, shared memory and the looks of this machine below need Linux; the emulated device does not");
+    }
+
+    /** Processor cores, and what limits them: the affinity mask of this process, and the quota of its control group. */
+    static CheckResult cores() {
+        int usable = Runtime.getRuntime().availableProcessors();
+        StringBuilder summary = new StringBuilder(usable + " usable");
+        Host.line("/sys/devices/system/cpu/online").ifPresent(online -> summary.append(", online ").append(online));
+        Host.field("/proc/self/status", "Cpus_allowed_list")
+                .ifPresent(allowed -> summary.append(", affinity ").append(allowed));
+        Host.line("/sys/fs/cgroup/cpu.max")
+                .filter(quota -> !quota.startsWith("max"))
+                .ifPresent(quota -> summary.append(", cgroup ").append(quota).append(" us"));
+        Host.field("/proc/cpuinfo", "model name").ifPresent(model -> summary.append(", ").append(model));
+        return usable > 1 ? CheckResult.works(summary.toString())
+                : CheckResult.works(summary.toString(),
+                        "on one core ranks take turns: times will be those of the scheduler. Grant more (taskset, docker --cpus).");
+    }
+
+    /** Main memory, the limit of the control group, and the Java heap, in which no operand lies. */
+    static CheckResult memory() {
+        StringBuilder summary = new StringBuilder();
+        Host.field("/proc/meminfo", "MemTotal")
+                .ifPresent(total -> summary.append("total ").append(kibibytes(total)).append(", "));
+        Host.field("/proc/meminfo", "MemAvailable")
+                .ifPresent(available -> summary.append("available ").append(kibibytes(available)).append(", "));
+        Host.line("/sys/fs/cgroup/memory.max")
+                .filter(limit -> !limit.equals("max"))
+                .ifPresent(limit -> summary.append("cgroup ").append(amount(Long.parseLong(limit))).append(", "));
+        summary.append("Java heap up to ").append(amount(Runtime.getRuntime().maxMemory()));
+        return CheckResult.works(summary.toString());
+    }
+
+    /** {@code /proc/meminfo} writes {@code 24684096 kB} and means KiB. */
+    private static String kibibytes(String field) {
+        return amount(Long.parseLong(field.split(" ")[0]) * 1024);
+    }
+
+    /** The file system through which processes of one host share memory. */
+    static CheckResult sharedMemory(Path directory) {
+        if (!Files.isDirectory(directory)) {
+            return CheckResult.missing(directory.toString(), "processes of one host talk over TCP instead");
+        }
+        if (!Files.isWritable(directory)) {
+            return CheckResult.unusable(directory + " cannot be written by this user", "chmod 1777 " + directory);
+        }
+        try {
+            FileStore store = Files.getFileStore(directory);
+            String summary =
+                    directory + ": " + amount(store.getUsableSpace()) + " free of " + amount(store.getTotalSpace());
+            return store.getUsableSpace() <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
+                    : CheckResult.works(summary);
+        } catch (IOException failure) {
+            return CheckResult.unusable(directory + ": " + failure, MORE);
+        }
+    }
+
+    /**
+     * What the user may take: open files (every TCP stream is one) and locked memory (which networks with RDMA
+     * register).
+     */
+    static CheckResult limits() {
+        Optional<String> files = soft("Max open files");
+        Optional<String> locked = soft("Max locked memory");
+        if (files.isEmpty() || locked.isEmpty()) {
+            return CheckResult.missing(LIMITS.toString());
+        }
+        List<String> advice = new ArrayList<>();
+        if (isNumber(files.get()) && Long.parseLong(files.get()) <= FEW_FILES) {
+            advice.add("many ranks or streams need more open files: ulimit -n 65536");
+        }
+        if (isNumber(locked.get())) {
+            advice.add("only a network with RDMA needs more locked memory: ulimit -l unlimited");
+        }
+        String lockedText = isNumber(locked.get()) ? amount(Long.parseLong(locked.get())) : locked.get();
+        return CheckResult.works("open files " + files.get() + ", locked memory " + lockedText,
+                advice.toArray(String[]::new));
+    }
+
+    private static boolean isNumber(String limit) {
+        return !limit.equals("unlimited");
+    }
+
+    /** The file has columns of fixed width: name, soft limit, hard limit, unit. */
+    private static Optional<String> soft(String name) {
+        Pattern pattern = Pattern.compile(Pattern.quote(name) + "\\s+(\\S+)\\s.*");
+        return Host.lines(LIMITS)
+                .stream()
+                .map(pattern::matcher)
+                .filter(Matcher::matches)
+                .map(matcher -> matcher.group(1))
+                .findFirst();
+    }
+
+    /** Over which addresses connections to other hosts go: one is the usual case, several are rails. */
+    static CheckResult rails(Map<String, String> settings) {
+        Configuration configuration = Configuration.load(settings);
+        List<InetAddress> addresses = configuration.get(Settings.SOCKET_ADDRESSES)
+                .orElseGet(() -> Interfaces.chooseAll(configuration.get(Settings.SOCKET_INTERFACES).orElse(""), null));
+        return CheckResult.works(addresses.size() + " over TCP between hosts: "
+                + addresses.stream().map(InetAddress::getHostAddress).collect(Collectors.joining(", ")));
+    }
+
+    /** An amount of memory for people, rounded: {@code "23.5 GiB"}. */
+    static String amount(long bytes) {
+        double amount = bytes;
+        int power = 0;
+        while (amount >= 1024 && power < 4) {
+            amount /= 1024;
+            power++;
+        }
+        return power == 0 ? bytes + " B" : String.format(Locale.ROOT, "%.1f %ciB", amount, "KMGT".charAt(power - 1));
+    }
+}

@@ -1,0 +1,38 @@
+package org.millrace.cli.perf;
+
+import org.millrace.Route;
+import org.millrace.cli.launch.RankEvent;
+
+/** What a rank of a measurement tells the process that shows the table. */
+sealed interface PerfEvent extends RankEvent {
+
+    /**
+     * The rank has joined the communicator.
+     *
+     * @param pid    its process
+     * @param host   its machine
+     * @param device what runs its operations
+     */
+    record Joined(int rank, long pid, String host, String device) implements PerfEvent {
+    }
+
+    /** The rank has finished the case of this index. */
+    record Measured(int rank, int index, CaseResult outOfPlace, CaseResult inPlace) implements PerfEvent {
+    }
+
+    /**
+     * How a case's operations travelled, told before it is {@linkplain Measured finished}.
+     *
+     * @param route this rank's side of it; why it was no other is left out
+     */
+    record Routed(int rank, int index, Route route) implements PerfEvent {
+    }
+
+    /**
+     * A planted fault has happened in the rank's process.
+     *
+     * @param fault its text, in the one form that it has in every process
+     */
+    record FaultHappened(int rank, String fault) implements PerfEvent {
+    }
+}

@@ -1,0 +1,102 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** Values of a kernel's parameters. Made once for a signature; the values change from launch to launch. */
+public final class KernelParameters {
+
+    private final MemorySegment[] values;
+    private final MemorySegment pointers;
+
+    private KernelParameters(Arena arena, MemoryLayout[] types) {
+        values = new MemorySegment[types.length];
+        pointers = types.length == 0 ? MemorySegment.NULL : arena.allocate(ValueLayout.ADDRESS, types.length);
+        for (int i = 0; i < types.length; i++) {
+            values[i] = arena.allocate(types[i]);
+            pointers.setAtIndex(ValueLayout.ADDRESS, i, values[i]);
+        }
+    }
+
+    /**
+     * Makes room for arguments, all zero.
+     *
+     * @param arena the lifetime of the room
+     * @param types the parameters' types as the kernel declares them; {@link ValueLayout#ADDRESS} for a pointer
+     * @return the arguments
+     */
+    public static KernelParameters allocate(Arena arena, MemoryLayout... types) {
+        return new KernelParameters(arena, types);
+    }
+
+    /**
+     * Sets a pointer.
+     *
+     * @param index  the parameter's place, from 0
+     * @param memory device memory, or mapped host memory as the device sees it
+     * @return this
+     */
+    public KernelParameters pointer(int index, MemorySegment memory) {
+        values[index].set(ValueLayout.JAVA_LONG, 0, memory.address());
+        return this;
+    }
+
+    /**
+     * Sets a 32-bit integer.
+     *
+     * @param index the parameter's place, from 0
+     * @param value its value
+     * @return this
+     */
+    public KernelParameters set(int index, int value) {
+        values[index].set(ValueLayout.JAVA_INT, 0, value);
+        return this;
+    }
+
+    /**
+     * Sets a 64-bit integer.
+     *
+     * @param index the parameter's place, from 0
+     * @param value its value
+     * @return this
+     */
+    public KernelParameters set(int index, long value) {
+        values[index].set(ValueLayout.JAVA_LONG, 0, value);
+        return this;
+    }
+
+    /**
+     * Sets a 32-bit floating-point number.
+     *
+     * @param index the parameter's place, from 0
+     * @param value its value
+     * @return this
+     */
+    public KernelParameters set(int index, float value) {
+        values[index].set(ValueLayout.JAVA_FLOAT, 0, value);
+        return this;
+    }
+
+    /**
+     * Sets a struct that the kernel takes by value, as NCCL's device communicator.
+     *
+     * @param index the parameter's place, from 0
+     * @param value its bytes, as many as the parameter's type has
+     * @return this
+     * @throws IllegalArgumentException if the sizes differ: the kernel would read what is not there
+     */
+    public KernelParameters struct(int index, MemorySegment value) {
+        if (value.byteSize() != values[index].byteSize()) {
+            throw new IllegalArgumentException("parameter " + index + " has " + values[index].byteSize()
+                    + " bytes, and the struct for it " + value.byteSize());
+        }
+        MemorySegment.copy(value, 0, values[index], 0, value.byteSize());
+        return this;
+    }
+
+    MemorySegment pointers() {
+        return pointers;
+    }
+}

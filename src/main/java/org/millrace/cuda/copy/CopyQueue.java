@@ -1,0 +1,203 @@
+package org.millrace.cuda.copy;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
+
+/**
+ * Copies that run one after another while the caller does something else. A copy engine makes them, or, if there is
+ * one, a {@link CopyKernel} the small ones. Only one of the two has copies under way at a time, which keeps the order:
+ * a small copy behind others of the engine is the engine's too, and the engine begins when the kernel is through, which
+ * is a matter of microseconds.
+ *
+ * <p>
+ * One thread at a time, with the queue's device current. No call allocates, once the queue was made.
+ */
+public final class CopyQueue implements AutoCloseable {
+
+    /** What makes copies one after another. Their numbers grow by one. */
+    interface Engine extends AutoCloseable {
+
+        /** Whether another may be begun; false if as many are under way as can be asked after. */
+        boolean hasRoom();
+
+        /** Begins a copy of 1 byte or more; returns its number. */
+        long copy(long to, long from, long bytes);
+
+        /** Begins a store of 8 bytes at a multiple of 8; returns its number. */
+        long storeLong(long to, long value);
+
+        /** Begins a store of 4 bytes at a multiple of 4; returns its number. */
+        long storeInt(long to, int value);
+
+        /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
+        boolean isDone(long number);
+
+        /** Waits until none is under way; unlike the other calls, from any thread. */
+        void settle();
+
+        /** Waits for what was begun, and ends. */
+        @Override
+        void close();
+    }
+
+    /** As many as can be under way, or more; a power of two. */
+    private static final int COPIES = 1024;
+
+    private final Engine engine;
+    private final @Nullable CopyCommands kernel;
+    /** By number here: the number that the engine or the kernel gave the copy. */
+    private final long[] numbers = new long[COPIES];
+    private long begun;
+    private long done;
+    /** Whether it is the kernel that makes those that are under way. */
+    private boolean atKernel;
+
+    /**
+     * A queue with nothing in it.
+     *
+     * @param driver the driver's functions
+     * @param device the device that copies
+     * @param kernel that makes small copies, of this and other queues of the same thread; null if the engine makes all
+     */
+    public CopyQueue(CudaDriver driver, CudaDevice device, @Nullable CopyKernel kernel) {
+        this(new CopyEngine(driver, device), kernel == null ? null : kernel.commands());
+    }
+
+    CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
+        this.engine = engine;
+        this.kernel = kernel;
+    }
+
+    /**
+     * Whether another copy may be begun without waiting for those that are under way.
+     *
+     * @return false if as many are under way as can be asked after
+     */
+    public boolean hasRoom() {
+        return atKernel ? kernel.isReady() || isDone(begun) : engine.hasRoom();
+    }
+
+    /**
+     * Begins a copy.
+     *
+     * @param to    address of the target
+     * @param from  address of the source
+     * @param bytes 1 or more
+     * @return its number, to be asked after
+     */
+    public long copy(long to, long from, long bytes) {
+        boolean fits = kernel != null && CopyCommands.fits(to, from, bytes);
+        if (fits && isKernelsTurn() && kernel.copy(to, from, (int) bytes)) {
+            return begunByKernel();
+        }
+        passKernel();
+        return begunByEngine(engine.copy(to, from, bytes), fits);
+    }
+
+    /**
+     * Begins a store of 8 bytes; quicker than a copy of them.
+     *
+     * @param to    address of the target, a multiple of 8
+     * @param value what
+     * @return its number, to be asked after
+     */
+    public long storeLong(long to, long value) {
+        if (kernel != null && isKernelsTurn() && kernel.store(to, value, Long.BYTES)) {
+            return begunByKernel();
+        }
+        passKernel();
+        return begunByEngine(engine.storeLong(to, value), kernel != null);
+    }
+
+    /**
+     * Begins a store of 4 bytes.
+     *
+     * @param to    address of the target, a multiple of 4
+     * @param value what
+     * @return its number, to be asked after
+     */
+    public long storeInt(long to, int value) {
+        if (kernel != null && isKernelsTurn() && kernel.store(to, value, Integer.BYTES)) {
+            return begunByKernel();
+        }
+        passKernel();
+        return begunByEngine(engine.storeInt(to, value), kernel != null);
+    }
+
+    private boolean isKernelsTurn() {
+        return (atKernel || isDone(begun)) && kernel.isReady();
+    }
+
+    private long begunByKernel() {
+        atKernel = true;
+        return begun(kernel.last());
+    }
+
+    private void passKernel() {
+        if (atKernel) {
+            kernel.await(kernel.last());
+            done = begun;
+            atKernel = false;
+        }
+    }
+
+    private long begunByEngine(long number, boolean fitsKernel) {
+        begun(number);
+        if (fitsKernel && done == begun - 1) { // behind others the engine would make the next one too
+            kernel.invite();
+        }
+        return begun;
+    }
+
+    private long begun(long number) {
+        begun++;
+        numbers[(int) begun & COPIES - 1] = number;
+        return begun;
+    }
+
+    /**
+     * The copy that was begun last.
+     *
+     * @return its number, to be asked after
+     */
+    public long last() {
+        return begun;
+    }
+
+    /**
+     * Whether a copy was made, and all before it.
+     *
+     * @param number what the copy's beginning returned
+     * @return true once the target holds the bytes and a thread that is told now sees them
+     */
+    public boolean isDone(long number) {
+        if (done - number < 0 && isMade(numbers[(int) number & COPIES - 1])) {
+            done = number;
+        }
+        return done - number >= 0;
+    }
+
+    private boolean isMade(long number) {
+        return atKernel ? kernel.isDone((int) number) : engine.isDone(number);
+    }
+
+    /**
+     * Waits until no copy is under way; unlike the other calls, from any thread.
+     *
+     * @throws org.millrace.MillraceException if one still is after ten seconds
+     */
+    public void settle() {
+        engine.settle();
+        if (kernel != null) {
+            kernel.settle();
+        }
+    }
+
+    /** Waits for what was begun, and gives the engine back. */
+    @Override
+    public void close() {
+        passKernel();
+        engine.close();
+    }
+}

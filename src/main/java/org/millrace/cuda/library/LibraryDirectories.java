@@ -1,0 +1,117 @@
+package org.millrace.cuda.library;
+
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+
+/**
+ * Where CUDA's libraries lie when the dynamic loader does not know them: the system's, the toolkit's and those of
+ * Python packages.
+ */
+public final class LibraryDirectories {
+
+    private static final List<String> SYSTEM =
+            List.of("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "usr/local/lib");
+
+    private final Path root;
+    private final UnaryOperator<String> environment;
+    private final Set<Path> found = new LinkedHashSet<>();
+
+    private LibraryDirectories(Path root, UnaryOperator<String> environment) {
+        this.root = root;
+        this.environment = environment;
+    }
+
+    /**
+     * Lists the folders that exist.
+     *
+     * @param root        the root of the file system, {@code /} unless in a test
+     * @param environment environment variables by name; null for those not set
+     * @param wheels      where Python packages keep the library, below {@code site-packages}: {@code "nvidia/nccl/lib"}
+     * @return existing folders, best first: the environment's Python, the toolkit (newest first), the system, other
+     *         Pythons
+     */
+    public static List<Path> list(Path root, UnaryOperator<String> environment, List<String> wheels) {
+        LibraryDirectories directories = new LibraryDirectories(root, environment);
+        for (String variable : List.of("VIRTUAL_ENV", "CONDA_PREFIX")) {
+            String prefix = environment.apply(variable);
+            if (prefix != null && !prefix.isBlank()) {
+                directories.python(Path.of(prefix, "lib"), wheels);
+                directories.add(Path.of(prefix, "lib"));
+            }
+        }
+        directories.toolkit();
+        SYSTEM.forEach(path -> directories.add(root.resolve(path)));
+        directories.python(root.resolve("usr/local/lib"), wheels);
+        directories.python(root.resolve("usr/lib"), wheels);
+        String home = environment.apply("HOME");
+        if (home != null && !home.isBlank()) {
+            directories.python(Path.of(home, ".local", "lib"), wheels);
+        }
+        return List.copyOf(directories.found);
+    }
+
+    private void toolkit() {
+        for (String variable : List.of("CUDA_HOME", "CUDA_PATH")) {
+            String home = environment.apply(variable);
+            if (home != null && !home.isBlank()) {
+                libraries(Path.of(home));
+            }
+        }
+        children(root.resolve("usr/local"), "cuda*").forEach(this::libraries);
+    }
+
+    private void libraries(Path toolkit) {
+        add(toolkit.resolve("lib64"));
+        add(toolkit.resolve("lib"));
+    }
+
+    private void python(Path lib, List<String> wheels) {
+        for (Path python : children(lib, "python3*")) {
+            for (String packages : List.of("site-packages", "dist-packages")) {
+                wheels.forEach(wheel -> add(python.resolve(packages).resolve(wheel)));
+            }
+        }
+    }
+
+    /** One folder counts once, whatever links lead to it. */
+    private void add(Path directory) {
+        if (Files.isDirectory(directory)) {
+            try {
+                found.add(directory.toRealPath());
+            } catch (IOException vanished) {
+                // gone between two looks: nothing to find there
+            }
+        }
+    }
+
+    /** Newest version first: 13.0 before 12.10 before 12.9. */
+    private static List<Path> children(Path directory, String glob) {
+        List<Path> children = new ArrayList<>();
+        if (Files.isDirectory(directory)) {
+            try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory, glob)) {
+                stream.forEach(children::add);
+            } catch (IOException | DirectoryIteratorException unreadable) {
+                // a folder that may not be read holds nothing for us
+            }
+        }
+        children.sort(Comparator.comparing(LibraryDirectories::version).reversed());
+        return children;
+    }
+
+    private static String version(Path path) {
+        StringBuilder key = new StringBuilder();
+        for (String number : path.getFileName().toString().replaceAll("[^0-9]+", " ").strip().split(" ")) {
+            key.append(number.isEmpty() ? "99999" : "%5s".formatted(number));
+        }
+        return key.toString();
+    }
+}

@@ -1,0 +1,164 @@
+package org.millrace.cuda.library;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+
+/**
+ * A native library, loaded once for good and bound to the generated classes.
+ *
+ * <p>
+ * Those classes hold one {@code static final} method handle per function, the only kind of handle that the compiler
+ * inlines (6 ns a call; 30 ns through a handle in a field). They look their function up among the libraries of their
+ * class loader when it is called first. So every candidate is opened and checked with {@code dlopen} first, where a bad
+ * one can be put away again, and only the chosen file goes to {@link System#load}, which makes it known to the class
+ * loader. One library of a kind per class loader follows from that; asking for a second one is an error. The library is
+ * never unloaded: it has threads.
+ */
+public final class NativeLibrary {
+
+    private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
+
+    /** There is no library of that kind, not even a broken one. The message says where it was looked for. */
+    static final class NotFoundException extends MillraceException {
+
+        private static final long serialVersionUID = 1L;
+
+        NotFoundException(String message) {
+            super(message);
+        }
+    }
+
+    private final LibrarySearch search;
+    private final Path path;
+    private final MemorySegment handle;
+    private final List<String> setAside;
+    private final long lacking;
+
+    NativeLibrary(LibrarySearch search, Path path, MemorySegment handle, List<String> setAside) {
+        this.search = search;
+        this.path = path;
+        this.handle = handle;
+        this.setAside = List.copyOf(setAside);
+        long bits = 0;
+        for (NativeFunction function : search.functions()) {
+            if (DynamicLoader.find(handle, function.symbol()) == null) {
+                bits |= 1L << function.ordinal();
+            }
+        }
+        this.lacking = bits;
+    }
+
+    /**
+     * Finds, checks and binds a library, or returns the one that is bound.
+     *
+     * @param search   what to look for
+     * @param explicit the file, its folder, or a name for the dynamic loader; nothing else is tried then. Null or
+     *                 empty: what is bound already, or else what the system property says, or the environment variable,
+     *                 or what the usual names and places hold
+     * @return the library
+     * @throws MillraceException if there is none, if it is broken, or if another file of this kind is bound; the
+     *                           message says where it was looked for, what each candidate's problem was, and how to
+     *                           point at another
+     */
+    public static NativeLibrary load(LibrarySearch search, @Nullable String explicit) {
+        synchronized (LOADED) {
+            NativeLibrary bound = LOADED.get(search.title());
+            if (isSet(explicit)) {
+                return bind(search, search.setting(), explicit, bound);
+            }
+            if (bound != null) {
+                return bound;
+            }
+            String property = System.getProperty(search.property());
+            if (isSet(property)) {
+                return bind(search, "-D" + search.property(), property, null);
+            }
+            String variable = System.getenv(search.setting());
+            return isSet(variable) ? bind(search, search.setting(), variable, null)
+                    : keep(new LibraryAttempt(search).usual());
+        }
+    }
+
+    /**
+     * Copies a zero-terminated string that a native library handed out.
+     *
+     * @param string a {@code const char *} in UTF-8
+     * @return its text; null for a null pointer
+     */
+    @SuppressWarnings("restricted")
+    public static @Nullable String text(MemorySegment string) {
+        return string.address() == 0 ? null : string.reinterpret(Long.MAX_VALUE).getString(0);
+    }
+
+    private static boolean isSet(@Nullable String value) {
+        return value != null && !value.isBlank();
+    }
+
+    private static NativeLibrary bind(LibrarySearch search, String origin, String wanted,
+            @Nullable NativeLibrary bound) {
+        NativeLibrary chosen = new LibraryAttempt(search).explicit(origin, wanted, bound);
+        return chosen == bound ? bound : keep(chosen);
+    }
+
+    private static NativeLibrary keep(NativeLibrary library) {
+        LOADED.put(library.search.title(), library);
+        return library;
+    }
+
+    /**
+     * The file.
+     *
+     * @return its absolute path
+     */
+    public Path path() {
+        return path;
+    }
+
+    /**
+     * Candidates that came first and were not usable.
+     *
+     * @return one text each, file and problem
+     */
+    public List<String> setAside() {
+        return setAside;
+    }
+
+    /**
+     * Looks up any symbol.
+     *
+     * @param symbol an exported name
+     * @return its address
+     */
+    public Optional<MemorySegment> find(String symbol) {
+        return Optional.ofNullable(DynamicLoader.find(handle, symbol));
+    }
+
+    /**
+     * Whether the library has a function. Costs one bit test.
+     *
+     * @param function one of those the search named
+     * @return false if it is too old, or too new, to export it
+     */
+    public boolean has(NativeFunction function) {
+        return (lacking >>> function.ordinal() & 1) == 0;
+    }
+
+    /**
+     * Says what is needed to call a function.
+     *
+     * @param function one that the library lacks
+     * @param version  the library's version, for people
+     * @return an exception with the function, the library's version and path, and the release that has it
+     */
+    public MillraceException lacks(NativeFunction function, String version) {
+        return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version
+                + " (" + path + "): " + search.title() + " " + function.since()
+                + " and later have it. To load another one, " + search.pointer());
+    }
+}

@@ -1,0 +1,168 @@
+package org.millrace.element;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
+import org.millrace.Operation;
+
+/**
+ * Checks what a program hands to an operation of one rank before anything is done with it. What the operation says of
+ * its operands is {@link Operation}'s; what a device asks of memory beyond that is the device's own matter.
+ */
+public final class Operands {
+
+    /** Whether a device reaches memory. */
+    @FunctionalInterface
+    public interface Reach {
+
+        /**
+         * Refuses what the device does not reach.
+         *
+         * @param what    rank, operation and operand, for the message
+         * @param segment the operand
+         * @param bytes   how much of it
+         * @throws IllegalArgumentException if the device could not use it
+         */
+        void check(String what, MemorySegment segment, long bytes);
+    }
+
+    /** For {@link #checkOverlap}: the operation cannot run in place. */
+    private static final long NEVER_IN_PLACE = Long.MIN_VALUE;
+
+    private final int rank;
+    private final int ranks;
+    private final Reach reach;
+    /** What messages begin with, by operation: every operation asks for it. */
+    private final String[] sent;
+    private final String[] received;
+
+    /** Checks for one rank of a communicator. */
+    public Operands(int rank, int ranks, Reach reach) {
+        this.rank = rank;
+        this.ranks = ranks;
+        this.reach = reach;
+        this.sent = names("send");
+        this.received = names("receive");
+    }
+
+    private String[] names(String role) {
+        return Arrays.stream(Operation.values())
+                .map(each -> "rank " + rank + ", " + each.label() + ", " + role)
+                .toArray(String[]::new);
+    }
+
+    /**
+     * Checks the operands of a collective without a root.
+     *
+     * @param count what the call is given
+     * @throws IllegalArgumentException if an operand cannot be used, or if both overlap in another way than in place
+     */
+    public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
+        long sendCount = operation.sendCount(count, ranks);
+        long receiveCount = operation.receiveCount(count, ranks);
+        checkSent(operation, send, sendCount, type);
+        checkReceived(operation, receive, receiveCount, type);
+        long inPlace = operation.hasInPlace()
+                ? (operation.sendOffset(count, rank) - operation.receiveOffset(count, rank)) * type.bytes()
+                : NEVER_IN_PLACE;
+        checkOverlap(send, sendCount * type.bytes(), receive, receiveCount * type.bytes(), inPlace);
+    }
+
+    /**
+     * Checks the operands of a collective with a root. What only the root's are for is not looked at elsewhere.
+     *
+     * @throws IllegalArgumentException as by the other method, or if there is no such rank
+     */
+    public void check(Operation operation, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
+            DataType type, int root) {
+        checkRank(operation, "root", root);
+        if (rank == root) {
+            check(operation, send, receive, count, type);
+        } else if (operation.isSentByRoot()) {
+            checkReceived(operation, receive, operation.receiveCount(count, ranks), type);
+        } else {
+            checkSent(operation, send, operation.sendCount(count, ranks), type);
+        }
+    }
+
+    /** Checks the operand of a send. */
+    public void checkSend(MemorySegment buffer, long count, DataType type, int peer) {
+        checkRank(Operation.SEND_RECEIVE, "peer", peer);
+        checkSent(Operation.SEND_RECEIVE, buffer, count, type);
+    }
+
+    /** Checks the operand of a receive. */
+    public void checkReceive(MemorySegment buffer, long count, DataType type, int peer) {
+        checkRank(Operation.SEND_RECEIVE, "peer", peer);
+        checkReceived(Operation.SEND_RECEIVE, buffer, count, type);
+    }
+
+    /** Checks memory that is to be registered. */
+    public void checkRegistered(MemorySegment memory) {
+        checkOne("rank " + rank + ", memory to register", memory, memory.byteSize(), DataType.UINT8, true);
+    }
+
+    private void checkRank(Operation operation, String role, int number) {
+        if (number < 0 || number >= ranks) {
+            throw new IllegalArgumentException("rank " + rank + ", " + operation.label() + ": there is no " + role + " "
+                    + number + "; ranks are 0 to " + (ranks - 1));
+        }
+    }
+
+    private void checkSent(Operation operation, MemorySegment segment, long count, DataType type) {
+        checkOne(sent[operation.ordinal()], segment, count, type, false);
+    }
+
+    private void checkReceived(Operation operation, MemorySegment segment, long count, DataType type) {
+        checkOne(received[operation.ordinal()], segment, count, type, true);
+    }
+
+    /** @param written whether elements are put there */
+    private void checkOne(String what, MemorySegment segment, long count, DataType type, boolean written) {
+        if (count < 0) {
+            throw new IllegalArgumentException(what + ": count " + count + " is negative");
+        }
+        long needed = Math.multiplyExact(count, type.bytes());
+        if (!segment.scope().isAlive()) {
+            throw new IllegalArgumentException(
+                    what + ": the segment's arena is closed; keep it open until the operation has completed");
+        }
+        if (!segment.isNative()) {
+            throw new IllegalArgumentException(what + ": a heap segment cannot be an operand, because the collector"
+                    + " moves it; take memory from Device.allocate");
+        }
+        if (segment.byteSize() < needed) {
+            throw new IllegalArgumentException(what + ": " + count + " elements of " + type.label() + " take " + needed
+                    + " bytes, the segment has " + segment.byteSize());
+        }
+        if (segment.address() % type.bytes() != 0) {
+            throw new IllegalArgumentException(what + ": address 0x" + Long.toHexString(segment.address())
+                    + " is not aligned to the " + type.bytes() + " bytes of a " + type.label());
+        }
+        if (written && segment.isReadOnly()) {
+            throw new IllegalArgumentException(what + ": the segment is read-only");
+        }
+        reach.check(what, segment, needed);
+    }
+
+    /**
+     * Refuses operands that share some bytes, unless they lie as for an operation in place.
+     *
+     * @param inPlace how many bytes {@code send} begins behind {@code receive} in an operation in place; 0 where they
+     *                are the same, or {@link #NEVER_IN_PLACE}
+     */
+    private static void checkOverlap(MemorySegment send, long sendBytes, MemorySegment receive, long receiveBytes,
+            long inPlace) {
+        long shared = Math.min(send.address() + sendBytes, receive.address() + receiveBytes)
+                - Math.max(send.address(), receive.address());
+        if (shared > 0 && send.address() - receive.address() != inPlace) {
+            throw new IllegalArgumentException(
+                    "send and receive overlap by " + shared + " of " + Math.min(sendBytes, receiveBytes) + " bytes: "
+                            + (inPlace == 0 ? "they must be the same (in place) or apart"
+                                    : inPlace == NEVER_IN_PLACE ? "they must be apart"
+                                            : "send must begin " + inPlace
+                                                    + " bytes behind receive (in place), or they must be apart"));
+        }
+    }
+}

@@ -1,0 +1,260 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.ProtocolException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection.Stage;
+import org.millrace.engine.bootstrap.Message.Challenge;
+import org.millrace.engine.bootstrap.Message.Hello;
+import org.millrace.engine.bootstrap.Message.OtherVersion;
+import org.millrace.engine.bootstrap.Message.Proof;
+import org.millrace.engine.bootstrap.Message.Rejected;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+
+/**
+ * Accepts connections for rank 0 and decides who is let in. A stranger is told that it does not belong here, and
+ * changes nothing for the group.
+ */
+final class Acceptor {
+
+    /** Decides what a rank's arrival means for the group. */
+    interface Host {
+
+        /** The rank belongs to the group and is not there yet. */
+        void admit(AcceptedConnection peer) throws IOException;
+
+        /** A rank that knows the secret contradicts this one: the job was started wrongly. */
+        void contradicted(int rank, String how);
+    }
+
+    private static final Logger LOG = LogManager.getLogger(Acceptor.class);
+    /** How long a stranger may take to show that it belongs here, and a refused one to go. */
+    private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+    /**
+     * How long a group that failed goes on accepting, so that ranks that are still on their way learn why at once.
+     */
+    private static final Duration LATECOMERS = Duration.ofSeconds(1);
+    /**
+     * More strangers than this at once are not ranks that come together; the oldest are dropped, so that they cannot
+     * use up the process's files.
+     */
+    private static final int MAX_STRANGERS = 1024;
+
+    private final GroupState group;
+    private final BootstrapListener listener;
+    private final Selector selector;
+    private final Host host;
+    /** Accepted and not admitted, oldest first. */
+    private final Set<AcceptedConnection> strangers = new LinkedHashSet<>();
+    /** The ranks that have shown that they know the secret, whatever was answered. */
+    private final BitSet heard = new BitSet();
+    /** When the last latecomers are given up; null as long as this rank has not left. */
+    private @Nullable Deadline latecomers;
+    private boolean warned;
+
+    Acceptor(GroupState group, BootstrapListener listener, Selector selector, Host host) throws IOException {
+        this.group = group;
+        this.listener = listener;
+        this.selector = selector;
+        this.host = host;
+        heard.set(group.self().rank());
+        listener.channel().configureBlocking(false);
+        listener.channel().register(selector, SelectionKey.OP_ACCEPT);
+    }
+
+    void accept() {
+        try {
+            SocketChannel channel;
+            while ((channel = listener.channel().accept()) != null) {
+                strangers.add(new AcceptedConnection(new ControlConnection(channel, selector), Deadline.in(HANDSHAKE)));
+                if (strangers.size() > MAX_STRANGERS) {
+                    drop(strangers.iterator().next());
+                }
+            }
+        } catch (IOException e) {
+            LOG.debug("a connection ended before it was accepted", e);
+        }
+    }
+
+    /** What somebody says who is not admitted yet. */
+    void handle(AcceptedConnection peer, Message message) throws IOException {
+        switch (message) {
+            case Message any when peer.stage == Stage.REFUSED ->
+                LOG.trace("{} was refused and goes on: {}", peer.connection.remote(), any);
+            case Hello hello when peer.stage == Stage.EXPECTS_HELLO -> challenge(peer, hello);
+            case OtherVersion other when peer.stage == Stage.EXPECTS_HELLO ->
+                refuse(peer, "it speaks version " + other.version() + " of the control protocol, rank 0 version "
+                        + MessageCodec.VERSION + "; all ranks need the same release");
+            case Proof proof when peer.stage == Stage.EXPECTS_PROOF -> examine(peer, proof);
+            default ->
+                throw new ProtocolException("sent a " + message.getClass().getSimpleName() + " before it was let in");
+        }
+    }
+
+    private void challenge(AcceptedConnection peer, Hello hello) {
+        peer.hello = hello;
+        peer.stage = Stage.EXPECTS_PROOF;
+        byte[] proof = listener.secret().coordinatorProof(hello, group.self(), peer.nonce);
+        peer.connection
+                .send(MessageCodec.encode(new Challenge(group.self().pid(), group.self().host(), peer.nonce, proof)));
+    }
+
+    private void examine(AcceptedConnection peer, Proof proof) throws IOException {
+        RankIdentity who = peer.identity();
+        if (!Secret.same(listener.secret().memberProof(peer.hello, group.self(), peer.nonce), proof.proof())) {
+            refuse(peer, "it does not know this group's secret");
+            return;
+        }
+        String contradiction = contradiction(who, peer.hello.size());
+        if (who.rank() >= 0 && who.rank() < group.size()) {
+            heard.set(who.rank());
+        }
+        if (contradiction != null) {
+            refuse(peer, contradiction);
+            host.contradicted(who.rank(), contradiction);
+        } else if (group.identity(who.rank()) != null) {
+            refuse(peer, "rank " + who.rank() + " is already taken by " + group.identity(who.rank()).process()
+                    + "; the second one is " + who.process());
+        } else if (group.failure() != null) {
+            refuse(peer, group.failure().message());
+        } else {
+            strangers.remove(peer);
+            peer.stage = Stage.MEMBER;
+            peer.connection.trust();
+            host.admit(peer);
+        }
+    }
+
+    private @Nullable String contradiction(RankIdentity who, int size) {
+        if (size != group.size()) {
+            return who + " says the group has " + size + " ranks, rank 0 says " + group.size();
+        }
+        return who.rank() >= 0 && who.rank() < size ? null
+                : who + " is outside of the group, whose ranks are 0 to " + (size - 1);
+    }
+
+    private void refuse(AcceptedConnection peer, String reason) {
+        peer.stage = Stage.REFUSED;
+        peer.connection.send(MessageCodec.encode(new Rejected(reason)));
+        peer.connection.finish();
+        note(peer, reason);
+    }
+
+    /**
+     * For people who wonder why a rank does not come: in the log once, and in the message if the group does not come
+     * together.
+     */
+    private void note(AcceptedConnection peer, String reason) {
+        String what = peer.connection.remote() + ": " + reason;
+        group.refused(what);
+        if (warned) {
+            LOG.debug("rank 0 refused a connection from {}", what);
+        } else {
+            warned = true;
+            LOG.warn("rank 0 refused a connection from {} (further ones are logged at debug)", what);
+        }
+    }
+
+    /** The connection of somebody who was not admitted has ended, or has to. */
+    void lost(AcceptedConnection peer, IOException cause) {
+        drop(peer);
+        if (cause instanceof ProtocolException && peer.stage != Stage.REFUSED) {
+            note(peer, cause.getMessage());
+        }
+    }
+
+    private void drop(AcceptedConnection peer) {
+        strangers.remove(peer);
+        peer.connection.close();
+    }
+
+    /** No new connections. Those that were made are heard to the end. The port is free when this returns. */
+    void stopAccepting() throws IOException {
+        accept();
+        listener.close();
+        selector.selectNow(); // a registered channel is closed in earnest only when the selector has forgotten it
+    }
+
+    /** This rank leaves. If it does because the group failed early, the ranks that have not come yet are still told. */
+    void leave() {
+        boolean othersDoNotKnow = group.failure() != null && !group.isComplete();
+        latecomers = Deadline.in(othersDoNotKnow ? LATECOMERS : Duration.ZERO);
+        tick();
+    }
+
+    void tick() {
+        if (latecomers != null && (latecomers.expired() || heard.cardinality() == group.size())) {
+            ended();
+            strangers.stream().filter(peer -> peer.stage != Stage.REFUSED).toList().forEach(this::drop);
+        }
+        for (AcceptedConnection peer : List.copyOf(strangers)) {
+            if (peer.handshake.expired()) {
+                drop(peer);
+                if (peer.stage != Stage.REFUSED) {
+                    note(peer, "it did not introduce itself within " + peer.handshake);
+                }
+            }
+        }
+    }
+
+    long nanosToNextTick() {
+        long nanos = strangers.isEmpty() ? Long.MAX_VALUE : strangers.iterator().next().handshake.remainingNanos();
+        return latecomers == null || !listener.channel().isOpen() ? nanos
+                : Math.min(nanos, latecomers.remainingNanos());
+    }
+
+    /** Also if it has ended already. */
+    void ended() {
+        if (listener.channel().isOpen()) {
+            listener.close();
+        }
+    }
+
+    boolean isOver() {
+        return strangers.isEmpty() && !listener.channel().isOpen();
+    }
+
+    /** A connection that rank 0 accepted, from a stranger's first byte to a member's goodbye. */
+    static final class AcceptedConnection {
+
+        /** How far the connection has come; it only moves on. */
+        enum Stage {
+            EXPECTS_HELLO, EXPECTS_PROOF, MEMBER, FAILED, DEPARTED, REFUSED
+        }
+
+        final ControlConnection connection;
+        final Deadline handshake;
+        /** What is hashed into both sides' proofs, so that none can be used twice. */
+        final byte[] nonce = Secret.randomBytes();
+
+        Stage stage = Stage.EXPECTS_HELLO;
+        /** What the other side says of itself; believed once it has shown that it knows the secret. */
+        @Nullable
+        Hello hello;
+
+        AcceptedConnection(ControlConnection connection, Deadline handshake) {
+            this.connection = connection;
+            this.handshake = handshake;
+            connection.attach(this);
+        }
+
+        /** True from acceptor to the end, whatever has become of the rank since. */
+        boolean admitted() {
+            return stage == Stage.MEMBER || stage == Stage.FAILED || stage == Stage.DEPARTED;
+        }
+
+        RankIdentity identity() {
+            return hello.identity();
+        }
+    }
+}

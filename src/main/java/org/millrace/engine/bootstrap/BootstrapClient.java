@@ -1,0 +1,194 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.ProtocolException;
+import java.net.SocketTimeoutException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Message.Challenge;
+import org.millrace.engine.bootstrap.Message.Hello;
+import org.millrace.engine.bootstrap.Message.OtherVersion;
+import org.millrace.engine.bootstrap.Message.Proof;
+import org.millrace.engine.bootstrap.Message.Rejected;
+import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+
+/**
+ * How every rank but 0 gets to rank 0: it connects, makes sure that it is rank 0, and shows that it belongs to the
+ * group; again and again until rank 0 is there or the deadline has passed. Runs on the caller's thread, before there is
+ * a control thread.
+ */
+final class BootstrapClient {
+
+    /** A listener that cannot be rank 0 of this group. */
+    static final class NotRankZeroException extends ProtocolException {
+
+        private static final long serialVersionUID = 1L;
+
+        NotRankZeroException(String message) {
+            super(message);
+        }
+    }
+
+    /** Rank 0, which knows the secret. */
+    record RankZero(ControlConnection connection, Hello hello, Challenge challenge) {
+    }
+
+    private static final long MIN_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MAX_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    /** One attempt; rank 0 answers within milliseconds, unless it is not rank 0. */
+    private static final Duration ATTEMPT = Duration.ofSeconds(2);
+
+    private final Selector selector;
+    private final RankIdentity self;
+    private final int size;
+
+    BootstrapClient(Selector selector, RankIdentity self, int size) {
+        this.selector = selector;
+        this.self = self;
+        this.size = size;
+    }
+
+    /** This rank's end of the connection, on which its proof is on the way. */
+    Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
+        String what = self + " cannot join the group at " + rendezvous;
+        @Nullable
+        IOException why = null;
+        for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
+            try {
+                ServerAddress server = rendezvous.find();
+                RankZero rankZero = handshake(server, deadline);
+                prove(rankZero, server);
+                group.present(rankZero.challenge().identity());
+                return new Member(group, rankZero.connection(), rankZero.challenge().identity());
+            } catch (IOException e) {
+                if (e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {
+                    throw new MillraceException(what + ": " + e.getMessage(), e);
+                }
+                if (why == null || !deadline.expired()) { // an attempt that was cut short says less than the one before
+                    why = e;
+                }
+                if (deadline.expired()) {
+                    throw new MillraceException(
+                            what + ": rank 0 has not come within " + deadline + "; at last: " + why.getMessage(), why);
+                }
+            }
+            LockSupport.parkNanos(Math.min(pause, deadline.remainingNanos()));
+            if (Thread.currentThread().isInterrupted()) {
+                throw new MillraceException(what + ": interrupted while waiting for rank 0");
+            }
+        }
+    }
+
+    /**
+     * Connects once, and makes sure that it is rank 0 that answers.
+     *
+     * @throws NotRankZeroException   if it is not rank 0 of this group
+     * @throws SocketTimeoutException if it accepts the connection and says nothing
+     * @throws IOException            if nobody listens, or the connection is lost
+     * @throws MillraceException      if it is another release
+     */
+    RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
+        Deadline attempt = deadline.orIn(ATTEMPT);
+        ControlConnection connection = new ControlConnection(open(server, attempt), selector);
+        try {
+            Hello hello = new Hello(self.rank(), size, self.pid(), self.host(), Secret.randomBytes());
+            connection.send(MessageCodec.encode(hello));
+            return new RankZero(connection, hello, verified(answer(connection, server, attempt), hello, server));
+        } catch (IOException | RuntimeException e) {
+            connection.close();
+            throw e;
+        }
+    }
+
+    /** Shows in turn that this rank knows the secret. Whether it is let in is the next message. */
+    private static void prove(RankZero rankZero, ServerAddress server) {
+        byte[] proof = server.secret()
+                .memberProof(rankZero.hello(), rankZero.challenge().identity(), rankZero.challenge().nonce());
+        rankZero.connection().send(MessageCodec.encode(new Proof(proof)));
+        rankZero.connection().trust();
+    }
+
+    private SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {
+        SocketChannel channel = SocketChannel.open();
+        try {
+            channel.configureBlocking(false);
+            if (!channel.connect(server.address())) {
+                SelectionKey key = channel.register(selector, SelectionKey.OP_CONNECT);
+                while (!channel.finishConnect()) {
+                    if (attempt.expired()) {
+                        throw new ConnectException("no answer from " + server + " within " + attempt);
+                    }
+                    select(attempt);
+                }
+                key.cancel();
+                selector.selectNow(); // the channel can be registered anew only after that
+            }
+            return channel;
+        } catch (ConnectException e) {
+            channel.close();
+            throw new ConnectException(e.getMessage() + ": nobody listens at " + server);
+        } catch (IOException | RuntimeException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    private Message answer(ControlConnection connection, ServerAddress server, Deadline attempt) throws IOException {
+        Queue<Message> answers = new ArrayDeque<>();
+        while (true) {
+            if (attempt.expired()) {
+                throw new SocketTimeoutException("who listens at " + server + " did not answer within " + attempt);
+            }
+            select(attempt);
+            try {
+                connection.serve(answers::add);
+            } catch (IOException e) {
+                if (answers.isEmpty()) { // otherwise it said why it ended the connection
+                    throw e instanceof ProtocolException
+                            ? new NotRankZeroException("who listens at " + server + " " + e.getMessage())
+                            : e;
+                }
+            }
+            if (!answers.isEmpty()) {
+                return answers.remove();
+            }
+        }
+    }
+
+    private static Challenge verified(Message answer, Hello hello, ServerAddress server) throws IOException {
+        return switch (answer) {
+            case Challenge challenge -> {
+                byte[] expected = server.secret().coordinatorProof(hello, challenge.identity(), challenge.nonce());
+                if (!Secret.same(expected, challenge.proof())) {
+                    throw new NotRankZeroException(challenge.identity() + " at " + server + " has another secret: "
+                            + "it is another group's rank 0, or the ranks were not given the same secret");
+                }
+                yield challenge;
+            }
+            case OtherVersion other -> throw new MillraceException("rank 0 at " + server + " speaks version "
+                    + other.version() + " of the control protocol, this rank version " + MessageCodec.VERSION
+                    + "; all ranks need the same release");
+            case Rejected rejected ->
+                throw new MillraceException("rank 0 at " + server + " refuses this rank: " + rejected.reason());
+            default -> throw new NotRankZeroException(
+                    "who listens at " + server + " answers with a " + answer.getClass().getSimpleName());
+        };
+    }
+
+    private void select(Deadline attempt) throws IOException {
+        selector.select(attempt.remainingMillis());
+        selector.selectedKeys().clear();
+        if (Thread.currentThread().isInterrupted()) {
+            throw new MillraceException("interrupted while rank " + self.rank() + " connected to rank 0");
+        }
+    }
+}

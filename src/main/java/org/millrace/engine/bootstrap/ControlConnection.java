@@ -1,0 +1,192 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketOption;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import jdk.net.ExtendedSocketOptions;
+import org.jspecify.annotations.Nullable;
+
+/** One connection that carries messages and never blocks. Used by one thread at a time. */
+final class ControlConnection {
+
+    /** What to do with a message. */
+    @FunctionalInterface
+    interface Receiver {
+        void receive(Message message) throws IOException;
+    }
+
+    /**
+     * A host that vanished without a word is noticed after about 10 + 3 × 5 seconds; a process that ends is noticed at
+     * once.
+     */
+    private static final int KEEPALIVE_IDLE_SECONDS = 10;
+    private static final int KEEPALIVE_INTERVAL_SECONDS = 5;
+    private static final int KEEPALIVE_PROBES = 3;
+
+    private final SocketChannel channel;
+    private final SelectionKey key;
+    private final String remote;
+    private final InetAddress local;
+    private final ArrayDeque<ByteBuffer> outgoing = new ArrayDeque<>();
+    private final ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES);
+    private @Nullable ByteBuffer body;
+    private int bodyLimit = MessageCodec.MAX_BODY_BEFORE_PROOF;
+    private boolean finishing;
+
+    /** Takes over a connected channel, which this closes. */
+    ControlConnection(SocketChannel channel, Selector selector) throws IOException {
+        this.channel = channel;
+        this.remote = String.valueOf(channel.getRemoteAddress()).replaceFirst("^[^/]*/", "");
+        this.local = ((InetSocketAddress) channel.getLocalAddress()).getAddress();
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        setIfSupported(ExtendedSocketOptions.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS);
+        setIfSupported(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEPALIVE_INTERVAL_SECONDS);
+        setIfSupported(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEPALIVE_PROBES);
+        this.key = channel.register(selector, SelectionKey.OP_READ);
+    }
+
+    private void setIfSupported(SocketOption<Integer> option, int value) throws IOException {
+        if (channel.supportedOptions().contains(option)) {
+            channel.setOption(option, value);
+        }
+    }
+
+    /** This side's address. */
+    InetAddress local() {
+        return local;
+    }
+
+    /** Lets the selector's keys lead to the owner of the connection. */
+    void attach(Object owner) {
+        key.attach(owner);
+    }
+
+    /** The other end's address and port. */
+    String remote() {
+        return remote;
+    }
+
+    /** The other end has shown that it knows the secret: it may send long messages. */
+    void trust() {
+        bodyLimit = MessageCodec.MAX_BODY;
+    }
+
+    boolean isOpen() {
+        return channel.isOpen();
+    }
+
+    /**
+     * Queues a frame; it is written when the selector says that there is room. Does nothing after {@link #finish()} or
+     * {@link #close()}.
+     */
+    void send(ByteBuffer frame) {
+        if (isOpen() && !finishing) {
+            outgoing.add(frame.duplicate());
+            key.interestOpsOr(SelectionKey.OP_WRITE);
+        }
+    }
+
+    /**
+     * Nothing more will be sent. The output is shut down once everything is written; the other end's last words can
+     * still be received.
+     */
+    void finish() {
+        if (isOpen() && !finishing) {
+            finishing = true;
+            key.interestOpsOr(SelectionKey.OP_WRITE);
+        }
+    }
+
+    /**
+     * Writes what there is room for, and hands over every whole message that has come.
+     *
+     * @throws EOFException if the other end has shut its output down
+     * @throws IOException  if the connection is lost, or what came is not of this protocol
+     *                      ({@link java.net.ProtocolException})
+     */
+    void serve(Receiver receiver) throws IOException {
+        IOException unwritable = null;
+        if (key.isWritable()) {
+            try {
+                write();
+            } catch (IOException e) {
+                unwritable = e; // what the other end said before it went is still to be read
+            }
+        }
+        try {
+            Message message;
+            while (isOpen() && (message = next()) != null) {
+                receiver.receive(message);
+            }
+        } catch (EOFException e) {
+            // the kernel reports a reset only once: if the write was told, all that is left to read is an end
+            throw unwritable == null ? e : unwritable;
+        }
+        if (unwritable != null && isOpen()) {
+            throw unwritable;
+        }
+    }
+
+    private void write() throws IOException {
+        while (!outgoing.isEmpty()) {
+            channel.write(outgoing.peek());
+            if (outgoing.peek().hasRemaining()) {
+                return;
+            }
+            outgoing.poll();
+        }
+        key.interestOpsAnd(~SelectionKey.OP_WRITE);
+        if (finishing) {
+            channel.shutdownOutput();
+        }
+    }
+
+    /** The next message; null if it is not there in whole. */
+    private @Nullable Message next() throws IOException {
+        if (body == null) {
+            if (!filled(header)) {
+                return null;
+            }
+            body = ByteBuffer.allocate(MessageCodec.bodyLength(header, bodyLimit));
+        }
+        if (!filled(body)) {
+            return null;
+        }
+        Message message = MessageCodec.decode(header, body.flip());
+        header.clear();
+        body = null;
+        return message;
+    }
+
+    private boolean filled(ByteBuffer buffer) throws IOException {
+        while (buffer.hasRemaining()) {
+            int count = channel.read(buffer);
+            if (count < 0) {
+                throw new EOFException("it closed its connection without saying goodbye");
+            }
+            if (count == 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void close() {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            // the connection is given up; there is nobody to tell and nothing to save
+            outgoing.clear();
+        }
+    }
+}

@@ -1,0 +1,165 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.time.Duration;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+
+/**
+ * The control thread of one rank: waits for its sockets, its timers and its callers' requests, and lets the
+ * {@link Role} act on them.
+ */
+final class ControlLoop {
+
+    private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
+    /** For a forced end: the thread never blocks except in its selector. */
+    private static final Duration FORCED_END = Duration.ofSeconds(5);
+
+    private final GroupState group;
+    private final Role role;
+    private final Selector selector;
+    private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
+    private final Thread thread;
+    private volatile boolean stopping;
+
+    /** Takes over the selector and every channel that is registered with it. */
+    ControlLoop(GroupState group, Role role, Selector selector) {
+        this.group = group;
+        this.role = role;
+        this.selector = selector;
+        this.thread = Thread.ofPlatform().daemon().name("millrace-control-" + group.self().rank()).unstarted(this::run);
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    /** See {@link Role#address()}. */
+    InetAddress address() {
+        return role.address();
+    }
+
+    /** Says something to the other ranks. Does not wait. */
+    void say(Message message) {
+        request(() -> role.say(message));
+    }
+
+    private void request(Runnable request) {
+        requests.add(request);
+        selector.wakeup();
+    }
+
+    /**
+     * Leaves the group, and returns when the thread has ended: at the latest when that time has passed and the channels
+     * were closed by force. An interrupt does not shorten this, because a rank that does not say goodbye counts as
+     * lost.
+     */
+    void leave(Duration patience) {
+        request(role::leave);
+        join(Deadline.in(patience));
+        stopping = true;
+        selector.wakeup();
+        join(Deadline.in(FORCED_END));
+    }
+
+    private void join(Deadline deadline) {
+        boolean interrupted = false;
+        while (thread.isAlive() && !deadline.expired()) {
+            try {
+                thread.join(Duration.ofNanos(Math.max(1, deadline.remainingNanos())));
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void run() {
+        try {
+            while (!stopping && !role.finished()) {
+                long nanos = role.nanosToNextTick();
+                selector.select(
+                        nanos == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
+                Runnable request;
+                while ((request = requests.poll()) != null) {
+                    request.run();
+                }
+                List<SelectionKey> ready = List.copyOf(selector.selectedKeys());
+                selector.selectedKeys().clear();
+                for (SelectionKey key : ready) {
+                    if (key.isValid()) { // one key's message may have closed another's channel
+                        role.ready(key);
+                    }
+                }
+                role.tick();
+            }
+        } catch (Throwable e) {
+            LOG.error("the control thread of {} stopped", group.self(), e);
+            group.failed(
+                    new RemoteFailure(group.self().rank(), "the control thread of " + group.self() + " stopped: " + e));
+        } finally {
+            closeAll();
+        }
+    }
+
+    private void closeAll() {
+        try {
+            role.ended();
+            for (SelectionKey key : selector.keys()) {
+                key.channel().close();
+            }
+            selector.close();
+        } catch (IOException e) {
+            LOG.debug("closing the channels of {}", group.self(), e);
+        }
+    }
+
+    /**
+     * What one rank does with its sockets: {@link Coordinator} on rank 0, {@link Member} elsewhere. Everything is
+     * called on the control thread.
+     */
+    interface Role {
+
+        /**
+         * An address of this machine that other ranks of the group have reached, or were reached from. May be called by
+         * any thread.
+         */
+        InetAddress address();
+
+        /** Says something to the other ranks in this rank's name. */
+        void say(Message message);
+
+        /**
+         * Begins to leave the group; {@link #finished()} turns true soon after. More than one call does nothing more.
+         */
+        void leave();
+
+        /** A channel of this role can be read, written or accepted from. */
+        void ready(SelectionKey key);
+
+        /** Does what is due by now. */
+        void tick();
+
+        /** How long nothing is due; {@code Long.MAX_VALUE} for as long as nobody says anything. */
+        long nanosToNextTick();
+
+        /** True once nothing is left to do. */
+        boolean finished();
+
+        /**
+         * The control thread ends, after {@link #finished()} or by force, and closes all channels. Nothing else may be
+         * left behind either.
+         */
+        void ended();
+    }
+}

@@ -1,0 +1,221 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ProtocolException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection.Stage;
+import org.millrace.engine.bootstrap.ControlLoop.Role;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.engine.bootstrap.Message.Contribution;
+import org.millrace.engine.bootstrap.Message.Departed;
+import org.millrace.engine.bootstrap.Message.Failed;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
+import org.millrace.engine.bootstrap.Message.Present;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+
+/**
+ * Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Acceptor} decides who is
+ * let in.
+ */
+final class Coordinator implements Role, Acceptor.Host {
+
+    private final GroupState group;
+    private final Acceptor acceptor;
+    private final List<AcceptedConnection> members = new ArrayList<>();
+    private final InetAddress address;
+    private boolean leaving;
+
+    private Coordinator(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
+        this.group = group;
+        this.address = ((InetSocketAddress) listener.channel().getLocalAddress()).getAddress();
+        this.acceptor = new Acceptor(group, listener, selector, this);
+    }
+
+    /** Takes over the listener, and closes it if that fails. */
+    static Coordinator open(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
+        try {
+            return new Coordinator(group, listener, selector);
+        } catch (IOException | RuntimeException e) {
+            listener.close();
+            throw e;
+        }
+    }
+
+    @Override
+    public InetAddress address() {
+        return address;
+    }
+
+    @Override
+    public void say(Message message) {
+        if (message instanceof Failed failed) {
+            tell(group.self().rank(), group.self() + " failed: " + failed.message(), null);
+        } else if (message instanceof PeerMessage direct) {
+            send(direct);
+        } else {
+            relay(MessageCodec.encode(message), null);
+        }
+    }
+
+    @Override
+    public void leave() {
+        if (!leaving) {
+            relay(MessageCodec.encode(new Departed(group.self().rank())), null);
+            members.forEach(member -> member.connection.finish());
+            leaving = true;
+            acceptor.leave();
+        }
+    }
+
+    @Override
+    public void ready(SelectionKey key) {
+        if (key.attachment() instanceof AcceptedConnection peer) {
+            try {
+                peer.connection.serve(message -> handle(peer, message));
+            } catch (IOException e) {
+                lost(peer, e);
+            }
+        } else {
+            acceptor.accept();
+        }
+    }
+
+    private void handle(AcceptedConnection peer, Message message) throws IOException {
+        if (!peer.admitted()) {
+            acceptor.handle(peer, message);
+        } else if (!leaving) { // otherwise only the end of the connection is waited for
+            handleMember(peer, message);
+        }
+    }
+
+    private void handleMember(AcceptedConnection peer, Message message) throws ProtocolException {
+        switch (message) {
+            case Contribution part when part.rank() == peer.identity().rank() -> {
+                // before the data is handed to a caller of this rank, who may change it
+                ByteBuffer frame = MessageCodec.encode(part);
+                group.contributed(part);
+                relay(frame, peer);
+            }
+            case PeerMessage direct when direct.from() == peer.identity().rank() -> deliver(direct);
+            case Failed failed -> fail(peer, "failed: " + failed.message());
+            case Departed departed -> depart(peer);
+            default -> throw new ProtocolException(
+                    "sent a " + message.getClass().getSimpleName() + " that is not for it to send");
+        }
+    }
+
+    private void deliver(PeerMessage message) throws ProtocolException {
+        if (message.to() == group.self().rank()) {
+            group.arrived(message);
+        } else {
+            send(message);
+        }
+    }
+
+    /** To a rank that has gone nothing is sent: the rank that waits for its answer learns of that in another way. */
+    private void send(PeerMessage message) {
+        for (AcceptedConnection member : members) {
+            if (member.identity().rank() == message.to()) {
+                member.connection.send(MessageCodec.encode(message));
+            }
+        }
+    }
+
+    @Override
+    public void admit(AcceptedConnection peer) throws IOException {
+        members.add(peer);
+        if (members.size() == group.size() - 1) {
+            // Before any rank can learn that the group is complete: one that goes on to its next group must not find
+            // this one's listener.
+            acceptor.stopAccepting();
+        }
+        for (int rank = 0; rank < group.size(); rank++) {
+            RankIdentity there = group.identity(rank);
+            if (there != null) {
+                peer.connection.send(MessageCodec.encode(new Present(there)));
+            }
+        }
+        relay(MessageCodec.encode(new Present(peer.identity())), null);
+        group.present(peer.identity());
+    }
+
+    @Override
+    public void contradicted(int rank, String how) {
+        if (!group.isComplete()) { // a group that has come together is not disturbed by a latecomer
+            tell(rank, how, null);
+        }
+    }
+
+    private void depart(AcceptedConnection peer) throws ProtocolException {
+        if (!group.isComplete()) {
+            fail(peer, "left before the group was complete");
+        }
+        peer.stage = Stage.DEPARTED;
+        group.departed(peer.identity().rank());
+        relay(MessageCodec.encode(new Departed(peer.identity().rank())), peer);
+        peer.connection.finish();
+    }
+
+    private void lost(AcceptedConnection peer, IOException cause) {
+        if (!peer.admitted()) {
+            acceptor.lost(peer, cause);
+            return;
+        }
+        peer.connection.close();
+        if (!leaving) {
+            fail(peer, cause instanceof ProtocolException ? cause.getMessage() : "is gone: " + cause.getMessage());
+        }
+    }
+
+    /** Tells what has become of a member. Only the first time: what follows is a consequence. */
+    private void fail(AcceptedConnection peer, String fate) {
+        if (peer.stage == Stage.MEMBER) {
+            peer.stage = Stage.FAILED;
+            tell(peer.identity().rank(), peer.identity() + " " + fate, peer);
+        }
+    }
+
+    /** Tells all ranks of a failure but the one whose it is. */
+    private void tell(int rank, String message, @Nullable AcceptedConnection source) {
+        if (rank != group.self().rank()) {
+            group.failed(new RemoteFailure(rank, message));
+        }
+        relay(MessageCodec.encode(new Failed(rank, message)), source);
+    }
+
+    private void relay(ByteBuffer frame, @Nullable AcceptedConnection source) {
+        for (AcceptedConnection member : members) {
+            if (member != source) {
+                member.connection.send(frame);
+            }
+        }
+    }
+
+    @Override
+    public void tick() {
+        acceptor.tick();
+    }
+
+    @Override
+    public long nanosToNextTick() {
+        return acceptor.nanosToNextTick();
+    }
+
+    @Override
+    public boolean finished() {
+        return leaving && acceptor.isOver() && members.stream().noneMatch(member -> member.connection.isOpen());
+    }
+
+    @Override
+    public void ended() {
+        acceptor.ended();
+    }
+}

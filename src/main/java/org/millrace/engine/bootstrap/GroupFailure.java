@@ -1,0 +1,117 @@
+package org.millrace.engine.bootstrap;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+
+/**
+ * The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are
+ * told. Safe from any thread.
+ */
+public class GroupFailure implements Supplier<@Nullable Throwable> {
+
+    private static final Logger LOG = LogManager.getLogger(GroupFailure.class);
+    /**
+     * A rank that fails closes its connections and says why over the control plane; the reason may come second, and is
+     * worth waiting for.
+     */
+    private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final ControlPlane control;
+    private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
+    private volatile @Nullable Suspicion suspicion;
+    private volatile Runnable news = () -> {};
+
+    private record Suspicion(Throwable thrown, long until) {
+    }
+
+    /** @param control where the other ranks are told, and where theirs is heard */
+    public GroupFailure(ControlPlane control) {
+        this.control = control;
+    }
+
+    /** Called by the thread that finds a failure. Only the first one counts. */
+    public final void fail(Throwable thrown) {
+        if (first.compareAndSet(null, thrown)) {
+            LOG.debug("rank {} failed", control.rank(), thrown);
+            failed();
+            control.fail(String.valueOf(thrown.getMessage()));
+        }
+    }
+
+    /** Called once, by the thread that found the failure: {@link #get} gives it. */
+    protected void failed() {
+        // nobody here but those who ask
+    }
+
+    /**
+     * A connection is lost: a failure, but perhaps one that another rank is about to explain.
+     *
+     * @param thrown what becomes the failure if no rank says why in time
+     */
+    public final void suspect(Throwable thrown) {
+        if (suspicion == null) {
+            suspicion = new Suspicion(thrown, System.nanoTime() + REASON_NANOS);
+            news.run();
+        }
+    }
+
+    /**
+     * Wakes the thread that calls {@link #watch}, instead of its calling again and again.
+     *
+     * @param listener called by any thread whenever there is something to judge; once at least if there is already
+     */
+    public final void onNews(Runnable listener) {
+        news = listener;
+        control.onFailure(listener);
+    }
+
+    /** How long {@link #watch} has nothing to judge, if there is no news: for ever if nothing is suspected. */
+    public final long nanosToWatch() {
+        Suspicion pending = suspicion;
+        return pending == null ? Long.MAX_VALUE : Math.max(0, pending.until - System.nanoTime());
+    }
+
+    /**
+     * Listens to the other ranks and judges what is suspected. To be called again and again.
+     *
+     * @return whether there is a failure now that was not known before
+     */
+    public final boolean watch() {
+        if (first.get() != null) {
+            return false;
+        }
+        RemoteFailure remote = control.failure();
+        Suspicion pending = suspicion;
+        if (remote != null) {
+            fail(new MillraceException(remote.message()));
+        } else if (pending != null && System.nanoTime() - pending.until > 0) {
+            fail(pending.thrown);
+        }
+        return first.get() != null;
+    }
+
+    /** The failure; null if there is none. */
+    @Override
+    public final @Nullable Throwable get() {
+        return first.get();
+    }
+
+    /**
+     * Reports the failure, if there is one.
+     *
+     * @throws MillraceException with the failure as its cause
+     */
+    public final void throwIfFailed() {
+        Throwable failure = first.get();
+        if (failure != null) {
+            throw new MillraceException("rank " + control.rank()
+                    + ": the communicator has failed and can only be closed: " + failure.getMessage(), failure);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+package org.millrace.engine.bootstrap;
+
+import java.net.ProtocolException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.engine.bootstrap.Message.Call;
+import org.millrace.engine.bootstrap.Message.Contribution;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
+
+/**
+ * What this rank knows of its group. The control thread writes what the others said; the callers of
+ * {@link ControlPlane} wait for it here.
+ *
+ * <p>
+ * One lock guards everything but {@link #failure()}, which is polled and therefore a volatile read; it is written under
+ * the lock.
+ */
+final class GroupState {
+
+    private final RankIdentity self;
+    private final @Nullable RankIdentity[] present;
+    private final boolean[] left;
+    private final GroupCalls collectives;
+    private final Mailbox messages = new Mailbox();
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+
+    private volatile @Nullable RemoteFailure failure;
+    private volatile Runnable onFailure = () -> {};
+    private @Nullable String ownFailure;
+    private @Nullable String refusal;
+    private boolean closed;
+
+    GroupState(RankIdentity self, int size) {
+        this.self = self;
+        this.present = new RankIdentity[size];
+        this.left = new boolean[size];
+        this.collectives = new GroupCalls(size);
+        if (self.rank() == 0) {
+            present[0] = self; // any other rank is present when rank 0 says so
+        }
+    }
+
+    RankIdentity self() {
+        return self;
+    }
+
+    int size() {
+        return present.length;
+    }
+
+    /** The first failure that another rank told. */
+    @Nullable
+    RemoteFailure failure() {
+        return failure;
+    }
+
+    /** The listener is set before the failure is read, and called behind its being written: it misses none. */
+    void onFailure(Runnable listener) {
+        onFailure = listener;
+        if (failure != null) {
+            listener.run();
+        }
+    }
+
+    // What the control thread reports.
+
+    void present(RankIdentity identity) throws ProtocolException {
+        check(identity.rank());
+        update(() -> present[identity.rank()] = identity);
+    }
+
+    void contributed(Contribution part) throws ProtocolException {
+        check(part.rank());
+        lock.lock();
+        try {
+            collectives.add(part);
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void arrived(PeerMessage message) throws ProtocolException {
+        check(message.from());
+        lock.lock();
+        try {
+            messages.add(message);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void departed(int rank) throws ProtocolException {
+        check(rank);
+        update(() -> left[rank] = true);
+    }
+
+    void failed(RemoteFailure told) {
+        update(() -> {
+            if (failure == null) {
+                failure = told;
+            }
+        });
+        onFailure.run();
+    }
+
+    /**
+     * Somebody who is not of the group tried to join; said again if the group does not come together, because that may
+     * be why.
+     */
+    void refused(String what) {
+        update(() -> refusal = what);
+    }
+
+    private void check(int rank) throws ProtocolException {
+        if (rank < 0 || rank >= size()) {
+            throw new ProtocolException("speaks of rank " + rank + " in a group of " + size() + " ranks");
+        }
+    }
+
+    // What this rank does.
+
+    /**
+     * Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of
+     * its own.
+     */
+    boolean poison(String message) {
+        lock.lock();
+        try {
+            boolean first = ownFailure == null && !closed;
+            if (first) {
+                ownFailure = message;
+                changed.signalAll();
+            }
+            return first;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void close() {
+        update(() -> closed = true);
+    }
+
+    private void update(Runnable change) {
+        lock.lock();
+        try {
+            change.run();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A message that has come, once; null if it has not. */
+    byte @Nullable [] take(int from, long tag) {
+        lock.lock();
+        try {
+            return messages.take(from, tag);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    // Who is there.
+
+    /** The rank's process; null if it has not come. */
+    @Nullable
+    RankIdentity identity(int rank) {
+        lock.lock();
+        try {
+            return present[rank];
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    boolean isComplete() {
+        lock.lock();
+        try {
+            return absent().findAny().isEmpty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private IntStream absent() {
+        return IntStream.range(0, size()).filter(rank -> present[rank] == null);
+    }
+
+    // What callers wait for.
+
+    /** Returns once every rank has come. */
+    void awaitComplete(Deadline deadline, String where) {
+        String what = "rank " + self.rank() + " of " + size() + " cannot join the group at " + where;
+        lock.lock();
+        try {
+            while (absent().findAny().isPresent()) {
+                stopIf(trouble(), what);
+                stopIf(departureOf(absent()), what);
+                if (deadline.expired()) {
+                    String missing = present[self.rank()] == null ? present[0] + " has not let it in"
+                            : list("has not come", "have not come", absent());
+                    throw new MillraceException(what + ": " + missing + " within " + deadline
+                            + (refusal == null ? "; start every rank with the same rendezvous, or allow more time"
+                                    : "; refused meanwhile: " + refusal));
+                }
+                await(deadline, what);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Takes part in the next collective call with a copy of {@code data}. */
+    Contribution contribute(Call collective, byte[] data) {
+        lock.lock();
+        try {
+            long sequence = collectives.next(self.rank());
+            stopIf(trouble(), name(collective, sequence));
+            Contribution own = new Contribution(self.rank(), sequence, collective, data.clone());
+            collectives.add(own);
+            return own;
+        } catch (ProtocolException e) {
+            throw new IllegalStateException("another thread of rank " + self.rank() + " is in a collective call", e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns once every rank has contributed to the same call; the parts by rank. */
+    byte[][] awaitParts(Contribution own, Deadline deadline) {
+        long sequence = own.sequence();
+        String what = name(own.collective(), sequence);
+        lock.lock();
+        try {
+            while (collectives.missing(sequence).findAny().isPresent()) {
+                stopIf(trouble(), what);
+                stopIf(departureOf(collectives.missing(sequence)), what);
+                if (deadline.expired()) {
+                    throw new MillraceException(
+                            what + ": " + list("has not called it", "have not called it", collectives.missing(sequence))
+                                    + " within " + deadline);
+                }
+                await(deadline, what);
+            }
+            Contribution[] parts = collectives.take(sequence);
+            byte[][] result = new byte[parts.length][];
+            for (Contribution part : parts) {
+                if (part.collective() != own.collective()) {
+                    throw new MillraceException(what + ": " + present[part.rank()] + " called " + part.collective().call
+                            + " instead; all ranks make the same calls in the same order");
+                }
+                result[part.rank()] = part.data();
+            }
+            result[self.rank()] = own.data().clone(); // the original may be still on its way to the others
+            return result;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private String name(Call collective, long sequence) {
+        return collective.call + " (collective call " + sequence + ") of rank " + self.rank();
+    }
+
+    private void await(Deadline deadline, String what) {
+        try {
+            changed.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new MillraceException(what + ": interrupted while waiting for the other ranks", e);
+        }
+    }
+
+    private static void stopIf(@Nullable String trouble, String what) {
+        if (trouble != null) {
+            throw new MillraceException(what + ": " + trouble);
+        }
+    }
+
+    /** Why this rank cannot go on; null if it can. */
+    private @Nullable String trouble() {
+        if (failure != null) {
+            return failure.message();
+        }
+        if (ownFailure != null) {
+            return ownFailure;
+        }
+        return closed ? "this rank has left the group" : null;
+    }
+
+    /**
+     * That a rank which is waited for will not come any more; null if it may. When rank 0 has left, nobody's word comes
+     * any more.
+     */
+    private @Nullable String departureOf(IntStream awaited) {
+        if (left[0]) {
+            return present[0] + " has left the group";
+        }
+        int[] gone = awaited.filter(rank -> left[rank]).toArray();
+        return gone.length == 0 ? null : list("has left the group", "have left the group", IntStream.of(gone));
+    }
+
+    private String list(String one, String several, IntStream ranks) {
+        String[] names = ranks.mapToObj(rank -> present[rank] == null ? "rank " + rank : present[rank].toString())
+                .toArray(String[]::new);
+        return String.join(", ", names) + ' ' + (names.length == 1 ? one : several);
+    }
+}

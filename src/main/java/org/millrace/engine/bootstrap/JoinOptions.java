@@ -1,0 +1,61 @@
+package org.millrace.engine.bootstrap;
+
+import java.net.InetAddress;
+import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+
+/**
+ * What a rank may say about the way it joins.
+ *
+ * @param deadline how long to wait for the other ranks: when joining, and again in every collective call
+ * @param address  the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST for
+ *                 {@code tcp:}. Other ranks ignore it.
+ * @param secret   what every rank must know to be let in, or null: then every process that can read the file is let in
+ *                 for {@code file:}, and any process for {@code tcp:}
+ */
+public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nullable String secret) {
+
+    /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
+    public JoinOptions {
+        Objects.requireNonNull(deadline, "deadline");
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException(
+                    "deadline " + deadline + ": a group needs more than no time to come together");
+        }
+        if (secret != null && secret.isEmpty()) {
+            throw new IllegalArgumentException("the secret is empty: leave it out, or set the same one on every rank");
+        }
+    }
+
+    /** The defaults: loopback or the named host, and no secret of the caller's own. */
+    public static JoinOptions within(Duration deadline) {
+        return new JoinOptions(deadline, null, null);
+    }
+
+    /** What {@code MILLRACE_CONNECT_DEADLINE} and {@code MILLRACE_SECRET} say. */
+    public static JoinOptions of(Configuration configuration) {
+        JoinOptions options = within(configuration.get(Settings.CONNECT_DEADLINE));
+        String secret = configuration.get(Settings.SECRET);
+        return secret.isEmpty() ? options : options.withSecret(secret);
+    }
+
+    /** The same, with an address for rank 0 to listen on; null for the default. */
+    public JoinOptions on(@Nullable InetAddress listenAddress) {
+        return new JoinOptions(deadline, listenAddress, secret);
+    }
+
+    /** The same, with a secret; null for none. */
+    public JoinOptions withSecret(@Nullable String shared) {
+        return new JoinOptions(deadline, address, shared);
+    }
+
+    /** Everything but the secret, which must not reach a log. */
+    @Override
+    public String toString() {
+        return "JoinOptions[deadline=" + deadline + ", address=" + address + ", secret="
+                + (secret == null ? "none" : "set") + "]";
+    }
+}

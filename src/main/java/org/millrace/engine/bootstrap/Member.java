@@ -1,0 +1,103 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ProtocolException;
+import java.nio.channels.SelectionKey;
+import org.millrace.engine.bootstrap.ControlLoop.Role;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.engine.bootstrap.Message.Contribution;
+import org.millrace.engine.bootstrap.Message.Departed;
+import org.millrace.engine.bootstrap.Message.Failed;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
+import org.millrace.engine.bootstrap.Message.Present;
+import org.millrace.engine.bootstrap.Message.Rejected;
+
+/** Every rank but 0: one connection to rank 0, which says what the others say. */
+final class Member implements Role {
+
+    private final GroupState group;
+    private final ControlConnection connection;
+    private final RankIdentity coordinator;
+    private boolean leaving;
+
+    /** Begins after this rank has sent its {@link Message.Proof}. */
+    Member(GroupState group, ControlConnection connection, RankIdentity coordinator) {
+        this.group = group;
+        this.connection = connection;
+        this.coordinator = coordinator;
+    }
+
+    @Override
+    public InetAddress address() {
+        return connection.local();
+    }
+
+    @Override
+    public void say(Message message) {
+        connection.send(MessageCodec.encode(message));
+    }
+
+    @Override
+    public void leave() {
+        leaving = true;
+        say(new Departed(group.self().rank()));
+        connection.finish();
+    }
+
+    @Override
+    public void ready(SelectionKey key) {
+        try {
+            connection.serve(this::handle);
+        } catch (IOException e) {
+            connection.close();
+            if (!leaving) {
+                group.failed(new RemoteFailure(coordinator.rank(),
+                        coordinator + (e instanceof ProtocolException ? " " : " is gone: ") + e.getMessage()));
+            }
+        }
+    }
+
+    private void handle(Message message) throws ProtocolException {
+        switch (message) {
+            case Present arrival -> group.present(arrival.identity());
+            case Contribution part -> group.contributed(part);
+            case PeerMessage direct -> group.arrived(direct);
+            case Failed failed -> group.failed(new RemoteFailure(failed.rank(), failed.message()));
+            case Departed departed -> depart(departed.rank());
+            case Rejected rejected -> {
+                group.poison(coordinator + " does not let it in: " + rejected.reason());
+                connection.close();
+            }
+            default -> throw new ProtocolException(
+                    "sent a " + message.getClass().getSimpleName() + ", which rank 0 never sends to a member");
+        }
+    }
+
+    private void depart(int rank) throws ProtocolException {
+        group.departed(rank);
+        if (rank == coordinator.rank()) {
+            connection.close();
+        }
+    }
+
+    @Override
+    public void tick() {
+        // nothing is ever due: callers that wait have deadlines of their own
+    }
+
+    @Override
+    public long nanosToNextTick() {
+        return Long.MAX_VALUE;
+    }
+
+    @Override
+    public boolean finished() {
+        return !connection.isOpen();
+    }
+
+    @Override
+    public void ended() {
+        // the connection is all there is, and the loop closes it
+    }
+}

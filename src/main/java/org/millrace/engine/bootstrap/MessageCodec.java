@@ -1,0 +1,247 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ProtocolException;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.millrace.engine.bootstrap.Message.Call;
+import org.millrace.engine.bootstrap.Message.Challenge;
+import org.millrace.engine.bootstrap.Message.Contribution;
+import org.millrace.engine.bootstrap.Message.Departed;
+import org.millrace.engine.bootstrap.Message.Failed;
+import org.millrace.engine.bootstrap.Message.Hello;
+import org.millrace.engine.bootstrap.Message.OtherVersion;
+import org.millrace.engine.bootstrap.Message.PeerMessage;
+import org.millrace.engine.bootstrap.Message.Present;
+import org.millrace.engine.bootstrap.Message.Proof;
+import org.millrace.engine.bootstrap.Message.Rejected;
+
+/**
+ * Messages as bytes, big-endian. What is decoded comes from the network and is hostile until checked: every length is
+ * compared with what is there.
+ *
+ * <pre>
+ *   0        4        8    9
+ *   | magic  | length | ty | body: length bytes
+ * </pre>
+ */
+final class MessageCodec {
+
+    static final int MAGIC = 0x4D4C5243; // "MLRC"
+    static final int VERSION = 2;
+    static final int HEADER_BYTES = 9;
+
+    /** Most that one rank may contribute to a collective call. */
+    static final int MAX_DATA = 1 << 20;
+    /** The longest body: a contribution with its rank, sequence, collective and length. */
+    static final int MAX_BODY = MAX_DATA + 17;
+    /** The longest body of a side that has not shown yet that it knows the secret. */
+    static final int MAX_BODY_BEFORE_PROOF = 16 << 10;
+    /** Longer texts are cut by who sends them, so that they always fit. */
+    static final int MAX_TEXT_CHARS = 4000;
+
+    private static final byte HELLO = 1;
+    private static final byte CHALLENGE = 2;
+    private static final byte PROOF = 3;
+    private static final byte REJECTED = 4;
+    private static final byte PRESENT = 5;
+    private static final byte CONTRIBUTION = 6;
+    private static final byte FAILED = 7;
+    private static final byte DEPARTED = 8;
+    private static final byte PEER_MESSAGE = 9;
+
+    private MessageCodec() {}
+
+    /** A whole frame, ready to be read. */
+    static ByteBuffer encode(Message message) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeInt(MAGIC);
+            out.writeInt(0); // the length, known at the end
+            out.writeByte(typeOf(message));
+            writeBody(message, out);
+        } catch (IOException impossible) {
+            throw new UncheckedIOException("memory cannot fail to be written", impossible);
+        }
+        ByteBuffer frame = ByteBuffer.wrap(bytes.toByteArray());
+        return frame.putInt(Integer.BYTES, frame.limit() - HEADER_BYTES);
+    }
+
+    private static byte typeOf(Message message) {
+        return switch (message) {
+            case Hello hello -> HELLO;
+            case Challenge challenge -> CHALLENGE;
+            case Proof proof -> PROOF;
+            case Rejected rejected -> REJECTED;
+            case Present present -> PRESENT;
+            case Contribution contribution -> CONTRIBUTION;
+            case Failed failed -> FAILED;
+            case Departed departed -> DEPARTED;
+            case PeerMessage direct -> PEER_MESSAGE;
+            case OtherVersion other -> throw new IllegalArgumentException("only our own version can be written");
+        };
+    }
+
+    private static void writeBody(Message message, DataOutputStream out) throws IOException {
+        switch (message) {
+            case Hello hello -> {
+                out.writeInt(VERSION);
+                writeIdentity(hello.identity(), out);
+                out.writeInt(hello.size());
+                writeBytes(hello.nonce(), out);
+            }
+            case Challenge challenge -> {
+                out.writeInt(VERSION);
+                writeIdentity(challenge.identity(), out);
+                writeBytes(challenge.nonce(), out);
+                writeBytes(challenge.proof(), out);
+            }
+            case Proof proof -> writeBytes(proof.proof(), out);
+            case Rejected rejected -> writeText(rejected.reason(), out);
+            case Present present -> writeIdentity(present.identity(), out);
+            case Contribution part -> {
+                out.writeInt(part.rank());
+                out.writeLong(part.sequence());
+                out.writeByte(part.collective().ordinal());
+                writeBytes(part.data(), out);
+            }
+            case Failed failed -> {
+                out.writeInt(failed.rank());
+                writeText(failed.message(), out);
+            }
+            case Departed departed -> out.writeInt(departed.rank());
+            case PeerMessage direct -> {
+                out.writeInt(direct.from());
+                out.writeInt(direct.to());
+                out.writeLong(direct.tag());
+                writeBytes(direct.data(), out);
+            }
+            case OtherVersion other -> throw new IllegalArgumentException("only our own version can be written");
+        }
+    }
+
+    /** The length of the body that follows, 0 to {@code limit}. */
+    static int bodyLength(ByteBuffer header, int limit) throws ProtocolException {
+        if (header.getInt(0) != MAGIC) {
+            throw new ProtocolException("speaks another protocol than Millrace's control plane: it begins with \""
+                    + printable(new String(header.array(), 0, HEADER_BYTES, StandardCharsets.ISO_8859_1)) + "\"");
+        }
+        int length = header.getInt(Integer.BYTES);
+        if (length < 0 || length > limit) {
+            throw new ProtocolException(
+                    "announced a message of " + Integer.toUnsignedString(length) + " bytes; the limit is " + limit);
+        }
+        return length;
+    }
+
+    /** The message of a whole frame. */
+    static Message decode(ByteBuffer header, ByteBuffer body) throws ProtocolException {
+        byte type = header.get(2 * Integer.BYTES);
+        try {
+            Message message = readBody(type, body);
+            if (body.hasRemaining() && !(message instanceof OtherVersion)) {
+                throw new ProtocolException(
+                        "sent a message of type " + type + " with " + body.remaining() + " bytes too many");
+            }
+            return message;
+        } catch (BufferUnderflowException e) {
+            throw new ProtocolException(
+                    "sent a message of type " + type + " that ends too early, after " + body.limit() + " bytes");
+        }
+    }
+
+    private static Message readBody(byte type, ByteBuffer in) throws ProtocolException {
+        switch (type) {
+            case HELLO, CHALLENGE -> {
+                int version = in.getInt();
+                if (version != VERSION) {
+                    return new OtherVersion(version);
+                }
+                RankIdentity who = readIdentity(in);
+                return type == HELLO ? new Hello(who.rank(), in.getInt(), who.pid(), who.host(), readBytes(in))
+                        : new Challenge(who.pid(), who.host(), readBytes(in), readBytes(in));
+            }
+            case PROOF -> {
+                return new Proof(readBytes(in));
+            }
+            case REJECTED -> {
+                return new Rejected(readText(in));
+            }
+            case PRESENT -> {
+                return new Present(readIdentity(in));
+            }
+            case CONTRIBUTION -> {
+                return new Contribution(in.getInt(), in.getLong(), readCollective(in), readBytes(in));
+            }
+            case FAILED -> {
+                return new Failed(in.getInt(), readText(in));
+            }
+            case DEPARTED -> {
+                return new Departed(in.getInt());
+            }
+            case PEER_MESSAGE -> {
+                return new PeerMessage(in.getInt(), in.getInt(), in.getLong(), readBytes(in));
+            }
+            default -> throw new ProtocolException("sent a message of unknown type " + type);
+        }
+    }
+
+    private static Call readCollective(ByteBuffer in) throws ProtocolException {
+        int ordinal = in.get();
+        Call[] known = Call.values();
+        if (ordinal < 0 || ordinal >= known.length) {
+            throw new ProtocolException("sent a part of unknown collective " + ordinal);
+        }
+        return known[ordinal];
+    }
+
+    private static void writeIdentity(RankIdentity identity, DataOutputStream out) throws IOException {
+        out.writeInt(identity.rank());
+        out.writeLong(identity.pid());
+        writeText(identity.host(), out);
+    }
+
+    private static RankIdentity readIdentity(ByteBuffer in) {
+        return new RankIdentity(in.getInt(), in.getLong(), readText(in));
+    }
+
+    private static void writeText(String text, DataOutputStream out) throws IOException {
+        String cut = text.length() <= MAX_TEXT_CHARS ? text : text.substring(0, MAX_TEXT_CHARS - 3) + "...";
+        writeBytes(cut.getBytes(StandardCharsets.UTF_8), out);
+    }
+
+    private static String readText(ByteBuffer in) {
+        return printable(new String(readBytes(in), StandardCharsets.UTF_8));
+    }
+
+    /**
+     * Without control characters, which could forge lines of a log or move a terminal's cursor; a stack trace keeps its
+     * lines.
+     */
+    static String printable(String text) {
+        StringBuilder result = new StringBuilder(text.length());
+        text.codePoints()
+                .map(c -> Character.isISOControl(c) && c != '\n' && c != '\t' ? '?' : c)
+                .forEach(result::appendCodePoint);
+        return result.toString();
+    }
+
+    private static void writeBytes(byte[] bytes, DataOutputStream out) throws IOException {
+        out.writeInt(bytes.length);
+        out.write(bytes);
+    }
+
+    private static byte[] readBytes(ByteBuffer in) {
+        int length = in.getInt();
+        if (length < 0 || length > in.remaining()) {
+            throw new BufferUnderflowException();
+        }
+        byte[] bytes = new byte[length];
+        in.get(bytes);
+        return bytes;
+    }
+}

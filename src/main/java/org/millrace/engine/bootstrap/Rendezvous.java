@@ -1,0 +1,97 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/** How rank 0 says where it listens, and how the others learn it. */
+sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
+
+    /**
+     * Understands {@code file:PATH} and {@code tcp:HOST:PORT}.
+     *
+     * @throws IllegalArgumentException if it is neither, or not well formed
+     */
+    static Rendezvous parse(String text, JoinOptions options) {
+        if (text.startsWith("file:")) {
+            return FileRendezvous.parse(text, options);
+        }
+        if (text.startsWith("tcp:")) {
+            return TcpRendezvous.parse(text, options);
+        }
+        throw new IllegalArgumentException("rendezvous \"" + text + "\": expected file:PATH or tcp:HOST:PORT");
+    }
+
+    /**
+     * Rank 0: listens, and lets the others know.
+     *
+     * @throws org.millrace.MillraceException if that is not possible; the message says why and what to do
+     */
+    BootstrapListener open(RankIdentity self, int size);
+
+    /**
+     * Every other rank: where rank 0 may be.
+     *
+     * @throws IOException                    if that cannot be known yet; the message says what is missing
+     * @throws org.millrace.MillraceException if it will never be known
+     */
+    ServerAddress find() throws IOException;
+
+    /**
+     * True if an address may be that of a group that is gone, so that what listens there need not be rank 0 and a
+     * better address may follow.
+     */
+    boolean mayBeStale();
+
+    /**
+     * Where rank 0 waits for the others.
+     *
+     * @param channel  bound and listening
+     * @param secret   what the others must know
+     * @param withdraw removes what leads the others here; runs once
+     */
+    record BootstrapListener(ServerSocketChannel channel, Secret secret, Runnable withdraw) implements AutoCloseable {
+
+        private static final Logger LOG = LogManager.getLogger(BootstrapListener.class);
+
+        /** Nobody can come any more. */
+        @Override
+        public void close() {
+            withdraw.run();
+            try {
+                channel.close();
+            } catch (IOException e) {
+                LOG.debug("closing the listening socket of rank 0", e);
+            }
+        }
+    }
+
+    /**
+     * Where the other ranks find rank 0.
+     *
+     * @param address resolved
+     * @param secret  what both sides must know
+     */
+    record ServerAddress(InetSocketAddress address, Secret secret) {
+
+        @Override
+        public String toString() {
+            return address.getAddress().getHostAddress() + ':' + address.getPort();
+        }
+    }
+
+    /** All ranks of a large group come at the same moment. */
+    int BACKLOG = 1024;
+
+    static ServerSocketChannel bind(InetSocketAddress address) throws IOException {
+        ServerSocketChannel listener = ServerSocketChannel.open();
+        try {
+            return listener.bind(address, BACKLOG);
+        } catch (IOException | RuntimeException e) {
+            listener.close();
+            throw e;
+        }
+    }
+}

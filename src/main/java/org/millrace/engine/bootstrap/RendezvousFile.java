@@ -1,0 +1,105 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.StringReader;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Optional;
+import java.util.Properties;
+import org.millrace.MillraceException;
+
+/**
+ * What rank 0 writes for the others: text, one {@code name=value} a line.
+ *
+ * @param address where rank 0 listens
+ * @param secret  what shows that one could read the file; hexadecimal
+ * @param size    number of ranks of the group
+ * @param owner   rank 0's process
+ */
+record RendezvousFile(InetSocketAddress address, String secret, int size, RankIdentity owner) {
+
+    private static final String KIND = "millrace-rendezvous";
+    private static final String VERSION = "1";
+    /** Ours are some 150 bytes. Whatever else the path may name is not read to its end. */
+    private static final int MAX_BYTES = 4096;
+
+    /**
+     * The file's content; empty if there is no file, or an empty one, which somebody made to have a name.
+     *
+     * @throws MillraceException if it is another file than a rendezvous file
+     */
+    static Optional<RendezvousFile> read(Path path) throws IOException {
+        byte[] bytes;
+        try (InputStream in = Files.newInputStream(path)) {
+            bytes = in.readNBytes(MAX_BYTES);
+        } catch (NoSuchFileException e) {
+            return Optional.empty();
+        }
+        return bytes.length == 0 ? Optional.empty()
+                : Optional.of(parse(path, new String(bytes, StandardCharsets.UTF_8)));
+    }
+
+    private static RendezvousFile parse(Path path, String text) throws IOException {
+        try {
+            Properties lines = new Properties();
+            lines.load(new StringReader(text));
+            if (!VERSION.equals(lines.getProperty(KIND))) {
+                throw new IllegalArgumentException("it does not begin with " + KIND + "=" + VERSION);
+            }
+            return new RendezvousFile(
+                    new InetSocketAddress(InetAddress.getByName(value(lines, "address")),
+                            Integer.parseInt(value(lines, "port"))),
+                    value(lines, "secret"), Integer.parseInt(value(lines, "size")),
+                    new RankIdentity(0, Long.parseLong(value(lines, "pid")), value(lines, "host")));
+        } catch (IllegalArgumentException | IOException e) {
+            throw new MillraceException(path + " is not a rendezvous file of this release: "
+                    + MessageCodec.printable(e.getMessage()) + "; choose another path, or delete the file", e);
+        }
+    }
+
+    private static String value(Properties lines, String name) {
+        String value = lines.getProperty(name);
+        if (value == null || value.isBlank()) {
+            throw new IllegalArgumentException(name + " is missing");
+        }
+        return value.strip();
+    }
+
+    /**
+     * Writes the file in one step, readable by its owner alone: nobody sees half of it, and what was there before is
+     * replaced.
+     */
+    void publish(Path path) throws IOException {
+        String text = KIND + '=' + VERSION + "\naddress=" + address.getAddress().getHostAddress() + "\nport="
+                + address.getPort() + "\nsecret=" + secret + "\nsize=" + size + "\npid=" + owner.pid() + "\nhost="
+                + owner.host() + '\n';
+        // permissions 600 where there are any
+        Path temporary = Files.createTempFile(path.getParent(), "." + path.getFileName() + ".", ".tmp");
+        try {
+            Files.writeString(temporary, text);
+            Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(temporary);
+        }
+    }
+
+    /** Deletes the file, unless it has become another group's. */
+    void withdraw(Path path) throws IOException {
+        if (read(path).filter(this::equals).isPresent()) {
+            Files.deleteIfExists(path);
+        }
+    }
+
+    /** How messages name the group, without its secret. */
+    @Override
+    public String toString() {
+        return "the group of " + size + " ranks whose rank 0 is " + owner.process() + ", at "
+                + address.getAddress().getHostAddress() + ':' + address.getPort();
+    }
+}

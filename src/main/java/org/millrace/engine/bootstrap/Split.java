@@ -1,0 +1,114 @@
+package org.millrace.engine.bootstrap;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+
+/**
+ * How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the
+ * others where.
+ */
+final class Split {
+
+    private final ControlPlane from;
+    private final List<Integer> members;
+
+    private Split(ControlPlane from, List<Integer> members) {
+        this.from = from;
+        this.members = members;
+    }
+
+    static @Nullable ControlPlane agree(ControlPlane from, int color, int key) {
+        byte[][] wishes = from.allGather(ByteBuffer.allocate(2 * Integer.BYTES).putInt(color).putInt(key).array());
+        List<Integer> members = IntStream.range(0, wishes.length)
+                .filter(rank -> ByteBuffer.wrap(wishes[rank]).getInt() == color)
+                .boxed()
+                // stable: ranks of one key stay in order
+                .sorted(Comparator.comparingInt(rank -> ByteBuffer.wrap(wishes[rank]).getInt(Integer.BYTES)))
+                .toList();
+        if (color < 0 || members.size() == 1) {
+            from.allGather(new byte[0]);
+            return color < 0 ? null : ControlPlane.join(new SplitRendezvous(null, null, null), 0, 1, from.options());
+        }
+        return new Split(from, members).meet();
+    }
+
+    private ControlPlane meet() {
+        int rank = members.indexOf(from.rank());
+        try (ServerSocketChannel listener =
+                rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0)) : null) {
+            String random = Secret.randomHex();
+            byte[] invitation =
+                    from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
+                            : new byte[0])[members.getFirst()];
+            return ControlPlane.join(rendezvous(listener, ByteBuffer.wrap(invitation)), rank, members.size(),
+                    from.options());
+        } catch (IOException e) {
+            throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
+                    + " others of its new group: " + e.getMessage(), e);
+        }
+    }
+
+    private static byte[] invitation(InetSocketAddress address, String secret) {
+        byte[] host = address.getAddress().getAddress();
+        byte[] words = secret.getBytes(StandardCharsets.UTF_8);
+        return ByteBuffer.allocate(2 * Integer.BYTES + host.length + words.length)
+                .putInt(address.getPort())
+                .putInt(host.length)
+                .put(host)
+                .put(words)
+                .array();
+    }
+
+    private SplitRendezvous rendezvous(@Nullable ServerSocketChannel listener, ByteBuffer invitation)
+            throws UnknownHostException {
+        int port = invitation.getInt();
+        byte[] host = new byte[invitation.getInt()];
+        invitation.get(host);
+        String secret = StandardCharsets.UTF_8.decode(invitation).toString();
+        return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
+                Secret.of(secret, from.options().secret()));
+    }
+
+    /**
+     * Ranks of one group who meet in another: where, the group they come from has told them.
+     *
+     * @param listener where rank 0 listens already; null on every other rank
+     * @param address  the same, for the others
+     * @param secret   what they must know
+     */
+    record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
+            @Nullable Secret secret) implements Rendezvous {
+
+        @Override
+        public BootstrapListener open(RankIdentity self, int size) {
+            return new BootstrapListener(listener, secret, () -> {});
+        }
+
+        @Override
+        public ServerAddress find() {
+            return new ServerAddress(address, secret);
+        }
+
+        @Override
+        public boolean mayBeStale() {
+            return false;
+        }
+
+        @Override
+        public String toString() {
+            return "split:" + address.getAddress().getHostAddress() + ':' + address.getPort();
+        }
+    }
+}

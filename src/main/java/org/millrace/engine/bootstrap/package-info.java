@@ -1,0 +1,33 @@
+/**
+ * How the ranks of one group find each other, exchange what they need for their set-up, and tell each other of
+ * failures.
+ *
+ * <p>
+ * A star: rank 0 listens, every other rank has one TCP connection to it, and rank 0 passes on what each one says.
+ * Nothing here is on the way of the data; each rank has one daemon thread, {@code millrace-control-RANK}, which alone
+ * touches the rank's sockets and ends with {@link org.millrace.engine.bootstrap.ControlPlane#close()}.
+ *
+ * <h2>The protocol, version 2</h2>
+ *
+ * <pre>
+ *   rank r                                             rank 0
+ *     Hello {version, rank, size, pid, host, nonce}      ─▶
+ *     ◀─  Challenge {version, pid, host, nonce, proof}     HMAC-SHA256 over both nonces and what both said
+ *     Proof {proof}                                      ─▶
+ *     ◀─  Present {rank, pid, host}                        one for every rank that is there, r among them; more come
+ *     ◀─  Rejected {reason}                                instead
+ *     the group is complete when every rank is present
+ *     Contribution {rank, sequence, collective, data}    ─▶ ─▶ every other rank
+ *     PeerMessage {from, to, tag, data}                  ─▶ ─▶ rank `to` alone
+ *     Failed {rank, message}                             ─▶ ─▶ every other rank; also if rank 0 loses a connection
+ *     Departed {rank}                                    ─▶ ─▶ every other rank; then both sides close
+ * </pre>
+ *
+ * Every frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not
+ * begin with the magic is a stranger: it is dropped, and disturbs nobody. The proofs show that both sides know the
+ * secret; they do not protect what follows from one who can alter the traffic.
+ */
+@NullMarked
+package org.millrace.engine.bootstrap;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,181 @@
+package org.millrace.engine.connect;
+
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Queue;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.abi.Protocol;
+import org.millrace.device.channel.DeviceEndpoint;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.Connection;
+import org.millrace.transport.PendingConnection;
+
+/**
+ * One direction of one channel to one peer ({@code ncclConnector}), connected or on the way to be: operations can be
+ * issued for it at once, and wait on the device and in a queue here.
+ *
+ * @param <P> the device's end of it
+ */
+public final class Connector<P> {
+
+    /** How far the connection has come. The service's thread alone moves it on. */
+    enum State {
+        /** An operation needs it; the service's thread has not seen it yet. */
+        ASKED,
+        /** This end has what it needs, and has told the peer. The peer's answer is waited for. */
+        SETTING_UP,
+        /** Both ends have told each other what they set up, and connect. */
+        CONNECTING,
+        /** The device has its port, and the proxies have what was announced. */
+        CONNECTED,
+        /** It cannot be made: an end says why, or it was not made in time. */
+        FAILED,
+        /** The communicator ended before it was made. */
+        STOPPED
+    }
+
+    private final String name;
+    private final DeviceEndpoint<P> endpoint;
+    private final Hops<P> alone;
+    private final Supplier<PendingConnection> setup;
+    private final Function<Connection, P> toPort;
+    private final long deadline;
+    private final Queue<ProxyOp> early = new ArrayDeque<>();
+    private volatile State state = State.ASKED;
+    /** What is on the way. The service's thread alone. */
+    private @Nullable PendingConnection pending;
+    private @Nullable Connection connection;
+    /** Sends or receives issued so far. Guarded by the thread that issues. */
+    private long transfers;
+    /** The last operation that was announced. Guarded by the thread that issues. */
+    private @Nullable ProxyOp last;
+
+    /**
+     * @param name     which connection, for messages
+     * @param deadline by when it must be made, as {@link System#nanoTime()} counts
+     * @param setup    sets this end up and tells the other
+     * @param toPort   makes the device's end of it
+     */
+    Connector(String name, long deadline, Supplier<PendingConnection> setup, Function<Connection, P> toPort) {
+        this.name = name;
+        this.deadline = deadline;
+        this.endpoint = new DeviceEndpoint<>(name);
+        this.alone = Hops.of(List.of(this));
+        this.setup = setup;
+        this.toPort = toPort;
+    }
+
+    public DeviceEndpoint<P> endpoint() {
+        return endpoint;
+    }
+
+    /** This connector and no other. */
+    public Hops<P> alone() {
+        return alone;
+    }
+
+    /** Numbers the sends, or receives, of this connector: the peer counts the same. */
+    public long nextTransfer() {
+        return transfers++;
+    }
+
+    /** Says that the connection has no part in an operation, if it has none. */
+    void announceUnlessPart(ProxyOp without) {
+        if (last == null || last.opCount() != without.opCount()) {
+            announce(without);
+        }
+    }
+
+    /** The last operation that was announced; null if there was none. */
+    public @Nullable ProxyOp last() {
+        return last;
+    }
+
+    /** What the data goes over; null while it is not connected. */
+    public synchronized @Nullable String transport() {
+        return connection == null ? null : connection.transport();
+    }
+
+    /** Where the data of the last operation lies while it travels. */
+    public synchronized String mode() {
+        if (last.user() != null) {
+            return "PTR";
+        }
+        return connection != null && connection.info().shared() != null && last.protocol() == Protocol.SIMPLE ? "OFFSET"
+                : "NORMAL";
+    }
+
+    public synchronized void announce(ProxyOp op) {
+        last = op;
+        if (connection == null) {
+            early.add(op);
+        } else {
+            connection.announce(op);
+        }
+    }
+
+    State state() {
+        return state;
+    }
+
+    /**
+     * Goes on as far as nothing has to be waited for. Returns the connection once, when it is made. What was announced
+     * early is announced then, before the device may begin.
+     *
+     * @throws MillraceException if the connection cannot be made
+     */
+    @Nullable
+    Connection progress() {
+        try {
+            if (state == State.ASKED) {
+                pending = setup.get();
+                state = State.SETTING_UP;
+            }
+            if (state == State.SETTING_UP && pending.peerIsSetUp()) {
+                state = State.CONNECTING;
+            }
+            return state == State.CONNECTING ? connect() : null;
+        } catch (RuntimeException | Error thrown) {
+            state = State.FAILED;
+            throw thrown;
+        }
+    }
+
+    private @Nullable Connection connect() {
+        Connection made = pending.poll();
+        if (made == null) {
+            return null;
+        }
+        P port = toPort.apply(made);
+        synchronized (this) {
+            early.forEach(made::announce);
+            early.clear();
+            connection = made;
+        }
+        state = State.CONNECTED;
+        endpoint.connect(port);
+        return made;
+    }
+
+    boolean isOverdue() {
+        return deadline - System.nanoTime() < 0;
+    }
+
+    /** Gives up making the connection. May be called twice; the first reason stays. */
+    void giveUp(State why) {
+        if (state != State.FAILED) {
+            state = why;
+        }
+        if (pending != null) {
+            pending.close();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

@@ -1,0 +1,234 @@
+package org.millrace.engine.connect;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.engine.connect.Connector.State;
+import org.millrace.net.ConnectionException;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.Connection;
+import org.millrace.transport.Connections;
+
+/**
+ * A communicator's connectors, each connected when it is asked for the first time. The thread that asks does not wait:
+ * the {@link ConnectorService} makes the connections, all at once, none waiting for another, and a connection that is
+ * not made in time fails the communicator.
+ */
+public final class Connectors {
+
+    private static final long AWAIT_NANOS = 20_000;
+
+    private record Key(int peer, int channel, int index) {
+    }
+
+    private final int rank;
+    private final @Nullable Connections connections;
+    private final Duration connectDeadline;
+    private final GroupFailure failure;
+    private final ProxyAgent proxies;
+    private final ConnectorService service;
+    private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
+    private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
+    private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger missing = new AtomicInteger();
+    /** What is on the way. The service's thread alone. */
+    private final List<Connector<?>> connecting = new ArrayList<>();
+    /** The service's thread alone, until it has acknowledged that it stopped. */
+    private final List<Connection> made = new ArrayList<>();
+
+    /**
+     * Connectors that a service serves from now on.
+     *
+     * @param connections what makes the ends; null in a group of one
+     * @param failure     learns what cannot be made; watched on the service's thread
+     * @param proxies     serve what is made
+     */
+    public Connectors(int rank, @Nullable Connections connections, Duration connectDeadline, GroupFailure failure,
+            ProxyAgent proxies, ConnectorService service) {
+        this.rank = rank;
+        this.connections = connections;
+        this.connectDeadline = connectDeadline;
+        this.failure = failure;
+        this.proxies = proxies;
+        this.service = service;
+        failure.onNews(service::wake);
+        service.add(this);
+    }
+
+    /** Asked for by the thread that issues; the device finds what was asked for before. */
+    public Connector<SendPort> send(int peer, int channel, int index) {
+        return sends.computeIfAbsent(new Key(peer, channel, index),
+                _ -> ask(new Connector<>(ConnectionName.ofRing(rank, peer, channel, true).toString(), deadline(),
+                        () -> connections.send(peer, channel, index),
+                        connection -> new SendPort(connection.name(), connection.info()))));
+    }
+
+    /** Asked for by the thread that issues; the device finds what was asked for before. */
+    public Connector<ReceivePort> receive(int peer, int channel, int index) {
+        return receives.computeIfAbsent(new Key(peer, channel, index),
+                _ -> ask(new Connector<>(ConnectionName.ofRing(rank, peer, channel, false).toString(), deadline(),
+                        () -> connections.receive(peer, channel, index),
+                        connection -> new ReceivePort(connection.name(), connection.info()))));
+    }
+
+    private long deadline() {
+        return System.nanoTime() + connectDeadline.toNanos();
+    }
+
+    private <P> Connector<P> ask(Connector<P> connector) {
+        missing.incrementAndGet();
+        asked.add(connector);
+        service.wake();
+        return connector;
+    }
+
+    /** The connectors that were asked for so far. Not safe from several threads at a time. */
+    public List<Connector<?>> senders(int index) {
+        return ofIndex(sends, index);
+    }
+
+    /** The connectors that were asked for so far. Not safe from several threads at a time. */
+    public List<Connector<?>> receivers(int index) {
+        return ofIndex(receives, index);
+    }
+
+    private static List<Connector<?>> ofIndex(Map<Key, ? extends Connector<?>> connectors, int index) {
+        List<Connector<?>> found = new ArrayList<>();
+        connectors.forEach((key, connector) -> {
+            if (key.index == index) {
+                found.add(connector);
+            }
+        });
+        return found;
+    }
+
+    /** Why transports were not possible. */
+    public List<String> refusals() {
+        return connections == null ? List.of() : connections.refusals();
+    }
+
+    /**
+     * Tells the collectives' connectors that have no part in an operation so: a peer that sends something for it runs
+     * another one. Not safe from several threads at a time.
+     */
+    public void announceWithout(ProxyOp without) {
+        receives.forEach((key, connector) -> {
+            if (key.index == Connections.COLLECTIVE) {
+                connector.announceUnlessPart(without);
+            }
+        });
+    }
+
+    /** Waits until all that was asked for is connected: for the set-up of a communicator. */
+    public void await() {
+        while (missing.get() > 0) {
+            failure.throwIfFailed();
+            LockSupport.parkNanos(AWAIT_NANOS);
+        }
+    }
+
+    // The service's thread.
+
+    /** Goes on with what is on the way, and with what a failure means. Returns how much came of it. */
+    int progress() {
+        if (failure.watch()) {
+            return 1;
+        }
+        if (failure.get() != null) {
+            return 0;
+        }
+        try {
+            return connectAll();
+        } catch (RuntimeException | Error thrown) {
+            failure.fail(thrown); // a connection that cannot be made leaves an operation that cannot run
+            return 1;
+        }
+    }
+
+    private int connectAll() {
+        for (Connector<?> each = asked.poll(); each != null; each = asked.poll()) {
+            connecting.add(each);
+        }
+        int work = 0;
+        for (Iterator<Connector<?>> each = connecting.iterator(); each.hasNext();) {
+            Connector<?> connector = each.next();
+            State before = connector.state();
+            if (isOver(connector)) {
+                each.remove();
+            }
+            work += connector.state() == before ? 0 : 1;
+        }
+        return work;
+    }
+
+    /** Returns true if there is nothing more to do for the connector. */
+    private boolean isOver(Connector<?> connector) {
+        Connection connection;
+        try {
+            connection = connector.progress();
+        } catch (ConnectionException lost) {
+            failure.suspect(new MillraceException(
+                    "the connection " + connector + " cannot be made: " + lost.getMessage(), lost));
+            return true; // it stays missing: the caller that waits for it hears of the failure
+        }
+        if (connection != null) {
+            made.add(connection);
+            proxies.add(connection.proxies());
+            missing.decrementAndGet();
+            return true;
+        }
+        if (connector.isOverdue()) {
+            connector.giveUp(State.FAILED);
+            throw new MillraceException("the connection " + connector + " was not made within "
+                    + connectDeadline.toMillis()
+                    + " ms (MILLRACE_CONNECT_DEADLINE): the other rank has not called what belongs to this operation");
+        }
+        return false;
+    }
+
+    /** How long there is nothing to do, unless somebody wakes the service; 0 if connections are on the way. */
+    long idleNanos() {
+        if (failure.get() != null) {
+            return Long.MAX_VALUE;
+        }
+        return connecting.isEmpty() ? failure.nanosToWatch() : 0;
+    }
+
+    /** Makes no more connections. */
+    void stopped() {
+        connecting.forEach(connector -> connector.giveUp(State.STOPPED));
+        connecting.clear();
+    }
+
+    // The end.
+
+    /** Makes no more connections; returns false if the service's thread does not acknowledge. May be called twice. */
+    public boolean stop(Duration patience) {
+        return service.remove(this).await(patience);
+    }
+
+    /** The proxies of what was made, after {@link #stop}. */
+    public List<ProxyConnection> proxies() {
+        return made.stream().flatMap(connection -> connection.proxies().stream()).toList();
+    }
+
+    /** Frees what the connections hold, after their proxies have stopped. */
+    public void close() {
+        made.forEach(Connection::close);
+        made.clear();
+    }
+}

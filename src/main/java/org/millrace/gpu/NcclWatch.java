@@ -1,0 +1,158 @@
+package org.millrace.gpu;
+
+import java.time.Duration;
+import java.util.Collection;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import org.millrace.MillraceException;
+import org.millrace.OperationGroup;
+import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.nccl.NcclCommunicator;
+import org.millrace.nccl.NcclException;
+import org.millrace.nccl.NcclGroup;
+import org.millrace.nccl.NcclLibrary;
+import org.millrace.nccl.NcclResult;
+import org.millrace.plugin.takeover.ConnectionFailures;
+
+/**
+ * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
+ * of its own, because the user's may be stuck in a call: another rank's failure, a connection that the takeover lost,
+ * NCCL's own error, and a call that does not return. The first of them aborts NCCL's communicator, which frees kernels
+ * and calls.
+ */
+final class NcclWatch implements Runnable {
+
+    private static final long PERIOD_NANOS = 10_000_000;
+    private static final Duration STOP_DEADLINE = Duration.ofSeconds(10);
+
+    private final NcclLibrary library;
+    private final NcclCommunicator nccl;
+    private final GroupFailure failure;
+    private final Duration stall;
+    private final Consumer<MillraceException> lostConnections;
+    private final Thread thread;
+    private volatile boolean ended;
+    /** When the call that is under way began; 0 if there is none. Written by the user's thread. */
+    private volatile long callSince;
+
+    NcclWatch(GpuRank member, Duration stall) {
+        this.library = member.libraries().nccl();
+        this.nccl = member.nccl();
+        this.failure = member.failure();
+        this.stall = stall;
+        lostConnections =
+                lost -> failure.suspect(new MillraceException("rank " + nccl.rank() + ": " + lost.getMessage(), lost));
+        thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
+    }
+
+    void start() {
+        ConnectionFailures.listen(lostConnections);
+        thread.start();
+    }
+
+    /** Makes a call of NCCL's, as one of the thread's group if there is one. */
+    void call(Runnable enqueue) {
+        OperationGroup.join(library, () -> new Group(library))
+                .map(Group.class::cast)
+                .ifPresent(group -> group.watches.add(this));
+        watched(List.of(this), enqueue);
+    }
+
+    /**
+     * Makes a call of NCCL's for some communicators. What NCCL refuses poisons them all: it may have told some ranks'
+     * kernels and not others'.
+     */
+    private static void watched(Collection<NcclWatch> watches, Runnable call) {
+        watches.forEach(each -> each.callSince = System.nanoTime() | 1);
+        try {
+            call.run();
+        } catch (NcclException refused) {
+            watches.forEach(each -> each.failure.fail(refused));
+            watches.forEach(each -> each.failure.throwIfFailed());
+        } catch (IllegalStateException aborted) {
+            watches.forEach(each -> each.failure.throwIfFailed());
+            throw aborted;
+        } finally {
+            watches.forEach(each -> each.callSince = 0);
+        }
+    }
+
+    /**
+     * All calls of libnccl in a thread's group, of whichever communicators: NCCL's own group, which makes all their
+     * plans before it launches one of them.
+     */
+    private static final class Group implements OperationGroup.Part {
+
+        private final NcclGroup nccl;
+        private final Set<NcclWatch> watches = new LinkedHashSet<>();
+
+        Group(NcclLibrary library) {
+            nccl = library.group();
+        }
+
+        /** NCCL has all it needs. */
+        @Override
+        public void prepare(boolean alone) {}
+
+        /** Its end connects and launches. If it is stuck or fails so are all members: NCCL does not say which it is. */
+        @Override
+        public boolean launch() {
+            watched(watches, nccl::close);
+            return true;
+        }
+    }
+
+    @Override
+    public void run() {
+        while (!ended) {
+            try {
+                failure.watch();
+                askNccl();
+                checkCall();
+            } catch (RuntimeException unexpected) {
+                failure.fail(unexpected);
+            }
+            if (failure.get() != null) {
+                nccl.abort();
+                return;
+            }
+            LockSupport.parkNanos(PERIOD_NANOS);
+        }
+    }
+
+    private void askNccl() {
+        try {
+            NcclResult result = nccl.asyncError();
+            if (result != NcclResult.SUCCESS && result != NcclResult.IN_PROGRESS) {
+                nccl.awaitReady(Duration.ZERO); // throws it, with NCCL's own words
+            }
+        } catch (IllegalStateException closed) {
+            // between the end of the communicator and that of this thread
+        }
+    }
+
+    private void checkCall() {
+        long since = callSince;
+        if (since != 0 && System.nanoTime() - since > stall.toNanos()) {
+            throw new MillraceException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
+                    + stall.toMillis()
+                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every"
+                    + " rank enqueues the same operations");
+        }
+    }
+
+    /** Returns when the thread is in no call of NCCL's any more. Not to be called from it. */
+    void stop() {
+        ended = true;
+        ConnectionFailures.forget(lostConnections);
+        LockSupport.unpark(thread);
+        try {
+            thread.join(STOP_DEADLINE);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package org.millrace.plugin.fallback;
+
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+import org.millrace.plugin.net.DataPath;
+import org.millrace.plugin.net.DrainTimeout;
+import org.millrace.plugin.net.NetConnection;
+import org.millrace.plugin.unpack.UnpackDevice;
+
+/** NCCL's own proxy stays in charge: its thread calls isend, irecv and test, and data moves within these calls. */
+public final class FallbackPath implements DataPath {
+
+    private static final byte ID = 1;
+
+    private final UnpackDevice unpack;
+
+    /**
+     * A service without threads.
+     *
+     * @param unpack what kernels that unpack need, closed with the service; null for those that do not
+     */
+    public FallbackPath(UnpackDevice unpack) {
+        this.unpack = unpack;
+    }
+
+    @Override
+    public byte id() {
+        return ID;
+    }
+
+    @Override
+    public NetConnection sending(FrameSender sender, Network network, DrainTimeout patience) {
+        return new FallbackSender(sender, network);
+    }
+
+    @Override
+    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience) {
+        return new FallbackReceiver(receiver, network, unpack == null ? null : unpack.connection(network, true));
+    }
+
+    @Override
+    public void close() {
+        if (unpack != null) {
+            unpack.close();
+        }
+    }
+
+    @Override
+    public boolean unpacks() {
+        return unpack != null;
+    }
+
+    @Override
+    public String toString() {
+        return "NCCL's proxy moves the data (isend, irecv, test)" + (unpack == null ? "" : "; " + unpack);
+    }
+}

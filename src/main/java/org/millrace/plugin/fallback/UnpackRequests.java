@@ -1,0 +1,97 @@
+package org.millrace.plugin.fallback;
+
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.net.FrameReceiver;
+import org.millrace.plugin.settings.UnpackSettings;
+import org.millrace.plugin.unpack.UnpackConnection;
+import org.millrace.proxy.unpack.UnpackMemory;
+
+/**
+ * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its
+ * buffers in the order of the protocols and posts every slice, empty ones included: each is one that the kernel counts.
+ */
+final class UnpackRequests {
+
+    private static final int NONE = -1;
+
+    private final UnpackConnection connection;
+    private final boolean scattered;
+    private final int[] firstPages = new int[RequestRing.CAPACITY];
+    private UnpackMemory memory;
+    private long slotBytes;
+    private long ordinal;
+    private long published;
+
+    UnpackRequests(UnpackConnection connection, boolean scattered) {
+        this.connection = connection;
+        this.scattered = scattered;
+    }
+
+    void registered(int region, long bytes) {
+        if (region == Protocol.SIMPLE.id()) {
+            slotBytes = bytes / ConnectionLayout.SLOTS;
+            memory = connection.prepare(slotBytes, scattered);
+            ordinal = memory.firstOrdinal();
+        }
+    }
+
+    /**
+     * Takes in where a request would arrive without pages.
+     *
+     * @param sequence of the request
+     * @param region   the memory's number
+     * @param offset   in it
+     * @param bytes    how much may arrive
+     */
+    void posted(long sequence, int region, long offset, long bytes) {
+        int index = RequestRing.slot(sequence);
+        firstPages[index] = NONE;
+        if (region != Protocol.SIMPLE.id() || memory == null) {
+            return;
+        }
+        int slot = (int) (offset / slotBytes);
+        if (offset % slotBytes != 0 || bytes > memory.pages().room(slot, ConnectionLayout.SLOTS)) {
+            throw new IllegalArgumentException("a slice of " + bytes + " bytes at byte " + offset + " of its buffer"
+                    + " does not begin with one of its slots of " + slotBytes + " bytes;"
+                    + " set NCCL_NET_SHARED_BUFFERS=0, or unset " + UnpackSettings.CHOICE);
+        }
+        firstPages[index] = memory.pages().first(slot);
+    }
+
+    /** Gives the payload of a request its pages; false if it has none. */
+    boolean receive(FrameReceiver receiver, long sequence) {
+        int first = firstPages[RequestRing.slot(sequence)];
+        if (first == NONE) {
+            return false;
+        }
+        memory.pages().receive(receiver, first);
+        return true;
+    }
+
+    /**
+     * Publishes the lists of requests that have arrived, in order; to be called before NCCL is told that one is done,
+     * which is when it moves tail.
+     */
+    void publish(long arrived, RequestRing requests) {
+        for (; published < arrived; published++) {
+            int first = firstPages[RequestRing.slot(published)];
+            if (first == NONE) {
+                continue;
+            }
+            long bytes = requests.bytes(published);
+            if (bytes > 0) {
+                memory.pages().publish(memory.lists(), ordinal, first, bytes);
+            }
+            ordinal++;
+        }
+    }
+
+    long deviceHandle() {
+        return connection.deviceHandle();
+    }
+
+    void close() {
+        connection.close();
+    }
+}

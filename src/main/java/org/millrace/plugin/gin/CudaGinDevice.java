@@ -1,0 +1,248 @@
+package org.millrace.plugin.gin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.millrace.MillraceException;
+import org.millrace.agent.Agent;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.CurrentDevice;
+import org.millrace.cuda.DeviceMemory;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.HostRegistration;
+import org.millrace.cuda.PinnedMemory;
+import org.millrace.cuda.copy.CopyKernel;
+import org.millrace.cuda.copy.CopyQueue;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.cuda.CudaIndexStore;
+import org.millrace.gin.cuda.CudaMover;
+import org.millrace.gin.cuda.CudaWindowMemory;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.WindowMemory;
+import org.millrace.net.Network;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.shim.NativeMemory;
+
+/** GIN for kernels of one GPU. */
+final class CudaGinDevice implements GinDevice {
+
+    /** As long as kernels may post soon the thread spins: a round trip is a few microseconds. */
+    private static final int SPINS = 50_000;
+    private static final int YIELDS = 20_000;
+    private static final long MIN_PARK_NANOS = 20_000;
+    private static final long MAX_PARK_NANOS = 100_000;
+
+    private final CudaDriver driver;
+    private final CudaDevice device;
+    private final boolean direct;
+    private final boolean shared;
+    private final long chunkBytes;
+    private final GinAgent agent;
+    private final CopyKernel copyKernel;
+    /**
+     * Stores indices in the GPU's memory; null if they lie in host memory, which is so without a kernel that stores
+     * quickly.
+     */
+    private final CopyQueue indices;
+    private final AgentRunner runner;
+    private final Arena arena = Arena.ofShared();
+    private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
+    private final Map<Network, CudaMover> moverOf = new ConcurrentHashMap<>();
+
+    /**
+     * Starts the thread.
+     *
+     * @param driver     the driver's functions
+     * @param device     the GPU
+     * @param direct     whether peers' memory is mapped where that is possible
+     * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
+     * @param chunkBytes what is staged at once
+     * @param linger     how long a kernel that makes small copies stays after the last of them; zero: there is none
+     */
+    CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
+            Duration linger) {
+        this.driver = driver;
+        this.device = device;
+        this.direct = direct;
+        this.shared = shared;
+        this.chunkBytes = chunkBytes;
+        this.copyKernel = linger.isZero() ? null : copyKernel(linger);
+        this.indices = copyKernel == null ? null : new CopyQueue(driver, device, copyKernel);
+        this.agent = new GinAgent("gin-" + device.index());
+        this.runner = AgentRunner.start(new OnDevice(agent, device),
+                new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+    }
+
+    private CopyKernel copyKernel(Duration linger) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return CopyKernel.load(device, linger);
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: the copy engines of " + device + " make small copies too (" + e.getMessage() + ")");
+            return null;
+        }
+    }
+
+    /** An agent whose thread has a device current. */
+    private static final class OnDevice implements Agent {
+        private final GinAgent agent;
+        private final CudaDevice device;
+        private CurrentDevice current;
+
+        OnDevice(GinAgent agent, CudaDevice device) {
+            this.agent = agent;
+            this.device = device;
+        }
+
+        @Override
+        public int doWork() {
+            if (current == null) {
+                current = device.makeCurrent(); // for the thread's life
+            }
+            return agent.doWork();
+        }
+
+        @Override
+        public String name() {
+            return agent.name();
+        }
+
+        @Override
+        public void onFailure(Throwable failure) {
+            agent.onFailure(failure);
+        }
+    }
+
+    @Override
+    public GinAgent agent() {
+        return agent;
+    }
+
+    @Override
+    public long allocate(long bytes) {
+        DeviceMemory memory = device.allocate(bytes);
+        device.runtime().fill(memory.segment(), (byte) 0);
+        allocated.put(memory.address(), memory);
+        return memory.address();
+    }
+
+    @Override
+    public void free(long address) {
+        if (indices != null) {
+            indices.settle();
+        }
+        allocated.remove(address).close();
+    }
+
+    @Override
+    public Indices indices(int count) {
+        if (indices == null) {
+            return GinDevice.super.indices(count);
+        }
+        long bytes = (long) count * Integer.BYTES;
+        long address = allocate(bytes);
+        return new Indices(NativeMemory.at(arena.allocate(bytes, Long.BYTES).address(), bytes), address,
+                new CudaIndexStore(indices, address));
+    }
+
+    @Override
+    public Shared share(long bytes) {
+        PinnedMemory pinned =
+                PinnedMemory.allocate(device, bytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
+        // of the global scope: it is freed after the agent has let go of it
+        return new Shared(NativeMemory.at(pinned.host().address(), bytes), pinned.device().address());
+    }
+
+    @Override
+    public boolean sharesMemory() {
+        return shared;
+    }
+
+    @Override
+    public Pinned pin(MemorySegment memory) {
+        HostRegistration registration = HostRegistration.register(device, memory);
+        return new Pinned(registration.device().address(), registration::close);
+    }
+
+    @Override
+    public boolean settle() {
+        try {
+            moverOf.values().forEach(CudaMover::settle);
+            if (indices != null) {
+                indices.settle();
+            }
+            return true;
+        } catch (MillraceException e) {
+            NcclLog.warn("GIN: copies are still under way on " + device + ": " + e.getMessage());
+            return false;
+        }
+    }
+
+    @Override
+    public void store(long address, MemorySegment bytes) {
+        device.runtime().copy(allocated.get(address).segment().asSlice(0, bytes.byteSize()), bytes);
+    }
+
+    @Override
+    public ForeignMemory.Ticket invite(long address) {
+        if (!direct) {
+            return null;
+        }
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return ForeignMemory.export(driver, address);
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " (" + e.getMessage()
+                    + "): its bytes are staged");
+            return null;
+        }
+    }
+
+    @Override
+    public WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all) {
+        if (type == plugin_h.NCCL_PTR_HOST()) {
+            return HostWindowMemory.register(network, NativeMemory.at(address, all[rank].bytes()));
+        }
+        CudaMover mover = mover(network);
+        ForeignMemory[] peers = new ForeignMemory[all.length];
+        long[] bytes = new long[all.length];
+        for (int peer = 0; peer < peers.length; peer++) {
+            bytes[peer] = all[peer].bytes();
+            if (peer != rank && all[peer].ticket() != null && direct) {
+                peers[peer] = map(peer, all[peer].ticket());
+            }
+        }
+        return new CudaWindowMemory(mover, address, bytes[rank], peers, bytes);
+    }
+
+    private ForeignMemory map(int peer, ForeignMemory.Ticket ticket) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return ForeignMemory.open(driver, device, ticket);
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: a window of rank " + peer + " cannot be mapped here (" + e.getMessage()
+                    + "): bytes for it are staged");
+            return null;
+        }
+    }
+
+    private CudaMover mover(Network network) {
+        return moverOf.computeIfAbsent(network,
+                unused -> new CudaMover(driver, device, network, chunkBytes, copyKernel));
+    }
+
+    @Override
+    public void close() {
+        runner.close();
+        moverOf.values().forEach(CudaMover::close);
+        if (copyKernel != null) {
+            indices.close();
+            copyKernel.close();
+        }
+        allocated.values().forEach(DeviceMemory::close);
+        arena.close();
+    }
+}

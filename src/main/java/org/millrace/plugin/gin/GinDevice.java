@@ -1,0 +1,108 @@
+package org.millrace.plugin.gin;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.window.WindowMemory;
+import org.millrace.net.Network;
+import org.millrace.net.shm.ring.ShmOptions;
+
+/**
+ * Where GIN's kernels run, and what memory they reach: a GPU, or the host. Serves one device; everything taken here is
+ * given back by {@link #close}.
+ */
+interface GinDevice extends AutoCloseable {
+
+    /**
+     * Memory that both sides reach.
+     *
+     * @param host   as Java sees it
+     * @param device its address as kernels see it
+     */
+    record Shared(MemorySegment host, long device) {
+    }
+
+    /** Zeroed memory that kernels change atomically; its address as they see it. */
+    long allocate(long bytes);
+
+    /** Gives back what {@link #allocate} took. */
+    void free(long address);
+
+    /** Zeroed memory that both sides poll. It lives until {@link #close}. */
+    Shared share(long bytes);
+
+    /**
+     * Indices that the agent writes and kernels read.
+     *
+     * @param host   as the agent writes them
+     * @param device their address as kernels see them
+     * @param store  what brings them there; null if it is the same memory. Otherwise they are to be given back by
+     *               {@link #free}
+     */
+    record Indices(MemorySegment host, long device, GinContext.IndexStore store) {
+    }
+
+    /** Zeroed memory for 4 bytes each. */
+    default Indices indices(int count) {
+        Shared shared = share((long) count * Integer.BYTES);
+        return new Indices(shared.host(), shared.device(), null);
+    }
+
+    /**
+     * Memory that the device's copies reach.
+     *
+     * @param device  its address as the device sees it
+     * @param release to be called before it is unmapped
+     */
+    record Pinned(long device, Runnable release) {
+    }
+
+    /** Whether bytes for ranks of this host are staged, and their signals kept, in memory shared with them. */
+    boolean sharesMemory();
+
+    /** Where that memory is made: ranks that see the same directory are of one host. */
+    default Path sharedDirectory() {
+        return ShmOptions.defaults().directory();
+    }
+
+    /** Lets the device's copies reach host memory that was made elsewhere. */
+    Pinned pin(MemorySegment memory);
+
+    /**
+     * Waits until no copy is under way that an agent began, which has let go of what they were for.
+     *
+     * @return false if that takes too long: memory must be left alone
+     */
+    boolean settle();
+
+    /** Stores bytes in memory of {@link #allocate}; they are there when this returns. */
+    void store(long address, MemorySegment bytes);
+
+    /**
+     * Lets peers reach a window without the network.
+     *
+     * @param address of the window
+     * @return what they need for it, to be closed when they have used it; null if it is not possible
+     */
+    ForeignMemory.Ticket invite(long address);
+
+    /**
+     * A window's memory.
+     *
+     * @param network of its communicator
+     * @param address of the window
+     * @param type    NCCL's type of the memory
+     * @param rank    this rank
+     * @param all     the window at each rank, this one included
+     */
+    WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
+
+    /** What serves descriptors; its thread has the device current. */
+    GinAgent agent();
+
+    /** Ends the thread. Its communicators were removed before. */
+    @Override
+    void close();
+}

@@ -1,0 +1,264 @@
+package org.millrace.plugin.gin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinGpuContext;
+import org.millrace.abi.GinIndices;
+import org.millrace.abi.GinQueueMemory;
+import org.millrace.abi.NetDeviceHandle;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.GinException;
+import org.millrace.gin.GinOptions;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.agent.GinFailureListener;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.window.Window;
+import org.millrace.gin.window.WindowMemory;
+import org.millrace.net.Network;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.shim.NativeMemory;
+
+/** What NCCL calls a GIN {@code collComm}: all ranks of a communicator, connected, with their windows and contexts. */
+final class GinGroup implements AutoCloseable {
+
+    private static final Duration CONTROL_DEADLINE = Duration.ofSeconds(60);
+    /** How long a group that closes waits for what is under way. */
+    private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
+    private static final int RMA_QUEUE_SIZE = 256;
+
+    private final int rank;
+    private final Network network;
+    private final GinDevice hardware;
+    private final GinExchange control;
+    private final GinSharedMemory shared;
+    private final GinStaging staging;
+    private final GinSignals signals;
+    private final GinCommunicator communicator;
+    private final List<Window> windows = new CopyOnWriteArrayList<>();
+    private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
+    private int contexts;
+
+    GinGroup(int rank, Network network, GinDevice hardware, GinMesh data, GinMesh control, GinOptions options) {
+        this.rank = rank;
+        this.network = network;
+        this.hardware = hardware;
+        this.control = new GinExchange(rank, control, CONTROL_DEADLINE);
+        this.shared = new GinSharedMemory(hardware);
+        this.staging = new GinStaging(rank, data.senders().length, shared, this.control);
+        this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options, new Reports());
+        this.signals = new GinSignals(this.control, shared, communicator);
+        hardware.agent().add(communicator);
+    }
+
+    /** Tells NCCL's log. */
+    private static final class Reports implements GinFailureListener {
+        @Override
+        public void failed(Throwable failure) {
+            NcclLog.warn("GIN: " + NcclLog.describe(failure));
+        }
+
+        @Override
+        public void stalled(String what) {
+            NcclLog.warn("GIN: " + what
+                    + ". A kernel that another kernel of its process must start first, or copies that wait behind other streams' kernels,"
+                    + " stand so: set CUDA_MODULE_LOADING=EAGER and CUDA_DEVICE_MAX_CONNECTIONS=32");
+        }
+    }
+
+    GinCommunicator communicator() {
+        return communicator;
+    }
+
+    /** Registers this rank's part of a window; returns when all ranks have. */
+    synchronized Window register(long address, long bytes, int type) {
+        ForeignMemory.Ticket ticket = hardware.invite(address);
+        try {
+            GinExchange.Offer[] all = control.exchange(new GinExchange.Offer(bytes, ticket));
+            Window window = register(hardware.window(network, address, type, rank, all));
+            windows.add(window);
+            staging.connect(communicator, window); // every rank tells that it is here: nobody needs the ticket any more
+            return window;
+        } finally {
+            if (ticket != null) {
+                ticket.close();
+            }
+        }
+    }
+
+    private Window register(WindowMemory memory) {
+        try {
+            return communicator.register(memory);
+        } catch (GinException failed) {
+            memory.close();
+            throw failed;
+        }
+    }
+
+    void deregister(Window window) {
+        if (windows.remove(window)) {
+            communicator.deregister(window);
+        }
+    }
+
+    /**
+     * Contexts behind one device handle.
+     *
+     * @param contexts     served from now on
+     * @param deviceHandle what NCCL gives to kernels
+     * @param allocated    memory to be freed with them
+     */
+    record Served(GinGroup group, List<GinContext> contexts, MemorySegment deviceHandle,
+            List<Long> allocated) implements AutoCloseable {
+
+        @Override
+        public void close() {
+            contexts.forEach(group::remove);
+            allocated.forEach(group.hardware::free);
+        }
+    }
+
+    /**
+     * Contexts whose operations the host begins.
+     *
+     * @param queues one for each
+     */
+    record Rma(GinGroup group, List<RmaQueue> queues) implements AutoCloseable {
+        @Override
+        public void close() {
+            queues.forEach(queue -> {
+                group.remove(queue.context());
+                group.rma.remove(queue.context().number());
+            });
+        }
+    }
+
+    private void add(GinContext context) {
+        communicator.add(context);
+        GinTally.opened(context);
+    }
+
+    private void remove(GinContext context) {
+        communicator.remove(context);
+        GinTally.closed(context);
+        NcclLog.info("GIN: rank " + rank + ", context " + context.number() + ": " + context.served());
+    }
+
+    /** Makes contexts for operations that the host begins. */
+    synchronized Rma createRma(int count) {
+        List<RmaQueue> made = new ArrayList<>();
+        int ranks = communicator.ranks();
+        for (int i = 0; i < count; i++) {
+            GinQueueMemory queues = GinQueueMemory.of(
+                    hardware.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
+                    RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
+            MemorySegment cis = hardware.share((long) ranks * Integer.BYTES).host();
+            GinContext context = new GinContext(contexts++, queues, cis, hardware.share(Long.BYTES).host(),
+                    hardware.share(Long.BYTES).host(), ranks);
+            RmaQueue queue = new RmaQueue(context, queues, GinIndices.of(cis, ranks), ranks);
+            add(context);
+            rma.put(context.number(), queue);
+            made.add(queue);
+        }
+        return new Rma(this, made);
+    }
+
+    /** Whether an operation that the host began is over. */
+    boolean isDone(long request) {
+        RmaQueue queue = rma.get(RmaRequest.context(request));
+        if (queue == null) {
+            throw new IllegalArgumentException(
+                    "the context of request 0x" + Long.toHexString(request) + " was destroyed");
+        }
+        return queue.isDone(RmaRequest.peer(request), RmaRequest.index(request));
+    }
+
+    /**
+     * Makes contexts whose memory kernels and the agent share; returns when all ranks have.
+     *
+     * @param format    of their descriptors
+     * @param count     how many
+     * @param signals   of each
+     * @param counters  of each
+     * @param queueSize descriptors for each peer, a power of two
+     */
+    synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters,
+            int queueSize) {
+        int ranks = communicator.ranks();
+        long stride = format.contextBytes();
+        List<GinContext> made = new ArrayList<>();
+        List<Long> allocated = new ArrayList<>();
+        GinSignals.Contexts signalled = this.signals.create(count, Math.max(signals, 1));
+        long forKernels = hardware.allocate(count * stride);
+        allocated.add(forKernels);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment all = arena.allocate(count * stride, GinGpuContext.ALIGNMENT);
+            for (int i = 0; i < count; i++) {
+                made.add(context(format, GinGpuContext.of(all.asSlice(i * stride, stride)), ranks, signals, counters,
+                        queueSize, allocated,
+                        signalled.mine() == null ? hardware.share((long) Math.max(signals, 1) * Long.BYTES)
+                                : signalled.signals(i)));
+                reach(made.get(i), i, signalled);
+            }
+            hardware.store(forKernels, all);
+        }
+        made.forEach(this::add);
+        MemorySegment handle =
+                NativeMemory.at(Arena.global().allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT).address(),
+                        NetDeviceHandle.BYTES);
+        NetDeviceHandle.of(handle).set(NetDeviceHandle.GIN_PROXY, 0, forKernels, count * stride, false);
+        return new Served(this, made, handle, allocated);
+    }
+
+    private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters,
+            int queueSize, List<Long> allocated, GinDevice.Shared signalled) {
+        GinDevice.Shared queues = hardware.share(GinQueueMemory.bytes(format, ranks, queueSize));
+        GinDevice.Indices cis = hardware.indices(ranks);
+        if (cis.store() != null) {
+            allocated.add(cis.device());
+        }
+        GinDevice.Shared counted = hardware.share((long) Math.max(counters, 1) * Long.BYTES);
+        long pis = take((long) ranks * Integer.BYTES, allocated);
+        seen.set(ranks, queueSize, queues.device(), pis, cis.device(), counted.device(), signalled.device());
+        if (seen.hasSignalOffsets()) {
+            seen.setGets(take((long) Math.max(signals, 1) * Long.BYTES, allocated),
+                    take((long) ranks * Integer.BYTES, allocated), take((long) ranks * Integer.BYTES, allocated));
+        }
+        GinContext context = new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize),
+                cis.host(), counted.host(), signalled.host(), ranks);
+        context.store(cis.store());
+        return context;
+    }
+
+    private void reach(GinContext context, int index, GinSignals.Contexts signalled) {
+        for (int peer = 0; peer < communicator.ranks(); peer++) {
+            context.reach(peer, signalled.of(peer, index, rank));
+        }
+    }
+
+    private long take(long bytes, List<Long> allocated) {
+        long address = hardware.allocate(bytes);
+        allocated.add(address);
+        return address;
+    }
+
+    @Override
+    public void close() {
+        control.close();
+        hardware.agent().remove(communicator, CLOSE_PATIENCE);
+        if (!hardware.settle()) {
+            throw new GinException(
+                    "rank " + rank + ": copies of a closed group are still under way; its memory is left alone");
+        }
+        windows.forEach(window -> window.memory().close()); // NCCL 2.28 deregisters none that the user left registered
+        windows.clear();
+        shared.close();
+    }
+}

@@ -1,0 +1,119 @@
+package org.millrace.plugin.gin;
+
+import org.millrace.MillraceException;
+import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.queue.SignalMemory;
+import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.plugin.log.NcclLog;
+
+/**
+ * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up
+ * the others' by itself. Where it cannot be made, or mapped, signals travel over the network as they do between hosts.
+ */
+final class GinSignals {
+
+    private final int ranks;
+    private final GinExchange control;
+    private final GinSharedMemory shared;
+    private final GinCommunicator communicator;
+
+    GinSignals(GinExchange control, GinSharedMemory shared, GinCommunicator communicator) {
+        this.ranks = communicator.ranks();
+        this.control = control;
+        this.shared = shared;
+        this.communicator = communicator;
+    }
+
+    /**
+     * Signals of contexts that are made together.
+     *
+     * @param mine   this rank's memory, or null if its signals lie elsewhere
+     * @param device where the device sees that memory
+     * @param theirs each rank's memory, as far as this process maps it
+     */
+    record Contexts(SignalMemory mine, long device, SignalMemory[] theirs) {
+
+        GinDevice.Shared signals(int context) {
+            return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
+        }
+
+        /** What a rank of this process reaches of a peer's signals, or null. */
+        SignalMemory.PeerSignals of(int peer, int context, int rank) {
+            return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
+        }
+    }
+
+    /** Every rank calls it for the same contexts. */
+    Contexts create(int contexts, int signals) {
+        long bytes = SignalMemory.bytes(ranks, contexts, signals);
+        boolean[] near = near();
+        GinSharedMemory.Pinned made = make(near, bytes);
+        SignalMemory mine = made == null ? null : new SignalMemory(made.memory().segment(), ranks, signals);
+        if (mine != null) {
+            communicator.share(mine);
+        }
+        long[][] theirKeys = control.exchange(keys(near, made));
+        SignalMemory[] theirs = new SignalMemory[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
+        }
+        control.exchange(new long[ranks][GinExchange.WORDS]); // every rank has mapped what it could
+        if (made != null) {
+            made.memory().deleteFile();
+        }
+        return new Contexts(mine, made == null ? 0 : made.device(), theirs);
+    }
+
+    /** Which ranks can share memory with this one. */
+    private boolean[] near() {
+        long place = shared.place();
+        long[][] words = new long[ranks][GinExchange.WORDS];
+        for (long[] each : words) {
+            each[0] = place;
+        }
+        long[][] places = control.exchange(words);
+        boolean[] near = new boolean[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            near[peer] = peer != communicator.rank() && place != 0 && places[peer][0] == place;
+        }
+        return near;
+    }
+
+    private GinSharedMemory.Pinned make(boolean[] near, long bytes) {
+        for (boolean each : near) {
+            if (each) {
+                try {
+                    return shared.create(bytes);
+                } catch (MillraceException e) {
+                    NcclLog.info("GIN: signals for this rank travel over the network (" + e.getMessage() + ")");
+                    return null;
+                }
+            }
+        }
+        return null;
+    }
+
+    private long[][] keys(boolean[] near, GinSharedMemory.Pinned made) {
+        long[][] words = new long[ranks][GinExchange.WORDS];
+        for (int peer = 0; made != null && peer < ranks; peer++) {
+            if (near[peer]) {
+                System.arraycopy(made.memory().key(), 0, words[peer], 0, SharedMemory.KEY_WORDS);
+                words[peer][SharedMemory.KEY_WORDS] = made.memory().segment().byteSize();
+            }
+        }
+        return words;
+    }
+
+    /** Maps what a peer made, if it made anything; null if that is not possible. */
+    private SignalMemory map(int peer, long[] words, long bytes, int signals) {
+        if (words[SharedMemory.KEY_WORDS] == 0) {
+            return null;
+        }
+        try {
+            return new SignalMemory(shared.join(words, bytes).segment(), ranks, signals);
+        } catch (MillraceException | IllegalArgumentException e) {
+            NcclLog.info("GIN: signals for rank " + peer + " travel over the network (" + e.getMessage() + ")");
+            return null;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+package org.millrace.plugin.gin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.window.WindowMemory;
+import org.millrace.net.Network;
+import org.millrace.plugin.shim.NativeMemory;
+
+/** GIN for what plays a kernel on the CPU: all memory is the host's. */
+final class HostGinDevice implements GinDevice {
+
+    private static final int SPINS = 100;
+    private static final int YIELDS = 1000;
+    private static final long MIN_PARK_NANOS = 20_000;
+    private static final long MAX_PARK_NANOS = 100_000;
+    private static final long ALIGNMENT = 128;
+
+    private final GinAgent agent = new GinAgent("gin-host");
+    private final AgentRunner runner =
+            AgentRunner.start(agent, new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+    private final Map<Long, Arena> allocated = new ConcurrentHashMap<>();
+    private final Arena arena = Arena.ofShared();
+    private final boolean shared;
+
+    HostGinDevice(boolean shared) {
+        this.shared = shared;
+    }
+
+    @Override
+    public GinAgent agent() {
+        return agent;
+    }
+
+    @Override
+    public long allocate(long bytes) {
+        Arena owner = Arena.ofShared();
+        long address = owner.allocate(bytes, ALIGNMENT).address();
+        allocated.put(address, owner);
+        return address;
+    }
+
+    @Override
+    public void free(long address) {
+        allocated.remove(address).close();
+    }
+
+    @Override
+    public Shared share(long bytes) {
+        long address = arena.allocate(bytes, ALIGNMENT).address();
+        return new Shared(NativeMemory.at(address, bytes), address); // of the global scope: it is freed after the agent
+                                                                     // has let go of it
+    }
+
+    @Override
+    public boolean sharesMemory() {
+        return shared;
+    }
+
+    @Override
+    public Pinned pin(MemorySegment memory) {
+        return new Pinned(memory.address(), () -> {});
+    }
+
+    @Override
+    public boolean settle() {
+        return true; // a CPU's copy is over when its call returns
+    }
+
+    @Override
+    public void store(long address, MemorySegment bytes) {
+        NativeMemory.at(address, bytes.byteSize()).copyFrom(bytes);
+    }
+
+    @Override
+    public ForeignMemory.Ticket invite(long address) {
+        return null;
+    }
+
+    @Override
+    public WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all) {
+        return HostWindowMemory.register(network, NativeMemory.at(address, all[rank].bytes()));
+    }
+
+    @Override
+    public void close() {
+        runner.close();
+        allocated.values().forEach(Arena::close);
+        arena.close();
+    }
+}

@@ -1,0 +1,100 @@
+package org.millrace.plugin.log;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import org.millrace.ffi.plugin.ncclDebugLoggerFixed_t;
+import org.millrace.ffi.plugin.plugin_h;
+
+/**
+ * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the
+ * last warning is what {@code ncclGetLastError} returns. Until NCCL has given its logger there is nobody to tell, and
+ * lines are dropped.
+ */
+public final class NcclLog {
+
+    private static final String PREFIX = "NET/Millrace: ";
+    private static final MethodHandle LOG = downcall();
+    private static final Arena NAMES = Arena.global();
+    private static final MemorySegment FILE = NAMES.allocateFrom("millrace");
+    private static final MemorySegment FORMAT = NAMES.allocateFrom("%s");
+
+    /** Written by every init, as the process may have loaded another libnccl since; read by any thread. */
+    private static volatile MemorySegment logger = MemorySegment.NULL;
+
+    private NcclLog() {}
+
+    @SuppressWarnings("restricted") // the function that NCCL gives to init
+    private static MethodHandle downcall() {
+        var descriptor = ncclDebugLoggerFixed_t.descriptor();
+        return Linker.nativeLinker()
+                .downcallHandle(descriptor.appendArgumentLayouts(ADDRESS),
+                        Linker.Option.firstVariadicArg(descriptor.argumentLayouts().size()));
+    }
+
+    /** Logs to this function from now on. */
+    public static void use(long function) {
+        logger = MemorySegment.ofAddress(function);
+    }
+
+    /**
+     * Something is wrong that the user should change. Printed under NCCL_DEBUG=WARN.
+     *
+     * @param message one line
+     */
+    public static void warn(String message) {
+        log(plugin_h.NCCL_LOG_WARN(), message);
+    }
+
+    /**
+     * What is done, and how. Printed under NCCL_DEBUG=INFO.
+     *
+     * @param message one line
+     */
+    public static void info(String message) {
+        log(plugin_h.NCCL_LOG_INFO(), message);
+    }
+
+    /**
+     * For whoever debugs the plugin. Printed under NCCL_DEBUG=TRACE.
+     *
+     * @param message one line
+     */
+    public static void trace(String message) {
+        log(plugin_h.NCCL_LOG_TRACE(), message);
+    }
+
+    private static void log(int level, String message) {
+        MemorySegment function = logger;
+        if (function.address() == 0) {
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment line = arena.allocateFrom(PREFIX + message.replaceAll("\\s*\\R\\s*", " | "));
+            LOG.invokeExact(function, level, (long) (plugin_h.NCCL_INIT() | plugin_h.NCCL_NET()), FILE, 0, FORMAT,
+                    line);
+        } catch (Throwable e) {
+            throw new IllegalStateException("NCCL's logger cannot be called", e);
+        }
+    }
+
+    /**
+     * A failure and what caused it, in one line.
+     *
+     * @param failure what was thrown
+     * @return the messages, from the outermost to the cause
+     */
+    public static String describe(Throwable failure) {
+        StringBuilder line = new StringBuilder();
+        for (Throwable each = failure; each != null; each = each.getCause()) {
+            String message = each.getMessage() == null ? each.getClass().getName() : each.getMessage();
+            if (line.indexOf(message) < 0) {
+                line.append(line.isEmpty() ? "" : ": ").append(message);
+            }
+        }
+        return line.toString();
+    }
+}

@@ -1,0 +1,56 @@
+package org.millrace.plugin.net;
+
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+
+/**
+ * Decides who moves the data of connections. The two ends of a connection have the same service, as its frames are its
+ * own.
+ */
+public interface DataPath extends AutoCloseable {
+
+    /** Tells services apart in the handles that peers exchange. */
+    byte id();
+
+    /** Whether kernels gather what they receive from pages. */
+    default boolean unpacks() {
+        return false;
+    }
+
+    /** Whether Java moves the data, and NCCL's own proxy does not. */
+    default boolean takesOver() {
+        return false;
+    }
+
+    /** Connections will be made by this endpoint, which is closed after the path. */
+    default void opened(NetEndpoint endpoint) {
+        // most need nothing
+    }
+
+    /** What it does, for the log. */
+    @Override
+    String toString();
+
+    /**
+     * Takes over the sending end of a connection that was just made.
+     *
+     * @param sender   the service's to use and to close
+     * @param network  where memory is registered
+     * @param patience of the communicator
+     */
+    NetConnection sending(FrameSender sender, Network network, DrainTimeout patience);
+
+    /**
+     * Takes over the receiving end of a connection that was just made.
+     *
+     * @param receiver the service's to use and to close
+     * @param network  where memory is registered
+     * @param patience of the communicator
+     */
+    NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience);
+
+    /** Ends what the service runs. Its connections are closed before. */
+    @Override
+    void close();
+}

@@ -1,0 +1,11 @@
+/**
+ * NCCL's network table: {@link org.millrace.plugin.net.NetPlugin} has a method for each of its functions.
+ *
+ * <p>
+ * It makes connections by the networks of {@code org.millrace.net}. Who moves their data is decided by a
+ * {@link org.millrace.plugin.net.DataPath}: rooms above, {@code takeover} and {@code fallback}, have one each.
+ */
+@NullMarked
+package org.millrace.plugin.net;
+
+import org.jspecify.annotations.NullMarked;

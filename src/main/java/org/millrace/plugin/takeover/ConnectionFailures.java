@@ -1,0 +1,43 @@
+package org.millrace.plugin.takeover;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
+import org.millrace.MillraceException;
+
+/**
+ * Tells a Java program which connections were lost. libnccl cannot: it is not asked about connections that were taken
+ * over, and its kernels wait for good.
+ *
+ * <p>
+ * A listener hears of every connection of this process, whichever communicator it belongs to.
+ */
+public final class ConnectionFailures {
+
+    private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
+
+    private ConnectionFailures() {}
+
+    /**
+     * Adds a listener.
+     *
+     * @param listener gets connection, cause and what was last seen of the connection; called on a proxy's thread, so
+     *                 it must return at once
+     */
+    public static void listen(Consumer<MillraceException> listener) {
+        LISTENERS.add(listener);
+    }
+
+    /**
+     * Removes a listener.
+     *
+     * @param listener one that was added
+     */
+    public static void forget(Consumer<MillraceException> listener) {
+        LISTENERS.remove(listener);
+    }
+
+    static void report(MillraceException failure) {
+        LISTENERS.forEach(listener -> listener.accept(failure));
+    }
+}

@@ -1,0 +1,179 @@
+package org.millrace.plugin.takeover;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.abi.NetDeviceHandle;
+import org.millrace.agent.AgentRequest;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.PeerClosedException;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.net.NetConnection;
+import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.proxy.DeviceAbortedException;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+
+/**
+ * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
+ * them, which is when it stops: the memory is freed right after the first deregistration returns.
+ */
+abstract class TakeoverConnection implements NetConnection {
+
+    /**
+     * How long a stop waits for what still moves, however slowly: eight slots are not more than this on any network
+     * worth the name.
+     */
+    private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
+    private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
+
+    private final Network network;
+    private final TakeoverPath service;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment handle;
+    private final ConnectionLocator locator = new ConnectionLocator();
+    private MemoryRegion region;
+    private MemoryRegion staging;
+    private ProxyAgent agent;
+    private ProxyConnection proxy;
+    private volatile Throwable failure;
+
+    TakeoverConnection(Network network, TakeoverPath service) {
+        this.network = network;
+        this.service = service;
+        handle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
+        NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
+    }
+
+    /** Bytes of memory that the proxy needs besides the connection's own; 0 for none. */
+    abstract long stagingBytes(ConnectionLayout layout);
+
+    /** Makes the proxy, which from now on owns the network's end. */
+    abstract ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging);
+
+    /** How long a stop waits for what is under way while nothing moves. */
+    abstract Duration drainPatience();
+
+    /** A stop gave up what was under way. */
+    abstract void givenUp(String lastSeen);
+
+    /** Gives back what an end has besides; the proxy has stopped. */
+    void closed() {
+        // most have nothing
+    }
+
+    /** Ends the network's end where no proxy ever owned it. */
+    abstract void closeUnstarted();
+
+    @Override
+    public long deviceHandle() {
+        return handle.address();
+    }
+
+    @Override
+    public final int register(long address, long bytes) {
+        int number = locator.add(address, bytes);
+        if (locator.complete()) {
+            ConnectionLayout layout = locator.layout();
+            region = network.register(locator.memory());
+            staging = network.register(allocateStaging(stagingBytes(layout)));
+            proxy = start(layout, region, staging);
+            agent = service.assign();
+            agent.add(List.of(proxy));
+        }
+        return number;
+    }
+
+    /**
+     * Of the global scope, as all memory is that a proxy works with: see {@link NativeMemory}. It is the arena's, which
+     * is closed after the proxy has stopped.
+     */
+    private MemorySegment allocateStaging(long bytes) {
+        return NativeMemory.at(arena.allocate(bytes, LL128Line.BYTES).address(), bytes);
+    }
+
+    /**
+     * The proxy has stopped; NCCL has no ear for why, so it is said in the log, and to the Java program if there is
+     * one. Called by the agent's thread.
+     */
+    final void stopped(ProxyConnection stopped, Throwable reason) {
+        if (reason == null) {
+            return;
+        }
+        failure = reason;
+        String what = NcclLog.describe(reason);
+        String name = stopped.name().toString();
+        String line = (what.startsWith(name) ? what : name + ": " + what) + " (" + stopped.lastSeen() + ")";
+        if (isMeant(stopped, reason)) {
+            NcclLog.info(line);
+        } else {
+            NcclLog.warn(line);
+            ConnectionFailures.report(new MillraceException(line, reason));
+        }
+    }
+
+    /**
+     * Communicators are destroyed on one rank before the other, and aborted on purpose: nobody has to be warned of it
+     * unless data was still to be sent.
+     */
+    private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
+        return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
+    }
+
+    @Override
+    public final void deregister(int number) {
+        stop();
+    }
+
+    private void stop() {
+        if (agent == null) {
+            return;
+        }
+        AgentRequest removal = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+        if (!removal.await(DRAIN_LIMIT)) {
+            removal = agent.remove(List.of(proxy), Duration.ZERO);
+            if (!removal.await(ACKNOWLEDGE)) {
+                throw new MillraceException(proxy.name()
+                        + ": the proxy's thread does not let go of the connection's memory: a pass of it does not return");
+            }
+        }
+        if (!removal.isFulfilled()) {
+            givenUp(proxy.lastSeen());
+        }
+        service.release(agent);
+        agent = null;
+        region.close();
+        staging.close();
+    }
+
+    @Override
+    public final int post(long address, long bytes, int number) {
+        throw taken();
+    }
+
+    @Override
+    public final int test(int request) {
+        throw taken();
+    }
+
+    private IllegalStateException taken() {
+        return new IllegalStateException("NCCL's proxy asks for progress of a connection that was taken over:"
+                + " is this NCCL older than 2.28, or newer than 2.30?");
+    }
+
+    @Override
+    public final void close() {
+        boolean started = proxy != null;
+        stop();
+        if (!started) {
+            closeUnstarted();
+        }
+        closed();
+        arena.close();
+    }
+}

@@ -1,0 +1,151 @@
+package org.millrace.plugin.takeover;
+
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.TimedIdleStrategy;
+import org.millrace.config.ConfigurationException;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+import org.millrace.plugin.net.DataPath;
+import org.millrace.plugin.net.DrainTimeout;
+import org.millrace.plugin.net.NetConnection;
+import org.millrace.plugin.net.NetEndpoint;
+import org.millrace.plugin.settings.NcclInteger;
+import org.millrace.plugin.unpack.UnpackDevice;
+import org.millrace.proxy.ProxyAgent;
+
+/**
+ * Java threads move the data: connections are given back to NCCL with the word that they need no progress of its
+ * proxy's, and their memory is served by our own.
+ */
+public final class TakeoverPath implements DataPath {
+
+    private static final byte ID = 2;
+    private static final String THREADS = "MILLRACE_THREADS";
+
+    /**
+     * Threads of a process unless it is told otherwise: enough for the bandwidth of host memory, few enough to leave a
+     * trainer its cores.
+     */
+    private static final int MOST_THREADS = 8;
+    private static final int CORES_PER_THREAD = 4;
+
+    /**
+     * A program that reduces in every few milliseconds finds its proxies awake; the threads of channels that it does
+     * not use soon leave their cores to others.
+     */
+    private static final long SPIN_NANOS = 4_000_000;
+    private static final long YIELD_NANOS = 6_000_000;
+    private static final long MIN_PARK_NANOS = 20_000;
+    private static final long MAX_PARK_NANOS = 100_000;
+
+    private final ProxyAgent[] agents;
+    private final AgentRunner[] runners;
+    private final int[] served;
+
+    private final UnpackDevice unpack;
+    private WarmUp warmUp;
+
+    private TakeoverPath(int threads, UnpackDevice unpack) {
+        this.unpack = unpack;
+        agents = new ProxyAgent[threads];
+        runners = new AgentRunner[threads];
+        served = new int[threads];
+        for (int i = 0; i < threads; i++) {
+            agents[i] = new ProxyAgent("proxy-" + i);
+            runners[i] = AgentRunner.start(agents[i],
+                    new TimedIdleStrategy(SPIN_NANOS, YIELD_NANOS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+        }
+    }
+
+    /**
+     * Starts the threads.
+     *
+     * @param unpack what kernels that unpack need, closed with the service; null for those that do not
+     */
+    public static TakeoverPath start(UnaryOperator<String> environment, UnpackDevice unpack) {
+        int usual = Math.clamp(Runtime.getRuntime().availableProcessors() / CORES_PER_THREAD, 1, MOST_THREADS);
+        long threads = NcclInteger.parse(environment.apply(THREADS), usual);
+        if (threads < 1 || threads > 256) {
+            throw new ConfigurationException(THREADS + "=" + threads
+                    + " is not possible; allowed: 1 to 256 proxy threads, or not set (here: " + usual + ")");
+        }
+        return new TakeoverPath((int) threads, unpack);
+    }
+
+    @Override
+    public byte id() {
+        return ID;
+    }
+
+    @Override
+    public NetConnection sending(FrameSender sender, Network network, DrainTimeout patience) {
+        return new TakeoverSender(sender, network, this, patience);
+    }
+
+    @Override
+    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience) {
+        return new TakeoverReceiver(receiver, network, this, unpack == null ? null : unpack.connection(network, false));
+    }
+
+    @Override
+    public boolean takesOver() {
+        return true;
+    }
+
+    @Override
+    public void opened(NetEndpoint endpoint) {
+        warmUp = WarmUp.startOnce(endpoint, this);
+    }
+
+    /** All threads. */
+    List<ProxyAgent> agents() {
+        return List.of(agents);
+    }
+
+    /** The thread that serves the fewest connections gets the next one. */
+    synchronized ProxyAgent assign() {
+        int least = 0;
+        for (int i = 1; i < agents.length; i++) {
+            if (served[i] < served[least]) {
+                least = i;
+            }
+        }
+        served[least]++;
+        return agents[least];
+    }
+
+    synchronized void release(ProxyAgent agent) {
+        for (int i = 0; i < agents.length; i++) {
+            if (agents[i] == agent) {
+                served[i]--;
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        if (warmUp != null) {
+            warmUp.stop();
+        }
+        for (AgentRunner runner : runners) {
+            runner.close();
+        }
+        if (unpack != null) {
+            unpack.close();
+        }
+    }
+
+    @Override
+    public boolean unpacks() {
+        return unpack != null;
+    }
+
+    @Override
+    public String toString() {
+        return "Java takes the proxy over, with " + agents.length + (agents.length == 1 ? " thread" : " threads")
+                + (unpack == null ? "" : "; " + unpack);
+    }
+}

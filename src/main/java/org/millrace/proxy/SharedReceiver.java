@@ -1,0 +1,84 @@
+package org.millrace.proxy;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * The receiving end of a {@link SharedSender}: one connection of the network serves the receives of several
+ * connections, each of which sees its own frames only (a grouped receive). All members are served by one agent.
+ */
+public final class SharedReceiver extends SharedEnd {
+
+    private final FrameReceiver receiver;
+
+    /**
+     * A group on a connection of its own.
+     *
+     * @param receiver the network's connection; closed with the last member
+     * @param members  how many share it
+     */
+    public SharedReceiver(FrameReceiver receiver, int members) {
+        super(members);
+        this.receiver = receiver;
+    }
+
+    /**
+     * One member's way from the peer.
+     *
+     * @param member number of the member, the same at the other end
+     * @return to be given to one {@link ReceiveProxy}
+     */
+    public FrameReceiver member(int member) {
+        return new MemberReceiver(member);
+    }
+
+    @Override
+    AutoCloseable shared() {
+        return receiver;
+    }
+
+    @Override
+    void closeShared() {
+        receiver.close();
+    }
+
+    private final class MemberReceiver extends SharingMember implements FrameReceiver {
+
+        MemberReceiver(int member) {
+            super(member);
+        }
+
+        @Override
+        public @Nullable FrameHeader poll() {
+            FrameHeader header = receiver.poll();
+            if (header == null) {
+                return null;
+            }
+            int whose = StepHeader.member(header);
+            if (whose < 0 || whose >= members) {
+                throw new ConnectionException(receiver + ": a frame for member " + whose + ", where " + members
+                        + " connections share one of the network's");
+            }
+            return whose == member ? header : null;
+        }
+
+        @Override
+        public void accept(MemoryRegion region, long offset) {
+            receiver.accept(region, offset);
+            add();
+        }
+
+        @Override
+        public int progress() {
+            return receiver.progress();
+        }
+
+        @Override
+        public long framesCompleted() {
+            return completed(receiver.framesCompleted());
+        }
+    }
+}

@@ -1,0 +1,165 @@
+package org.millrace.cuda.copy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.abi.CopyMailbox;
+
+/** What the host tells a kernel that copies, whenever that comes and goes. */
+@Timeout(60)
+class CopyCommandsTest {
+
+    private final MemorySegment mailbox = Arena.ofAuto().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
+    private final MemorySegment memory = Arena.ofAuto().allocate(1024, 64);
+    private final PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
+    private final List<Integer> launches = new ArrayList<>();
+
+    private CopyCommands commands(int first) {
+        return new CopyCommands(CopyMailbox.of(mailbox), first, launches::add);
+    }
+
+    private long at(long offset) {
+        return memory.address() + offset;
+    }
+
+    private long longAt(long offset) {
+        return memory.get(ValueLayout.JAVA_LONG, offset);
+    }
+
+    /** By how much it loads at once: 512 times 16 bytes, 8 or 1. */
+    @ParameterizedTest
+    @CsvSource({"0, 0, 8192, true", "0, 0, 8208, false", "16, 8, 4096, true", "16, 8, 4104, false", "0, 0, 4092, false",
+            "4, 8, 512, true", "4, 8, 516, false", "1, 3, 512, true", "1, 3, 513, false", "0, 0, 1, true",
+            "0, 0, 1099511627776, false"})
+    void whatTheKernelCopies(long to, long from, long bytes, boolean fits) {
+        assertEquals(fits, CopyCommands.fits(to, from, bytes));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, -70, Integer.MAX_VALUE - 70})
+    void numbersWrap(int first) {
+        CopyCommands commands = commands(first);
+        commands.invite();
+        assertEquals(List.of(first), launches);
+        assertFalse(commands.isReady(), "launched, but it has not begun");
+        kernel.begin(first);
+        for (int i = 0; i < 200; i++) {
+            assertTrue(commands.isReady());
+            memory.set(ValueLayout.JAVA_LONG, 0, i);
+            assertTrue(i % 2 == 0 ? commands.copy(at(8), at(0), 8) : commands.store(at(8), i, 8));
+            assertEquals(first + i, commands.last());
+            assertFalse(commands.isDone(commands.last()));
+            assertTrue(kernel.look());
+            assertTrue(commands.isDone(commands.last()));
+            assertEquals(i, longAt(8));
+        }
+        assertFalse(kernel.look());
+    }
+
+    @Test
+    void valuesOfFourBytesLeaveTheirNeighbourAlone() {
+        CopyCommands commands = commands(1);
+        commands.invite();
+        kernel.begin(1);
+        memory.set(ValueLayout.JAVA_LONG, 0, -1L);
+        assertTrue(commands.store(at(4), 0x1_2345_6789L, 4));
+        assertTrue(kernel.look());
+        assertEquals(0x2345_6789_ffff_ffffL, longAt(0));
+    }
+
+    @Test
+    void aFullMailboxIsNotReady() {
+        CopyCommands commands = commands(1);
+        commands.invite();
+        kernel.begin(1);
+        for (int i = 0; i < CopyMailbox.COMMANDS; i++) {
+            assertTrue(commands.isReady());
+            assertTrue(commands.store(at(8L * i), i, 8));
+        }
+        assertFalse(commands.isReady());
+        assertTrue(kernel.look());
+        assertTrue(commands.isReady());
+    }
+
+    @Test
+    void itIsLaunchedOnceUntilItIsGone() {
+        CopyCommands commands = commands(1);
+        commands.invite();
+        commands.invite();
+        kernel.begin(1);
+        commands.invite();
+        kernel.announce();
+        assertFalse(commands.isReady(), "it takes no more");
+        commands.invite();
+        assertEquals(List.of(1), launches);
+        kernel.go();
+        commands.invite();
+        assertEquals(List.of(1, 1), launches);
+    }
+
+    @Test
+    void aLaunchThatFailsIsTriedAgain() {
+        CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, number -> {
+            launches.add(number);
+            if (launches.size() == 1) {
+                throw new IllegalStateException("no");
+            }
+        });
+        try {
+            commands.invite();
+        } catch (IllegalStateException expected) {
+            assertEquals(List.of(1), launches);
+        }
+        commands.invite();
+        assertEquals(List.of(1, 1), launches);
+    }
+
+    /**
+     * It has said that it leaves when the command comes, and looks once more: it may see the command, or have looked
+     * before.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCommandThatMeetsItLeaving(boolean seen) throws InterruptedException {
+        CopyCommands commands = commands(1);
+        commands.invite();
+        kernel.begin(1);
+        assertTrue(commands.isReady());
+        kernel.announce();
+        CountDownLatch begun = new CountDownLatch(1);
+        Thread leaving = Thread.ofPlatform().start(() -> {
+            begun.countDown();
+            while (seen && !kernel.look()) {
+                Thread.onSpinWait();
+            }
+            kernel.go();
+        });
+        begun.await();
+        assertEquals(seen, commands.store(at(0), 7, 8));
+        leaving.join();
+        assertEquals(seen ? 7 : 0, longAt(0));
+        commands.settle(); // at once: nothing is under way
+
+        commands.invite();
+        kernel.begin(launches.getLast());
+        assertFalse(kernel.look(),
+                "whoever was told that it was not seen has stored it otherwise: it must not be stored again");
+        assertTrue(commands.store(at(8), 8, 8));
+        assertFalse(commands.isDone(commands.last()));
+        assertTrue(kernel.look());
+        assertTrue(commands.isDone(commands.last()));
+        assertEquals(8, longAt(8));
+    }
+}

@@ -1,0 +1,84 @@
+package org.millrace.cuda.copy;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import org.millrace.abi.CopyMailbox;
+import org.millrace.ffi.mailbox.mailbox_h;
+import org.millrace.ffi.mailbox.millraceCopyCommand;
+import org.millrace.ffi.mailbox.millraceCopyMailbox;
+
+/**
+ * Does what {@code copy.cu} does, step by step, on host memory. It knows nothing of {@link CopyMailbox}, only the
+ * layout that the header declares.
+ */
+final class PlayedCopyKernel {
+
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+
+    private final MemorySegment mailbox;
+    private int number;
+
+    PlayedCopyKernel(MemorySegment mailbox) {
+        this.mailbox = mailbox;
+    }
+
+    void begin(int first) {
+        number = first;
+        state(mailbox_h.MILLRACE_COPY_PRESENT());
+    }
+
+    /** Carries out the next command, if it is there. */
+    boolean look() {
+        long command = millraceCopyMailbox.commands$offset()
+                + Integer.remainderUnsigned(number, mailbox_h.MILLRACE_COPY_COMMANDS()) * millraceCopyCommand.sizeof();
+        long[] words = new long[mailbox_h.MILLRACE_COPY_WORDS()];
+        for (int i = 0; i < words.length; i++) {
+            words[i] = (long) LONG.getAcquire(mailbox, command + i * Long.BYTES);
+            if ((short) (words[i] >>> mailbox_h.MILLRACE_COPY_NUMBER_SHIFT()) != (short) number) {
+                return false;
+            }
+        }
+        long rest = words[2];
+        carryOut(whole(words[0], rest), whole(words[1], rest >>> mailbox_h.MILLRACE_COPY_FROM_SHIFT()),
+                (int) (rest >>> mailbox_h.MILLRACE_COPY_BYTES_SHIFT()) & 0xffff);
+        number++;
+        INT.setRelease(mailbox, millraceCopyMailbox.done$offset(), number);
+        return true;
+    }
+
+    private static long whole(long low, long high) {
+        return low << 16 >>> 16 | high << 48;
+    }
+
+    private static void carryOut(long to, long from, int bytes) {
+        int value = mailbox_h.MILLRACE_COPY_VALUE();
+        if (bytes == (value | Long.BYTES)) {
+            at(to, Long.BYTES).set(ValueLayout.JAVA_LONG, 0, from);
+        } else if (bytes == (value | Integer.BYTES)) {
+            at(to, Integer.BYTES).set(ValueLayout.JAVA_INT, 0, (int) from);
+        } else {
+            at(to, bytes).copyFrom(at(from, bytes));
+        }
+    }
+
+    @SuppressWarnings("restricted") // tests give addresses of their own memory
+    static MemorySegment at(long address, long bytes) {
+        return MemorySegment.ofAddress(address).reinterpret(bytes);
+    }
+
+    /** Says that it leaves; the look that follows is the last in vain. */
+    void announce() {
+        state(mailbox_h.MILLRACE_COPY_LEAVING());
+        VarHandle.fullFence();
+    }
+
+    void go() {
+        state(mailbox_h.MILLRACE_COPY_GONE());
+    }
+
+    private void state(int value) {
+        INT.setRelease(mailbox, millraceCopyMailbox.state$offset(), value);
+    }
+}

@@ -1,0 +1,444 @@
+package org.millrace.engine.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.channels.Selector;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.Logger;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.Configurator;
+import org.apache.logging.log4j.core.config.Property;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.Message.Call;
+import org.millrace.engine.bootstrap.Message.Contribution;
+import org.millrace.engine.bootstrap.Message.Failed;
+import org.millrace.engine.bootstrap.Message.Hello;
+import org.millrace.engine.bootstrap.Message.Present;
+import org.millrace.engine.bootstrap.Message.Proof;
+import org.millrace.engine.bootstrap.Message.Rejected;
+import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+
+/** Ranks that do not fit, strangers at rank 0's listener, and strangers where rank 0 should be. */
+@Timeout(120)
+class AcceptorTest {
+
+    private static final Duration LITTLE = Duration.ofMillis(400);
+
+    @TempDir
+    Path folder;
+
+    private String file() {
+        return "file:" + folder.resolve("group");
+    }
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        Ranks.assertNoThreadLeft();
+        assertFalse(Files.exists(folder.resolve("group")), "file left behind");
+    }
+
+    private static FutureTask<ControlPlane> joining(String rendezvous, int rank, int size) {
+        return joining(rendezvous, rank, size, JoinOptions.within(Ranks.PATIENCE));
+    }
+
+    private static FutureTask<ControlPlane> joining(String rendezvous, int rank, int size, JoinOptions options) {
+        return Ranks.async(() -> ControlPlane.join(rendezvous, rank, size, options));
+    }
+
+    /** The group comes together whatever the stranger did. */
+    private void completes(FutureTask<ControlPlane> zero, String rendezvous) throws Exception {
+        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE);
+                ControlPlane first = Ranks.get(zero)) {
+            FutureTask<byte[][]> gather = Ranks.async(() -> first.allGather(new byte[] {1}));
+            assertEquals(2, one.allGather(new byte[] {2}).length);
+            assertEquals(2, Ranks.get(gather).length);
+            assertNull(first.failure());
+            assertNull(one.failure());
+        }
+    }
+
+    @Test
+    void sizesThatDisagreeEndTheGroupForAllOfIt() throws Exception {
+        FutureTask<ControlPlane> zero = joining(file(), 0, 4);
+        RawRank one = RawRank.introduced(file(), 1, 4);
+        one.receive(Present.class);
+        FutureTask<ControlPlane> two = joining(file(), 2, 3);
+        String expected = RankIdentity.local(2) + " says the group has 3 ranks, rank 0 says 4";
+        Failed told = one.receive(Failed.class);
+        assertEquals(2, told.rank());
+        assertEquals(expected, told.message());
+        one.close();
+        for (FutureTask<ControlPlane> rank : List.of(zero, two)) {
+            String message = Ranks.failureOf(rank);
+            assertTrue(message.endsWith(expected), message);
+        }
+    }
+
+    @Test
+    void aRankThatComesAfterTheFailureIsToldToo() throws Exception {
+        Ranks.beforeDeadline(deadline -> { // rank 0 waits a second for it
+            String rendezvous = file() + deadline;
+            FutureTask<ControlPlane> zero = joining(rendezvous, 0, 4);
+            FutureTask<ControlPlane> one = joining(rendezvous, 1, 4);
+            FutureTask<ControlPlane> two = joining(rendezvous, 2, 3);
+            Ranks.failureOf(one);
+            FutureTask<ControlPlane> three = joining(rendezvous, 3, 4, JoinOptions.within(deadline));
+            String message = Ranks.failureOf(three);
+            assertTrue(message.endsWith(RankIdentity.local(2) + " says the group has 3 ranks, rank 0 says 4"), message);
+            Ranks.failureOf(zero);
+            Ranks.failureOf(two);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-1, 2, Integer.MAX_VALUE, Integer.MIN_VALUE})
+    void aRankOutsideOfTheGroupEndsIt(int rank) throws Exception {
+        FutureTask<ControlPlane> zero = joining(file(), 0, 2);
+        RawRank raw = RawRank.introduced(file(), rank, 2);
+        String expected = "rank " + rank + " (pid 4242 on raw-host) is outside of the group, whose ranks are 0 to 1";
+        assertEquals(expected, raw.receive(Rejected.class).reason());
+        raw.close(); // rank 0 waits a while for a refused one to go
+        assertTrue(Ranks.failureOf(zero).endsWith(expected));
+    }
+
+    @Test
+    void aRankThatIsTakenIsRefusedAndTheGroupGoesOn() throws Exception {
+        String rendezvous = Ranks.freeTcp();
+        FutureTask<ControlPlane> zero = joining(rendezvous, 0, 3);
+        FutureTask<ControlPlane> one = joining(rendezvous, 1, 3);
+        FutureTask<ControlPlane> again = joining(rendezvous, 1, 3);
+        Ranks.await("one of the two is refused", () -> one.isDone() || again.isDone());
+        FutureTask<ControlPlane> refused = one.isDone() ? one : again;
+        FutureTask<ControlPlane> admitted = refused == one ? again : one;
+        String message = Ranks.failureOf(refused);
+        String process = RankIdentity.local(1).process();
+        assertTrue(message.endsWith("rank 1 is already taken by " + process + "; the second one is " + process),
+                message);
+        try (RawRank raw = RawRank.introduced(rendezvous, 0, 3)) {
+            String taken = raw.receive(Rejected.class).reason();
+            assertTrue(taken.startsWith("rank 0 is already taken by pid "), taken);
+        }
+        try (ControlPlane two = ControlPlane.join(rendezvous, 2, 3, Ranks.PATIENCE);
+                ControlPlane first = Ranks.get(zero);
+                ControlPlane second = Ranks.get(admitted)) {
+            FutureTask<byte[][]> a = Ranks.async(() -> first.allGather(new byte[0]));
+            FutureTask<byte[][]> b = Ranks.async(() -> second.allGather(new byte[0]));
+            two.allGather(new byte[0]);
+            Ranks.get(a);
+            Ranks.get(b);
+            assertNull(two.failure());
+        }
+    }
+
+    @Test
+    void aSecretThatDiffersKeepsARankOut() throws Exception {
+        for (String rendezvous : new String[] {Ranks.freeTcp(), file()}) {
+            JoinOptions right = JoinOptions.within(Ranks.PATIENCE).withSecret("right");
+            FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, right);
+            RawRank.connect(Rendezvous.parse(rendezvous, right)).close(); // rank 0 is there
+            for (String wrong : new String[] {null, "wrong"}) {
+                String message = refusalOf(rendezvous, JoinOptions.within(Ranks.PATIENCE).withSecret(wrong));
+                assertTrue(message.contains("rank 0 (pid ") && message.contains(" has another secret: "), message);
+            }
+            try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, right); ControlPlane first = Ranks.get(zero)) {
+                assertNull(one.failure());
+                assertNull(first.failure());
+            }
+        }
+    }
+
+    /**
+     * What rank 1 finds. An address from a file may be that of a group that is gone, and then rank 1 goes on looking:
+     * so it only looks once.
+     */
+    private static String refusalOf(String rendezvous, JoinOptions options) throws IOException {
+        if (rendezvous.startsWith("tcp:")) {
+            return assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, options))
+                    .getMessage();
+        }
+        ServerAddress place = Rendezvous.parse(rendezvous, options).find();
+        try (Selector selector = Selector.open()) {
+            BootstrapClient client = new BootstrapClient(selector, RankIdentity.local(1), 2);
+            AtomicReference<String> refusal = new AtomicReference<>();
+            Ranks.await("rank 0 answers", () -> {
+                try {
+                    client.handshake(place, Deadline.in(Ranks.PATIENCE));
+                } catch (BootstrapClient.NotRankZeroException e) {
+                    refusal.set(e.getMessage());
+                } catch (IOException e) {
+                    return false; // not within an attempt's time
+                }
+                return true;
+            });
+            return refusal.get();
+        }
+    }
+
+    @Test
+    void whoDoesNotKnowTheSecretIsNotLetIn() throws Exception {
+        String rendezvous = Ranks.freeTcp();
+        FutureTask<ControlPlane> zero =
+                joining(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
+        try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) { // does not mind that rank 0's proof is wrong, and
+                                                                   // gives its own
+            assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
+        }
+        try (RawRank parrot = RawRank.connect(rendezvous)) { // gives back what it was shown
+            parrot.say(new Hello(1, 2, 1, "parrot", Secret.randomBytes()));
+            parrot.say(new Proof(parrot.receive(Message.Challenge.class).proof()));
+            assertEquals("it does not know this group's secret", parrot.receive(Rejected.class).reason());
+        }
+        try (RawRank rude = RawRank.connect(rendezvous)) { // speaks before it is let in
+            rude.say(new Hello(1, 2, 1, "rude", Secret.randomBytes()));
+            rude.say(new Failed(1, "let me in"));
+            rude.awaitEnd();
+        }
+        try (RawRank rude = RawRank.connect(rendezvous)) {
+            rude.say(new Contribution(1, 0, Call.BARRIER, new byte[0]));
+            rude.awaitEnd();
+        }
+        try (ControlPlane one =
+                ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
+                ControlPlane first = Ranks.get(zero)) {
+            assertNull(one.failure());
+            assertNull(first.failure());
+        }
+    }
+
+    @Test
+    void anotherReleaseIsToldSo() throws Exception {
+        FutureTask<ControlPlane> zero = joining(file(), 0, 2);
+        try (RawRank raw = RawRank.connect(file())) {
+            ByteBuffer hello = MessageCodec.encode(new Hello(1, 2, 1, "newer", new byte[16]));
+            raw.send(hello.putInt(MessageCodec.HEADER_BYTES, 99));
+            assertEquals("it speaks version 99 of the control protocol, rank 0 version " + MessageCodec.VERSION
+                    + "; all ranks need the same release", raw.receive(Rejected.class).reason());
+        }
+        completes(zero, file());
+    }
+
+    @Test
+    void missingRanksAreNamedToThoseWhoCame() throws Exception {
+        Ranks.beforeDeadline(deadline -> {
+            String rendezvous = file() + deadline;
+            FutureTask<ControlPlane> one = joining(rendezvous, 1, 5);
+            FutureTask<ControlPlane> zero = joining(rendezvous, 0, 5, JoinOptions.within(deadline));
+            FutureTask<ControlPlane> three = joining(rendezvous, 3, 5);
+            String message = Ranks.failureOf(zero);
+            assertTrue(message.startsWith("rank 0 of 5 cannot join the group at " + rendezvous
+                    + ": rank 2, rank 4 have not come within " + Deadline.in(deadline)), message);
+            for (FutureTask<ControlPlane> rank : List.of(one, three)) {
+                String told = Ranks.failureOf(rank);
+                assertTrue(told.endsWith(": " + RankIdentity.local(0) + " failed: " + message), told);
+            }
+        });
+    }
+
+    @Test
+    void aRankThatGivesUpNamesTheMissingAndIsTold() throws Exception {
+        FutureTask<ControlPlane> zero = joining(file(), 0, 3);
+        Ranks.beforeDeadline(deadline -> {
+            FutureTask<ControlPlane> one = joining(file(), 1, 3, JoinOptions.within(deadline));
+            String message = Ranks.failureOf(one);
+            assertTrue(message.contains(": rank 2 has not come within " + Deadline.in(deadline)), message);
+            String told = Ranks.failureOf(zero);
+            assertTrue(told.endsWith(RankIdentity.local(1) + " failed: " + message), told);
+        });
+    }
+
+    @Test
+    void withoutRankZeroTheDeadlineSaysWhatWasMissing() throws Exception {
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(file(), 1, 2, LITTLE)).getMessage();
+        assertTrue(message.contains("rank 0 has not come within 400 ms")
+                && message.contains("rank 0 has not written " + folder.resolve("group")), message);
+        String rendezvous = Ranks.freeTcp();
+        String refused =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE)).getMessage();
+        assertTrue(refused.contains("Connection refused: nobody listens at " + rendezvous.substring(4)), refused);
+        String unknown = assertThrows(MillraceException.class,
+                () -> ControlPlane.join("tcp:no-such-host.invalid:1", 1, 2, LITTLE)).getMessage();
+        assertTrue(unknown.contains("the host no-such-host.invalid is unknown here"), unknown);
+    }
+
+    @Test
+    void aRankThatIsLostWhileOthersAreStillToComeEndsTheGroup() throws Exception {
+        FutureTask<ControlPlane> zero = joining(file(), 0, 3);
+        RawRank raw = RawRank.introduced(file(), 1, 3);
+        raw.receive(Present.class);
+        raw.close();
+        String message = Ranks.failureOf(zero);
+        assertTrue(message.contains("rank 1 (pid 4242 on raw-host) is gone: "), message);
+    }
+
+    @Test
+    void strangersChangeNothing() throws Exception {
+        String rendezvous = Ranks.freeTcp();
+        FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2);
+        long seed = 20260101;
+        Random random = new Random(seed);
+        RawRank silent = RawRank.connect(rendezvous);
+        RawRank half = RawRank.connect(rendezvous);
+        half.send(MessageCodec.encode(new Hello(1, 2, 1, "half", new byte[16])).limit(20));
+        for (int trial = 0; trial < 200; trial++) {
+            try (RawRank garbage = RawRank.connect(rendezvous)) {
+                byte[] bytes = new byte[MessageCodec.HEADER_BYTES + random.nextInt(200)];
+                random.nextBytes(bytes);
+                if (trial % 2 == 0) { // past the first checks
+                    ByteBuffer.wrap(bytes)
+                            .putInt(MessageCodec.MAGIC)
+                            .putInt(bytes.length - MessageCodec.HEADER_BYTES)
+                            .put((byte) random.nextInt(12));
+                }
+                garbage.send(ByteBuffer.wrap(bytes));
+                garbage.awaitEndOrLeave();
+            } catch (AssertionError e) {
+                throw new AssertionError("seed " + seed + ", trial " + trial, e);
+            }
+        }
+        completes(zero, rendezvous);
+        half.close();
+        silent.close();
+    }
+
+    @Test
+    void strangersAreLoggedOnce() throws Exception {
+        Logger logger = (Logger) LogManager.getLogger(Acceptor.class);
+        List<String> warnings = new CopyOnWriteArrayList<>();
+        AbstractAppender appender = new AbstractAppender("strangers", null, null, false, Property.EMPTY_ARRAY) {
+            @Override
+            public void append(LogEvent event) {
+                if (event.getLevel().isMoreSpecificThan(Level.WARN)) {
+                    warnings.add(event.getMessage().getFormattedMessage());
+                }
+            }
+        };
+        appender.start();
+        Configurator.setLevel(logger, Level.WARN);
+        logger.addAppender(appender);
+        try {
+            FutureTask<ControlPlane> zero = joining(file(), 0, 2);
+            for (int visit = 0; visit < 3; visit++) {
+                try (RawRank http = RawRank.connect(file())) {
+                    http.send(ByteBuffer.wrap("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.UTF_8)));
+                    http.awaitEnd();
+                }
+            }
+            completes(zero, file());
+        } finally {
+            logger.removeAppender(appender);
+            Configurator.setLevel(logger, (Level) null);
+        }
+        assertEquals(1, warnings.size(), warnings::toString);
+        assertTrue(
+                warnings.getFirst()
+                        .matches("rank 0 refused a connection from 127\\.0\\.0\\.1:\\d+: speaks another protocol .*"),
+                warnings::toString);
+    }
+
+    static List<Arguments> strangers() {
+        return List.of(
+                Arguments.of(ByteBuffer.wrap("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.UTF_8)),
+                        "speaks another protocol than Millrace's control plane: it begins with \"GET / HTT\""),
+                Arguments.of(ByteBuffer.allocate(MessageCodec.HEADER_BYTES)
+                        .putInt(MessageCodec.MAGIC)
+                        .putInt(MessageCodec.MAX_BODY_BEFORE_PROOF + 1)
+                        .put((byte) 1)
+                        .flip(), "announced a message of 16385 bytes; the limit is 16384"), // a stranger may not make
+                                                                                            // rank 0 allocate what a
+                                                                                            // member may
+                Arguments.of(MessageCodec.encode(new Proof(new byte[32])), "sent a Proof before it was let in"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("strangers")
+    void whyAStrangerWasDroppedIsSaidWithTheDeadline(ByteBuffer words, String expected) throws Exception {
+        Ranks.beforeDeadline(deadline -> {
+            String rendezvous = Ranks.freeTcp();
+            FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, JoinOptions.within(deadline));
+            try (RawRank stranger = RawRank.connect(rendezvous)) {
+                stranger.send(words.duplicate());
+                stranger.awaitEnd();
+            }
+            String message = Ranks.failureOf(zero);
+            assertTrue(message
+                    .contains("rank 1 has not come within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:")
+                    && message.endsWith(": " + expected), message);
+        });
+    }
+
+    /** Who may listen where rank 0 should. */
+    private static FutureTask<Void> serve(ServerSocket server, String greeting) {
+        return Ranks.async(() -> {
+            while (true) {
+                try (Socket socket = server.accept()) {
+                    socket.getOutputStream().write(greeting.getBytes(StandardCharsets.UTF_8));
+                    while (socket.getInputStream().read() >= 0) {
+                        // whatever it is, it is not understood
+                    }
+                } catch (IOException e) {
+                    if (server.isClosed()) {
+                        return null;
+                    }
+                }
+            }
+        });
+    }
+
+    @Test
+    void somethingElseListensWhereRankZeroShould() throws Exception {
+        int port = Ranks.freePort();
+        try (ServerSocket http = new ServerSocket(port, 10, InetAddress.getLoopbackAddress())) {
+            serve(http, "HTTP/1.1 400 Bad Request\r\n\r\n");
+            String message = assertThrows(MillraceException.class,
+                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE)).getMessage();
+            assertTrue(
+                    message.endsWith("who listens at 127.0.0.1:" + port
+                            + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""),
+                    message);
+            String inUse = assertThrows(MillraceException.class,
+                    () -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE)).getMessage();
+            assertTrue(inUse.contains("rank 0 cannot listen on tcp:127.0.0.1:" + port + ": Address already in use"),
+                    inUse);
+        }
+    }
+
+    @Test
+    void somethingSilentListensWhereRankZeroShould() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            String rendezvous = "tcp:127.0.0.1:" + silent.getLocalPort();
+            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, LITTLE))
+                    .getMessage();
+            assertTrue(message.endsWith("who listens at " + rendezvous.substring(4) + " did not answer within 400 ms"),
+                    message);
+        }
+    }
+}

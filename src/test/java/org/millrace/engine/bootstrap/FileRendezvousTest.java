@@ -1,0 +1,230 @@
+package org.millrace.engine.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.MillraceException;
+
+/** What rank 0 may find at the path, and what it leaves there. */
+@Timeout(120)
+class FileRendezvousTest {
+
+    private static final Duration LITTLE = Duration.ofMillis(400);
+
+    @TempDir
+    Path folder;
+    private Path path;
+    private String rendezvous;
+
+    @BeforeEach
+    void choosePath() {
+        path = folder.resolve("group");
+        rendezvous = "file:" + path;
+    }
+
+    @AfterEach
+    void noThreadIsLeftBehind() {
+        Ranks.assertNoThreadLeft();
+    }
+
+    private void assertNoFileIsLeft() throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            assertEquals(List.of(), files.toList());
+        }
+    }
+
+    private static RendezvousFile fileOf(int port) {
+        return new RendezvousFile(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), Secret.randomHex(), 7,
+                new RankIdentity(0, 99, "elsewhere"));
+    }
+
+    private void completes() throws Exception {
+        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE)); // may
+                                                                                                               // read
+                                                                                                               // what
+                                                                                                               // is
+                                                                                                               // there
+                                                                                                               // already
+        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
+                ControlPlane second = Ranks.get(one)) {
+            assertNull(zero.failure());
+            assertNull(second.failure());
+        }
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void onlyTheOwnerCanReadTheFile() throws Exception {
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
+        Ranks.await("rank 0 writes its file", () -> Files.exists(path));
+        assertEquals(Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE),
+                Files.getPosixFilePermissions(path));
+        RendezvousFile file = RendezvousFile.read(path).orElseThrow();
+        assertTrue(file.address().getAddress().isLoopbackAddress());
+        assertTrue(file.secret().matches("[0-9a-f]{32}"), "16 random bytes");
+        assertEquals(2, file.size());
+        assertEquals(RankIdentity.local(0), file.owner());
+        assertFalse(file.toString().contains(file.secret()), "messages do not show the secret");
+        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
+        Ranks.get(zero).close();
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void aFileThatLeadsNowhereIsReplaced() throws Exception {
+        fileOf(Ranks.freePort()).publish(path);
+        completes();
+    }
+
+    @Test
+    void aFileThatLeadsToAnotherProtocolIsReplaced() throws Exception {
+        try (ServerSocket stranger = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            FutureTask<Void> greeter = Ranks.async(() -> {
+                while (true) {
+                    try (var socket = stranger.accept()) {
+                        socket.getOutputStream().write("SSH-2.0-OpenSSH_9.2\r\n".getBytes());
+                    } catch (IOException e) {
+                        return null;
+                    }
+                }
+            });
+            fileOf(stranger.getLocalPort()).publish(path);
+            completes();
+            assertFalse(greeter.isDone());
+        }
+    }
+
+    @Test
+    void aFileThatLeadsToAnotherGroupIsReplaced() throws Exception {
+        int port = Ranks.freePort();
+        FutureTask<ControlPlane> other =
+                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+        RawRank.connect("tcp:127.0.0.1:" + port).close();
+        fileOf(port).publish(path);
+        completes();
+        ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.PATIENCE).close();
+        Ranks.get(other).close();
+    }
+
+    @Test
+    void anEmptyFileIsAName() throws Exception {
+        Files.createFile(path);
+        completes();
+    }
+
+    @Test
+    void aFileInUseIsNot() throws Exception {
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
+        Ranks.await("rank 0 writes its file", () -> Files.exists(path));
+        RendezvousFile file = RendezvousFile.read(path).orElseThrow();
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 3, Ranks.PATIENCE))
+                        .getMessage();
+        assertTrue(message.startsWith(
+                "rank 0 cannot use " + path + ": another group is using it, the group of 2 ranks whose rank 0 is pid "),
+                message);
+        assertEquals(file, RendezvousFile.read(path).orElseThrow(), "the file is untouched");
+        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
+        Ranks.get(zero).close();
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void aFileWhoseListenerIsSilentCountsAsInUse() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            fileOf(silent.getLocalPort()).publish(path);
+            String message = assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, LITTLE))
+                    .getMessage();
+            assertTrue(
+                    message.contains(
+                            "another group is using it, the group of 7 ranks whose rank 0 is pid 99 on elsewhere"),
+                    message);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"model weights", "millrace-rendezvous=2\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=1\nsecret=00\nsize=2\npid=1\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=99999\nsecret=00\nsize=2\npid=1\nhost=h\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=x\nsecret=00\nsize=2\npid=1\nhost=h\n",
+                    "millrace-rendezvous=1\n\\uXXXX"})
+    void anotherFileIsNotTouched(String content) throws Exception {
+        Files.writeString(path, content);
+        for (int rank = 0; rank < 2; rank++) {
+            int own = rank;
+            String message =
+                    assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, own, 2, Ranks.PATIENCE))
+                            .getMessage();
+            assertTrue(message.startsWith(path + " is not a rendezvous file of this release: "), message);
+        }
+        assertEquals(content, Files.readString(path));
+    }
+
+    @Test
+    void theFileIsDeletedWhenTheGroupFails() throws Exception {
+        assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, LITTLE));
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void theFileOfAnotherGroupIsNotDeleted() throws Exception {
+        RendezvousFile mine = fileOf(1);
+        RendezvousFile theirs = fileOf(1);
+        assertNotEquals(mine, theirs);
+        theirs.publish(path);
+        mine.withdraw(path);
+        assertEquals(theirs, RendezvousFile.read(path).orElseThrow());
+    }
+
+    @Test
+    void aFolderThatIsMissingIsNamed() {
+        String missing = folder.resolve("missing").resolve("group").toString();
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join("file:" + missing, 0, 2, Ranks.PATIENCE))
+                        .getMessage();
+        assertTrue(message.contains("rank 0 cannot write " + missing) && message.contains("the directory has to exist"),
+                message);
+    }
+
+    @Test
+    void rankZeroListensWhereItIsTold() throws Exception {
+        InetAddress other = InetAddress.getByAddress(new byte[] {127, 0, 0, 2});
+        FutureTask<ControlPlane> zero =
+                Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).on(other)));
+        Ranks.await("rank 0 writes its file", () -> Files.exists(path));
+        assertEquals(other, RendezvousFile.read(path).orElseThrow().address().getAddress());
+        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
+        Ranks.get(zero).close();
+        JoinOptions everywhere = JoinOptions.within(Ranks.PATIENCE).on(new InetSocketAddress(0).getAddress());
+        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, everywhere));
+        JoinOptions nowhere =
+                JoinOptions.within(Ranks.PATIENCE).on(InetAddress.getByAddress(new byte[] {(byte) 192, 0, 2, 1}));
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, nowhere)).getMessage();
+        assertTrue(message.contains("192.0.2.1"), message);
+    }
+}

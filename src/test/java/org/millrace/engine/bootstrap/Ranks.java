@@ -1,0 +1,150 @@
+package org.millrace.engine.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.millrace.MillraceException;
+import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+
+/** Threads as ranks, each wait bounded. */
+final class Ranks {
+
+    /** Far above what anything takes; a test that needs it has failed. */
+    static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    @FunctionalInterface
+    interface RankCall<T> {
+        T call(int rank) throws Exception;
+    }
+
+    private Ranks() {}
+
+    /** The call on a thread of its own. */
+    static <T> FutureTask<T> async(Callable<T> call) {
+        FutureTask<T> task = new FutureTask<>(call);
+        Thread.ofPlatform().daemon().name("test-rank").start(task);
+        return task;
+    }
+
+    static <T> T get(FutureTask<T> task) throws Exception {
+        try {
+            return task.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Exception cause) {
+                throw cause;
+            }
+            throw e;
+        } catch (TimeoutException e) {
+            return fail("still not done after " + PATIENCE);
+        }
+    }
+
+    /** What a task that has to fail fails with. */
+    static String failureOf(FutureTask<?> task) {
+        return assertThrows(MillraceException.class, () -> get(task)).getMessage();
+    }
+
+    /** The call once for every rank, all at the same time; the results by rank. */
+    static <T> List<T> onEach(int size, RankCall<T> call) throws Exception {
+        List<FutureTask<T>> tasks = new ArrayList<>();
+        for (int rank = 0; rank < size; rank++) {
+            int own = rank;
+            tasks.add(async(() -> call.call(own)));
+        }
+        List<T> results = new ArrayList<>();
+        AssertionError failures =
+                new AssertionError("not every rank succeeded; what each failed with is suppressed here");
+        for (FutureTask<T> task : tasks) {
+            try {
+                results.add(get(task));
+            } catch (Exception | AssertionError e) {
+                failures.addSuppressed(e);
+            }
+        }
+        if (failures.getSuppressed().length > 0) {
+            throw failures;
+        }
+        return results;
+    }
+
+    static List<ControlPlane> join(String rendezvous, int size) throws Exception {
+        return onEach(size, rank -> ControlPlane.join(rendezvous, rank, size, PATIENCE));
+    }
+
+    static void closeAll(List<ControlPlane> planes) {
+        planes.forEach(ControlPlane::close);
+    }
+
+    /** What the ranks do before a deadline passes. */
+    @FunctionalInterface
+    interface Attempt {
+        void within(Duration deadline) throws Exception;
+    }
+
+    /**
+     * For what has to happen before a deadline that then has to pass: once more with more time, where the machine
+     * stalled. The last attempt decides.
+     */
+    static void beforeDeadline(Attempt attempt) throws Exception {
+        for (Duration deadline : List.of(Duration.ofMillis(400), Duration.ofSeconds(4))) {
+            try {
+                attempt.within(deadline);
+                return;
+            } catch (AssertionError | IOException e) { // rank 0 may be gone already, and the test's own words to it
+                                                       // fail
+                System.err.println("with " + deadline + ": " + e.getMessage());
+            }
+        }
+        attempt.within(Duration.ofSeconds(30));
+    }
+
+    static void await(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - end > 0) {
+                fail(what + ": not after " + PATIENCE);
+            }
+            LockSupport.parkNanos(100_000);
+        }
+    }
+
+    static RemoteFailure awaitFailure(ControlPlane plane) {
+        await("rank " + plane.rank() + " learns of a failure", () -> plane.failure() != null);
+        return plane.failure();
+    }
+
+    static void assertNoThreadLeft() {
+        List<String> left = Thread.getAllStackTraces()
+                .keySet()
+                .stream()
+                .map(Thread::getName)
+                .filter(name -> name.startsWith("millrace-control"))
+                .toList();
+        assertEquals(List.of(), left, "threads left behind");
+    }
+
+    /** A port that was free a moment ago. */
+    static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    static String freeTcp() throws IOException {
+        return "tcp:127.0.0.1:" + freePort();
+    }
+}

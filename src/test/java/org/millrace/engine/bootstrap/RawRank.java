@@ -1,0 +1,139 @@
+package org.millrace.engine.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.concurrent.locks.LockSupport;
+import org.millrace.engine.bootstrap.Message.Challenge;
+import org.millrace.engine.bootstrap.Message.Hello;
+import org.millrace.engine.bootstrap.Message.Proof;
+
+/** A rank whose every word the test chooses. */
+final class RawRank implements AutoCloseable {
+
+    private final SocketChannel channel;
+    private final Selector selector = Selector.open();
+    private final ControlConnection connection;
+    private final Queue<Message> received = new ArrayDeque<>();
+
+    private RawRank(InetSocketAddress address) throws IOException {
+        channel = SocketChannel.open(address);
+        connection = new ControlConnection(channel, selector);
+        connection.trust();
+    }
+
+    /** Connected to rank 0, which may not be there yet; nothing is said. */
+    static RawRank connect(Rendezvous rendezvous) {
+        long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
+        while (true) {
+            try {
+                return new RawRank(rendezvous.find().address());
+            } catch (IOException e) {
+                if (System.nanoTime() - end > 0) {
+                    fail("rank 0 has not come", e);
+                }
+                LockSupport.parkNanos(1_000_000);
+            }
+        }
+    }
+
+    static RawRank connect(String rendezvous) {
+        return connect(Rendezvous.parse(rendezvous, JoinOptions.within(Ranks.PATIENCE)));
+    }
+
+    /** Let in as that rank, or refused: {@link #receive()} tells. */
+    static RawRank introduced(String rendezvous, int rank, int size) throws IOException {
+        return introduced(rendezvous, JoinOptions.within(Ranks.PATIENCE), rank, size);
+    }
+
+    static RawRank introduced(String rendezvous, JoinOptions options, int rank, int size) throws IOException {
+        Rendezvous parsed = Rendezvous.parse(rendezvous, options);
+        RawRank raw = connect(parsed);
+        Hello hello = new Hello(rank, size, 4242, "raw-host", Secret.randomBytes());
+        raw.say(hello);
+        Challenge challenge = (Challenge) raw.receive();
+        raw.say(new Proof(parsed.find().secret().memberProof(hello, challenge.identity(), challenge.nonce())));
+        return raw;
+    }
+
+    void say(Message message) throws IOException {
+        send(MessageCodec.encode(message));
+    }
+
+    void send(ByteBuffer bytes) throws IOException {
+        while (bytes.hasRemaining()) {
+            channel.write(bytes);
+        }
+    }
+
+    /** The next message. */
+    Message receive() throws IOException {
+        long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
+        while (received.isEmpty()) {
+            if (System.nanoTime() - end > 0) {
+                fail("rank 0 says nothing");
+            }
+            selector.select(1000);
+            selector.selectedKeys().clear();
+            try {
+                connection.serve(received::add);
+            } catch (IOException e) {
+                if (received.isEmpty()) {
+                    throw e;
+                }
+            }
+        }
+        return received.remove();
+    }
+
+    <T extends Message> T receive(Class<T> type) throws IOException {
+        while (true) {
+            Message message = receive();
+            if (type.isInstance(message)) {
+                return type.cast(message);
+            }
+        }
+    }
+
+    /** Reads until rank 0 has closed the connection or reset it. */
+    void awaitEnd() {
+        try {
+            while (true) {
+                receive();
+            }
+        } catch (IOException e) {
+            close();
+        }
+    }
+
+    /** Says nothing more. What rank 0 does with half a message it would wait for, it does now. */
+    void awaitEndOrLeave() throws IOException {
+        connection.finish();
+        selector.select(1000);
+        channel.shutdownOutput();
+        awaitEnd();
+    }
+
+    /** As a process that is killed while there is data that it has not read: the connection is reset. */
+    void reset() throws IOException {
+        channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+        close();
+    }
+
+    @Override
+    public void close() {
+        try {
+            channel.close();
+            selector.close();
+        } catch (IOException e) {
+            fail(e);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+package org.millrace.plugin.gin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.config.ConfigurationException;
+import org.millrace.gin.GinException;
+import org.millrace.gin.GinOptions;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.gin.window.WindowMemory;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.plugin.net.PeerHandle;
+import org.millrace.plugin.settings.GinSettings;
+
+/** A rank is lost, or fails, before there is anything to serve: it is named, and nothing stays open. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class GinLossTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final byte GIN = 3;
+
+    private static Network open(String network) {
+        return NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"shm, true", "socket, true", "shm, false", "socket, false"})
+    void aRankThatEndsWhileOthersRegisterIsNamed(String network, boolean killed) throws Exception {
+        Network[] networks = {open(network), open(network)};
+        Listener[] listeners = {networks[0].listen(), networks[1].listen()};
+        byte[][] addresses = {listeners[0].address(), listeners[1].address()};
+        GinMesh[] meshes = new GinMesh[2];
+        try {
+            GinRankPair.together(rank -> meshes[rank] =
+                    GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+            if (killed) {
+                meshes[1].senders()[0].abort();
+                meshes[1].receivers()[0].close();
+            } else {
+                meshes[1].senders()[0].close();
+                meshes[1].receivers()[0].close();
+            }
+            try (GinExchange control = new GinExchange(0, meshes[0], PATIENCE)) {
+                GinException lost =
+                        assertThrows(GinException.class, () -> control.exchange(new long[2][GinExchange.WORDS]));
+                assertTrue(lost.getMessage().startsWith("rank 0 lost rank 1"), lost.getMessage());
+            }
+        } finally {
+            for (int rank = 0; rank < 2; rank++) {
+                listeners[rank].close();
+                networks[rank].close();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket", "auto"})
+    void aRankThatIsGoneBeforeItConnectsIsNamed(String network) {
+        try (Network here = open(network); Listener listener = here.listen(); Network there = open(network)) {
+            byte[][] addresses = new byte[2][];
+            addresses[0] = listener.address();
+            try (Listener gone = there.listen()) {
+                addresses[1] = gone.address();
+            }
+            GinException lost = assertThrows(GinException.class,
+                    () -> GinMesh.connect(here, listener, addresses, 0, 1, Duration.ofSeconds(3), () -> null));
+            assertTrue(lost.getMessage().matches("(?s)rank 0( cannot connect to|: no GIN connection with) rank 1.*"),
+                    lost.getMessage());
+        }
+    }
+
+    /** It has what it needs, and closes its group at once. */
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket"})
+    void aRankThatLeavesAfterItToldIsHeard(String network) throws Exception {
+        Network[] networks = {open(network), open(network)};
+        Listener[] listeners = {networks[0].listen(), networks[1].listen()};
+        byte[][] addresses = {listeners[0].address(), listeners[1].address()};
+        GinMesh[] meshes = new GinMesh[2];
+        try {
+            GinRankPair.together(rank -> meshes[rank] =
+                    GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+            FrameHeader words = new FrameHeader();
+            words.word(0, 0);
+            words.word(1, 42);
+            meshes[1].senders()[0].offer(words, null, 0);
+            meshes[1].close();
+            try (GinExchange control = new GinExchange(0, meshes[0], PATIENCE)) {
+                assertEquals(42, control.exchange(new long[2][GinExchange.WORDS])[1][0]);
+            }
+        } finally {
+            for (int rank = 0; rank < 2; rank++) {
+                listeners[rank].close();
+                networks[rank].close();
+            }
+        }
+    }
+
+    /**
+     * What was connected before this rank found that it cannot go on is closed: the others do not wait for it in vain.
+     */
+    @Test
+    void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
+        GinPlugin plugin = new GinPlugin(name -> {
+            if (name.equals(GinSettings.CHOICE)) {
+                throw new ConfigurationException("refused by the test");
+            }
+            return Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo").get(name);
+        });
+        try (Arena arena = Arena.ofConfined();
+                Network network = new SocketNetwork(SocketOptions.defaults());
+                Listener listener = network.listen()) {
+            MemorySegment handles = arena.allocate(2 * 128, 8);
+            MemorySegment pointers = arena.allocate(2 * Long.BYTES, 8);
+            MemorySegment out = arena.allocate(Long.BYTES, 8);
+            pointers.set(ValueLayout.JAVA_LONG, 0, handles.address());
+            pointers.set(ValueLayout.JAVA_LONG, 8, handles.address() + 128);
+            plugin.ginListen(0, 0, handles.address(), out.address());
+            long listening = out.get(ValueLayout.JAVA_LONG, 0);
+            new PeerHandle(GIN, new ConnectionKey(7, 8), listener.address()).write(handles.address() + 128);
+            PeerHandle theirs = PeerHandle.read(handles.address());
+            byte[][] addresses = {theirs.address(), listener.address()};
+            GinMesh[] meshes = new GinMesh[2];
+            GinRankPair.together(rank -> {
+                if (rank == 0) {
+                    assertThrows(ConfigurationException.class,
+                            () -> plugin.ginConnect(0, pointers.address(), 2, 0, 0, listening, out.address()));
+                } else {
+                    meshes[0] =
+                            GinMesh.connect(network, listener, addresses, 1, theirs.key().high(), PATIENCE, () -> null);
+                    meshes[1] =
+                            GinMesh.connect(network, listener, addresses, 1, theirs.key().low(), PATIENCE, () -> null);
+                }
+            });
+            for (GinMesh mesh : meshes) {
+                assertEnds(mesh.receivers()[0]);
+                mesh.senders()[0].close();
+                mesh.receivers()[0].close();
+            }
+            plugin.ginCloseListen(listening);
+        }
+    }
+
+    /** As where two containers of one host have each their own directory of that name. */
+    @Test
+    void memoryThatNoPeerFindsLeavesNoFile() throws Exception {
+        Path sub = Files.createTempDirectory(ShmOptions.defaults().directory(), "millrace-test-");
+        Network[] networks = {open("socket"), open("socket")};
+        Listener[] listeners = {networks[0].listen(), networks[1].listen()};
+        byte[][] addresses = {listeners[0].address(), listeners[1].address()};
+        HostGinDevice[] hosts = {new HostGinDevice(true), new HostGinDevice(true)};
+        GinGroup[] groups = new GinGroup[2];
+        try (Arena arena = Arena.ofShared()) {
+            GinRankPair.together(rank -> {
+                GinMesh data =
+                        GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null);
+                GinMesh control =
+                        GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, PATIENCE, () -> null);
+                InvocationHandler elsewhere =
+                        (hardware, method, arguments) -> method.getName().equals("sharedDirectory") && rank == 1 ? sub
+                                : method.invoke(hosts[rank], arguments);
+                groups[rank] =
+                        new GinGroup(rank, networks[rank],
+                                (GinDevice) Proxy.newProxyInstance(GinDevice.class.getClassLoader(),
+                                        new Class<?>[] {GinDevice.class}, elsewhere),
+                                data, control, GinOptions.defaults());
+                groups[rank].register(arena.allocate(64, 64).address(), 64, 1);
+                groups[rank].createContexts(GinDescriptorFormat.V30, 1, 1, 1, 8);
+            });
+            assertEquals(List.of(), GinRankPair.files());
+            assertEquals(0, sub.toFile().list().length);
+            GinRankPair.together(rank -> groups[rank].close());
+        } finally {
+            for (int rank = 0; rank < 2; rank++) {
+                hosts[rank].close();
+                listeners[rank].close();
+                networks[rank].close();
+            }
+            Files.delete(sub);
+        }
+    }
+
+    private static void assertEnds(FrameReceiver receiver) {
+        long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+        assertThrows(ConnectionException.class, () -> {
+            while (deadline - System.nanoTime() > 0) {
+                receiver.progress();
+                receiver.poll();
+                Thread.onSpinWait();
+            }
+        }, "the connection is still open");
+    }
+
+    @Test
+    void aWindowThatAFailedCommunicatorRefusesIsGivenBack() {
+        HostGinDevice host = new HostGinDevice(false);
+        List<String> calls = new ArrayList<>();
+        InvocationHandler watching = (hardware, method, arguments) -> {
+            Object result = method.invoke(host, arguments);
+            return method.getName().equals("window") ? watch((WindowMemory) result, calls) : result;
+        };
+        GinDevice hardware = (GinDevice) Proxy.newProxyInstance(GinDevice.class.getClassLoader(),
+                new Class<?>[] {GinDevice.class}, watching);
+        try (Arena arena = Arena.ofConfined(); Network network = new ShmNetwork(ShmOptions.defaults())) {
+            GinMesh alone = new GinMesh(new FrameSender[1], new FrameReceiver[1]);
+            GinGroup group = new GinGroup(0, network, hardware, alone, alone, GinOptions.defaults());
+            MemorySegment memory = arena.allocate(64, 64);
+            group.deregister(group.register(memory.address(), 64, 1));
+            assertEquals(List.of("close"), calls);
+            group.communicator().fail(new GinException("failed by the test"));
+            assertThrows(GinException.class, () -> group.register(memory.address(), 64, 1));
+            assertEquals(List.of("close", "close"), calls);
+            group.close();
+        }
+        host.close();
+    }
+
+    private static WindowMemory watch(WindowMemory memory, List<String> calls) {
+        return (WindowMemory) Proxy.newProxyInstance(WindowMemory.class.getClassLoader(),
+                new Class<?>[] {WindowMemory.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("close")) {
+                        calls.add("close");
+                    }
+                    return method.invoke(memory, arguments);
+                });
+    }
+}

@@ -1,0 +1,217 @@
+package org.millrace.plugin.net;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+import org.millrace.plugin.log.CapturedLog;
+import org.millrace.plugin.settings.NativeEnvironment;
+import org.millrace.plugin.shim.NativeMemory;
+
+/** The operations with a service that is not the fallback: what a takeover has to go through. */
+class NetPluginTest {
+
+    private static final long DEVICE_HANDLE = 0x123450;
+    private static final int CALLS = 200_000;
+    private static final long STRAY_BYTES = 64 << 10;
+
+    private final Arena arena = Arena.ofConfined();
+    private final MemorySegment cell = arena.allocate(8, 8);
+    private final long pointer = cell.address();
+    private final long deviceHandle = arena.allocate(8, 8).address();
+    private final long handle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8).address();
+    private boolean serviceClosed;
+
+    /** Takes connections over without moving anything. */
+    private final class StubService implements DataPath {
+
+        private final int id;
+
+        StubService(int id) {
+            this.id = id;
+        }
+
+        @Override
+        public byte id() {
+            return (byte) id;
+        }
+
+        @Override
+        public NetConnection sending(FrameSender sender, Network network, DrainTimeout patience) {
+            return new StubConnection(sender);
+        }
+
+        @Override
+        public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience) {
+            return new StubConnection(receiver);
+        }
+
+        @Override
+        public void close() {
+            serviceClosed = true;
+        }
+    }
+
+    private record StubConnection(AutoCloseable end) implements NetConnection {
+
+        @Override
+        public long deviceHandle() {
+            return DEVICE_HANDLE;
+        }
+
+        @Override
+        public int register(long address, long bytes) {
+            return 3;
+        }
+
+        @Override
+        public void deregister(int region) {
+            assertEquals(3, region);
+        }
+
+        @Override
+        public int post(long address, long bytes, int region) {
+            assertTrue(region == 3 || bytes == 0);
+            return 7;
+        }
+
+        @Override
+        public int test(int request) {
+            return request == 7 ? 1000 : PENDING;
+        }
+
+        @Override
+        public void close() {
+            try {
+                end.close();
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        }
+    }
+
+    private final NetPlugin plugin = new NetPlugin(settings -> new StubService(9));
+    private long context;
+
+    @BeforeEach
+    void init() {
+        CapturedLog.begin();
+        NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
+        NativeEnvironment.set("NCCL_PXN_DISABLE", "");
+        plugin.init(11, pointer, 5, CapturedLog.address());
+        context = read(pointer);
+    }
+
+    @AfterEach
+    void end() {
+        plugin.finalize(context);
+        arena.close();
+        assertTrue(serviceClosed);
+    }
+
+    private static long read(long address) {
+        return NativeMemory.at(address, 8).get(ValueLayout.JAVA_LONG, 0);
+    }
+
+    private static int readInt(long address) {
+        return NativeMemory.at(address, 4).get(ValueLayout.JAVA_INT, 0);
+    }
+
+    private long[] connect() {
+        plugin.listen(context, 0, handle, pointer);
+        long listener = read(pointer);
+        long sender = 0;
+        long receiver = 0;
+        while (sender == 0 || receiver == 0) {
+            if (sender == 0) {
+                plugin.connect(context, 0, handle, pointer, deviceHandle);
+                sender = read(pointer);
+                assertEquals(sender == 0 ? 0 : DEVICE_HANDLE, read(deviceHandle));
+            }
+            if (receiver == 0) {
+                plugin.accept(listener, pointer, deviceHandle);
+                receiver = read(pointer);
+                assertEquals(receiver == 0 ? 0 : DEVICE_HANDLE, read(deviceHandle));
+            }
+        }
+        plugin.closeListen(listener);
+        return new long[] {sender, receiver};
+    }
+
+    @Test
+    void ncclIsSetUpForTheTakeover() {
+        assertEquals("1", NativeEnvironment.get("NCCL_PXN_DISABLE"));
+        List<String> lines = CapturedLog.lines();
+        assertTrue(lines.contains("3 NET/Millrace: set NCCL_PXN_DISABLE=1"), lines::toString);
+    }
+
+    @Test
+    void connectionsCarryTheServicesDeviceHandleMemoryAndRequests() {
+        for (long connection : connect()) {
+            plugin.regMr(connection, 4096, 100, plugin_h.NCCL_PTR_HOST(), pointer);
+            long memory = read(pointer);
+            assertThrows(IllegalArgumentException.class,
+                    () -> plugin.regMr(connection, 4096, 100, plugin_h.NCCL_PTR_CUDA(), pointer));
+            plugin.isend(connection, 4096, 100, memory, pointer);
+            plugin.test(read(pointer), handle, deviceHandle);
+            assertEquals(1, readInt(handle));
+            assertEquals(1000, readInt(deviceHandle));
+            plugin.deregMr(connection, memory);
+            plugin.closeSend(connection);
+            assertThrows(IllegalArgumentException.class, () -> plugin.deregMr(connection, memory));
+        }
+    }
+
+    @Test
+    void aPeerThatIsServedAnotherWayIsRefused() {
+        plugin.listen(context, 0, handle, pointer);
+        NativeMemory.at(handle + 5, 1).set(ValueLayout.JAVA_BYTE, 0, (byte) 8);
+        ConnectionException refused = assertThrows(ConnectionException.class,
+                () -> plugin.connect(context, 0, handle, pointer, deviceHandle));
+        assertTrue(
+                refused.getMessage()
+                        .contains("MILLRACE_TAKEOVER and the NCCL_* settings the same values on every rank"),
+                refused.getMessage());
+    }
+
+    @Test
+    void aMessageAllocatesNothing() {
+        var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long connection = connect()[0];
+        plugin.regMr(connection, 4096, 100, plugin_h.NCCL_PTR_HOST(), pointer);
+        long memory = read(pointer);
+        sendAndTest(connection, memory);
+        long before = threads.getCurrentThreadAllocatedBytes();
+        sendAndTest(connection, memory);
+        long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+        assertTrue(allocated < STRAY_BYTES, allocated + " bytes in " + CALLS + " messages");
+    }
+
+    private void sendAndTest(long connection, long memory) {
+        for (int i = 0; i < CALLS; i++) {
+            plugin.isend(connection, 4096, 100, memory, pointer);
+            plugin.test(cell.get(ValueLayout.JAVA_LONG, 0), handle, deviceHandle);
+        }
+    }
+
+    @Test
+    void theLastFinalizeEndsTheService() {
+        plugin.init(11, pointer, 6, CapturedLog.address());
+        plugin.finalize(read(pointer));
+        assertFalse(serviceClosed);
+    }
+}

@@ -1,0 +1,67 @@
+package org.millrace.plugin.takeover;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.plugin.HostProgram;
+
+/**
+ * A host in C that behaves as libnccl 2.28 to 2.30 do, with threads for kernels: connections that are taken over carry
+ * random sequences of operations of all protocols, in both directions of several channels. The kernels look at every
+ * byte; the totals show that all kinds of steps were among them.
+ */
+class TakeoverHostTest {
+
+    private static final int CHANNELS = 3;
+    private static final int SMALL_STEPS = 2000;
+    private static final int USUAL_STEPS = 800;
+    private static final Pattern TOTALS = Pattern.compile(
+            "rank (\\d) (sent|received): ((\\d+) steps, (\\d+) LL, (\\d+) LL128, (\\d+) Simple, (\\d+) empty, (\\d+) left out, \\d+ bytes)");
+
+    @ParameterizedTest
+    @CsvSource({"8, threads, socket, 1, small", "8, processes, shm, 1, small", "9, threads, shm, 2, small",
+            "9, processes, socket, 1, small", "10, threads, socket, 1, small", "10, processes, auto, 1, small",
+            "11, threads, shm, 1, small", "11, processes, socket, 2, small", "12, threads, socket, 2, usual",
+            "12, processes, shm, 1, usual"})
+    void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes)
+            throws Exception {
+        long seed = 0x5eed + 31 * version + way.length();
+        int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
+        HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version)
+                .with("MILLRACE_NET", network)
+                .with("MILLRACE_THREADS", Integer.toString(threads));
+        if (way.equals("processes")) {
+            host.withQuickStart();
+        }
+        var outcome = host.run(HostProgram.library(), way, CHANNELS, steps, seed, sizes);
+        assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
+        assertTrue(outcome.output().endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
+        assertEquals(0, outcome.count("LOG 2 "),
+                () -> "nothing is wrong, and so nobody is warned:\n" + outcome.output());
+        for (int rank = 0; rank < 2; rank++) {
+            MatchResult sent = totals(outcome, rank, "sent");
+            assertEquals(sent.group(3), totals(outcome, 1 - rank, "received").group(3));
+            assertTrue(number(sent, 4) >= CHANNELS * steps, outcome.output());
+            for (int kind = 5; kind <= 9; kind++) {
+                assertTrue(number(sent, kind) > steps / 100, outcome.output());
+            }
+        }
+    }
+
+    private static MatchResult totals(HostProgram.Outcome outcome, int rank, String what) {
+        return TOTALS.matcher(outcome.output())
+                .results()
+                .filter(line -> number(line, 1) == rank && line.group(2).equals(what))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(
+                        "no totals of what rank " + rank + " " + what + ":\n" + outcome.output()));
+    }
+
+    private static int number(MatchResult line, int group) {
+        return Integer.parseInt(line.group(group));
+    }
+}

@@ -1,0 +1,137 @@
+package org.millrace.plugin.takeover;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.plugin.HostProgram;
+import org.millrace.plugin.net.DrainTimeout;
+
+/**
+ * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is
+ * deregistered: whoever touches it then crashes.
+ */
+class TakeoverTeardownTest {
+
+    private static final int CHANNELS = 4;
+    /** So many that it shows if each waits by itself. */
+    private static final int STUCK_CHANNELS = 8;
+    private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DrainTimeout().left().toMillis();
+    private static final int CYCLES = 100;
+
+    private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
+        var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11")
+                .withQuickStart()
+                .with("MILLRACE_NET", network)
+                .run(HostProgram.library(), way, channels);
+        assertEquals(0, outcome.exit(), outcome.output());
+        return outcome;
+    }
+
+    private static int number(HostProgram.Outcome outcome, String pattern) {
+        return Integer.parseInt(text(outcome, pattern));
+    }
+
+    private static String text(HostProgram.Outcome outcome, String pattern) {
+        return Pattern.compile(pattern)
+                .matcher(outcome.output())
+                .results()
+                .findFirst()
+                .map(found -> found.group(1))
+                .orElseThrow(() -> new AssertionError("no " + pattern + " in\n" + outcome.output()));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm"})
+    void whatWasPostedBeforeTheEndArrives(String network) throws Exception {
+        var outcome = end("drain", network, CHANNELS);
+        assertTrue(number(outcome, "(\\d+) steps were not sent yet") > 0, outcome.output());
+        assertEquals(text(outcome, "rank 0 sent: (.*)"), text(outcome, "rank 1 received: (.*)"));
+        assertEquals(List.of(), outcome.warnings());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm"})
+    void allConnectionsWaitOnceForPeersThatTakeNothing(String network) throws Exception {
+        var outcome = end("abort", network, STUCK_CHANNELS);
+        assertEquals(1, outcome.count("the peer takes nothing"), outcome.output());
+        assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm"})
+    void bothRanksMayEndInTheMiddle(String network) throws Exception {
+        var outcome = end("together", network, CHANNELS);
+        assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
+        assertTrue(number(outcome, "rank 1 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm"})
+    void aKernelThatRunsOnWithoutCreditsIsNotWaitedFor(String network) throws Exception {
+        var outcome = end("runaway", network, CHANNELS);
+        assertEquals(CHANNELS, outcome.count("the device ran on without credits"), outcome.output());
+        assertEquals(0, outcome.count("the peer takes nothing"), outcome.output());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm"})
+    void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
+        var outcome = end("kill", network, CHANNELS);
+        long named = Pattern
+                .compile("LOG 2 NET/Millrace: (socket|shared-memory) connection (\\S+) (from|to) .*connection lost")
+                .matcher(outcome.output())
+                .results()
+                .map(found -> found.group(2))
+                .distinct()
+                .count();
+        assertEquals(2 * CHANNELS, named, outcome.output());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"socket", "shm"})
+    void aHundredCommunicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
+        var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
+                .with("MILLRACE_NET", network)
+                .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -Xmx24m")
+                .run(HostProgram.library(), CYCLES, 2);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(List.of(), outcome.warnings());
+        MatchResult early = open(outcome, CYCLES / 5);
+        MatchResult late = open(outcome, CYCLES);
+        assertEquals(early.group(1), late.group(1), "file descriptors");
+        assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
+        assertGrowth(early, late, 3, 20, outcome);
+        assertGrowth(early, late, 4, 40 << 10, outcome); // of 50 MiB that all staging buffers together would have
+    }
+
+    private static MatchResult open(HostProgram.Outcome outcome, int cycle) {
+        return Pattern.compile("after " + cycle + ": (\\d+) fds, (\\d+) threads, (\\d+) mappings, (\\d+) KiB")
+                .matcher(outcome.output())
+                .results()
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(outcome.output()));
+    }
+
+    private static void assertGrowth(MatchResult early, MatchResult late, int group, int most,
+            HostProgram.Outcome outcome) {
+        int growth = Integer.parseInt(late.group(group)) - Integer.parseInt(early.group(group));
+        assertTrue(growth <= most, () -> early.group() + "\n" + late.group() + "\n" + outcome.output());
+    }
+
+    @Test
+    void patienceIsOneForAllAndNewForNewConnections() {
+        DrainTimeout patience = new DrainTimeout();
+        assertTrue(patience.left().isPositive());
+        assertTrue(patience.end());
+        assertTrue(patience.left().isZero());
+        assertTrue(!patience.end());
+        patience.renew();
+        assertTrue(patience.left().isPositive());
+    }
+}

@@ -1,0 +1,56 @@
+package org.millrace.plugin.takeover;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.Test;
+
+/** Which protocols the tuner leaves attractive: the cost table is NCCL's, seven algorithms of three protocols. */
+class TunerPluginTest {
+
+    private static final float FAR = 1e9f;
+
+    private static float[] costs(long bytes, float... row) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
+            TunerPlugin tuner = new TunerPlugin(() -> true);
+            tuner.tunerInit(context.address(), 1, 2, 2, 0);
+            assertEquals(2, context.get(ValueLayout.JAVA_LONG, 0), "the context is the number of ranks");
+            MemorySegment table = arena.allocate(7 * 3 * 4, 4);
+            for (int algorithm = 0; algorithm < 7; algorithm++) {
+                MemorySegment.copy(row, 0, table, ValueLayout.JAVA_FLOAT, algorithm * 12L, 3);
+            }
+            tuner.tunerGetCollInfo(2, 4, bytes, 1, table.address(), 7, 3, 0, 0);
+            return table.asSlice(12, 12).toArray(ValueLayout.JAVA_FLOAT);
+        }
+    }
+
+    @Test
+    void smallOperationsUseLL() {
+        assertArrayEquals(new float[] {5, FAR, FAR}, costs(256 << 10, 5, 6, 7));
+    }
+
+    @Test
+    void largeOperationsUseSimple() {
+        assertArrayEquals(new float[] {FAR, FAR, 7}, costs((256 << 10) + 1, 5, 6, 7));
+    }
+
+    @Test
+    void whatAnAlgorithmCannotDoStaysForbidden() {
+        assertArrayEquals(new float[] {-1, 6, 7}, costs(8, -1, 6, 7), "without LL the others are all there is");
+        assertArrayEquals(new float[] {5, -1, FAR}, costs(8, 5, -1, 7));
+        assertArrayEquals(new float[] {-1, -1, 7}, costs(1 << 30, -1, -1, 7));
+    }
+
+    @Test
+    void withoutATakeoverNothingIsSaid() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
+            new TunerPlugin(() -> false).tunerInit(context.address(), 1, 2, 2, 0);
+            assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+package org.millrace.plugin.unpack;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+import org.millrace.MillraceException;
+import org.millrace.net.MemoryRegion;
+
+class BounceBufferTest {
+
+    private static final long SLOT = 64 * 1024;
+
+    private static BounceBuffer buffer(Arena arena, long bytes) {
+        MemorySegment memory = arena.allocate(bytes, 4096);
+        return new BounceBuffer(new MemoryRegion() {
+            @Override
+            public MemorySegment segment() {
+                return memory;
+            }
+
+            @Override
+            public void close() {
+                // nothing was taken
+            }
+        });
+    }
+
+    @Test
+    void eachConnectionHasPagesOfItsOwnAndWhatIsGivenBackIsTakenAgain() {
+        try (Arena arena = Arena.ofConfined()) {
+            BounceBuffer buffer = buffer(arena, 3 * 8 * SLOT);
+            var first = buffer.take(SLOT, true);
+            var second = buffer.take(SLOT, false);
+            var third = buffer.take(SLOT, true);
+            assertEquals(first.first() + first.count(), second.first());
+            assertEquals(second.first() + second.count(), third.first());
+            MillraceException full = assertThrows(MillraceException.class, () -> buffer.take(4096, true));
+            assertTrue(full.getMessage().contains("MILLRACE_UNPACK_MIB"), full.getMessage());
+            buffer.giveBack(second);
+            var smaller = buffer.take(SLOT / 2, true);
+            assertEquals(second.first(), smaller.first());
+            assertThrows(MillraceException.class, () -> buffer.take(SLOT, true));
+            assertEquals(second.first() + smaller.count(), buffer.take(SLOT / 2, true).first());
+        }
+    }
+}

@@ -1,0 +1,190 @@
+package org.millrace.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.agent.PollSchedule;
+
+/** Idle connections are polled less often than busy ones, but never forgotten. */
+class PollScheduleTest {
+
+    private final ProxyAgent agent = new ProxyAgent("test");
+    private final List<CountingConnection> connections = new ArrayList<>();
+
+    /** Has work as often as it is told, and fails when it is told. */
+    private static final class CountingConnection implements ProxyConnection {
+        private boolean hasWork;
+        private boolean fails;
+        private int polls;
+        private int stops;
+
+        @Override
+        public int progress() {
+            polls++;
+            if (fails) {
+                throw new ProxyException("planted");
+            }
+            return hasWork ? 1 : 0;
+        }
+
+        @Override
+        public boolean drained() {
+            return true;
+        }
+
+        @Override
+        public boolean owesData() {
+            return false;
+        }
+
+        @Override
+        public void stopped(Throwable failure) {
+            stops++;
+        }
+
+        @Override
+        public ConnectionName name() {
+            return ConnectionName.of("counting");
+        }
+
+        @Override
+        public String lastSeen() {
+            return "nothing";
+        }
+    }
+
+    private void serve(int count) {
+        for (int i = 0; i < count; i++) {
+            connections.add(new CountingConnection());
+        }
+        agent.add(connections.subList(connections.size() - count, connections.size()));
+    }
+
+    private void passes(int count) {
+        for (int i = 0; i < count; i++) {
+            agent.doWork();
+        }
+    }
+
+    private void passesUntilIdle() {
+        passes(PollSchedule.BUSY_POLLS + 2); // in each of the first two an agent takes some of its connections over
+    }
+
+    private void forgetPolls() {
+        connections.forEach(connection -> connection.polls = 0);
+    }
+
+    @BeforeEach
+    void serveOneBusyConnection() {
+        serve(1);
+        connections.getFirst().hasWork = true;
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 3, 31, 32, 33, 255, 1023})
+    void anIdleConnectionIsPolledOnceInACycle(int idle) {
+        serve(idle);
+        passesUntilIdle();
+        forgetPolls();
+        int cycles = 5;
+        passes(cycles * PollSchedule.IDLE_CYCLE);
+        assertEquals(cycles * PollSchedule.IDLE_CYCLE, connections.getFirst().polls, "the busy one");
+        for (CountingConnection connection : connections.subList(1, idle + 1)) {
+            assertEquals(cycles, connection.polls);
+        }
+    }
+
+    @Test
+    void pollsOfIdleConnectionsAreSpreadOverTheCycle() {
+        serve(PollSchedule.IDLE_CYCLE * 4);
+        passesUntilIdle();
+        for (int pass = 0; pass < 2 * PollSchedule.IDLE_CYCLE; pass++) {
+            forgetPolls();
+            passes(1);
+            assertEquals(1 + 4, connections.stream().mapToInt(connection -> connection.polls).sum());
+        }
+    }
+
+    @Test
+    void aShortPauseMakesNobodyIdle() {
+        serve(1);
+        passes(PollSchedule.BUSY_POLLS - 1);
+        connections.getLast().hasWork = true;
+        passes(1);
+        connections.getLast().hasWork = false;
+        forgetPolls();
+        passes(PollSchedule.BUSY_POLLS);
+        assertEquals(PollSchedule.BUSY_POLLS, connections.getLast().polls);
+        passes(PollSchedule.IDLE_CYCLE);
+        assertEquals(PollSchedule.BUSY_POLLS + 1, connections.getLast().polls);
+    }
+
+    @Test
+    void workMakesAnIdleConnectionBusy() {
+        serve(40);
+        passesUntilIdle();
+        CountingConnection woken = connections.get(17);
+        woken.hasWork = true;
+        passes(PollSchedule.IDLE_CYCLE);
+        forgetPolls();
+        passes(100);
+        assertEquals(100, woken.polls);
+        assertEquals(100, connections.getFirst().polls);
+    }
+
+    /** Passes may be followed by sleeps then, and nobody is disturbed. */
+    @Test
+    void whileNothingMovesEveryPassPollsAll() {
+        serve(40);
+        passesUntilIdle();
+        connections.getFirst().hasWork = false;
+        passes(PollSchedule.QUIET_PASSES);
+        forgetPolls();
+        passes(10);
+        connections.forEach(connection -> assertEquals(10, connection.polls));
+        connections.get(5).hasWork = true;
+        passes(1);
+        forgetPolls();
+        passes(PollSchedule.IDLE_CYCLE);
+        connections.forEach(connection -> assertEquals(connection == connections.get(5) ? PollSchedule.IDLE_CYCLE : 1,
+                connection.polls));
+    }
+
+    @Test
+    void failuresAndRemovalsInAnyOrderLoseNobody() {
+        long seed = 20;
+        Random random = new Random(seed);
+        serve(100);
+        List<CountingConnection> served = new ArrayList<>(connections);
+        while (!served.isEmpty()) {
+            for (CountingConnection connection : served) {
+                connection.hasWork = random.nextInt(4) == 0;
+            }
+            passes(random.nextInt(2 * PollSchedule.BUSY_POLLS));
+            CountingConnection gone = served.remove(random.nextInt(served.size()));
+            if (random.nextBoolean()) {
+                gone.fails = true;
+            } else {
+                agent.remove(List.of(gone), Duration.ZERO);
+            }
+            passes(PollSchedule.IDLE_CYCLE + 1);
+            assertEquals(1, gone.stops, "seed " + seed);
+            forgetPolls();
+            passes(2 * PollSchedule.IDLE_CYCLE);
+            assertEquals(0, gone.polls, "seed " + seed);
+            for (CountingConnection connection : served) {
+                assertEquals(0, connection.stops, "seed " + seed);
+                assertTrue(connection.polls > 0,
+                        "a connection was forgotten, seed " + seed + ", " + served.size() + " left");
+            }
+        }
+    }
+}
