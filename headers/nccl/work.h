@@ -10,6 +10,9 @@
 #define MAXCHANNELS 64
 #define NCCL_MAX_NTHREADS 640
 #define NCCL_MAX_DIRECT_ARITY 7
+#define NCCL_MAX_TREE_ARITY 3
+#define NCCL_MAX_NVLS_ARITY 32
+#define NCCL_MAX_NVLS_TREE_ARITY 3
 #define NCCL_MAX_DEV_WORK_BATCH_BYTES 1024
 #define NCCL_MAX_DEV_WORK_P2P_PER_BATCH 8
 
@@ -155,6 +158,52 @@ typedef struct ncclDevProfilerSlot {
 typedef struct ncclDevProfiler {
   ncclDevProfilerSlot data[MAX_PROFILER_EVENTS_PER_CHANNEL];
 } ncclDevProfiler;
+
+/* This rank's neighbours, one struct for each algorithm. Ranks that do not exist are -1. */
+typedef struct ncclRing {
+  int prev;
+  int next;
+  int *userRanks; /* all ranks as the ring passes them, from this one on */
+  int index;      /* this rank's place in the ring */
+} ncclRing;
+
+typedef struct ncclTree {
+  int depth;
+  int up;
+  int down[NCCL_MAX_TREE_ARITY];
+} ncclTree;
+
+typedef struct ncclDirect {
+  int depth;
+  int out; /* the network: nRanks */
+  int nHeads;
+  int headRank;
+  int shift;
+  int heads[NCCL_MAX_DIRECT_ARITY + 1];
+  int up[NCCL_MAX_DIRECT_ARITY];
+  int down[NCCL_MAX_DIRECT_ARITY];
+} ncclDirect;
+
+typedef struct ncclNvls {
+  int out;
+  int nHeads;
+  int headRank;
+  int up[NCCL_MAX_NVLS_ARITY];
+  int down;
+  int treeUp;
+  int treeDown[NCCL_MAX_NVLS_TREE_ARITY];
+} ncclNvls;
+
+typedef struct ncclDevChannel {
+  void *peers; /* ncclDevChannelPeer *[] */
+  ncclRing ring;
+  ncclTree tree;
+  ncclTree collnetChain;
+  ncclDirect collnetDirect;
+  ncclNvls nvls;
+  uint32_t *workFifoDone;
+  uint64_t workCounter;
+} __attribute__((aligned(16))) ncclDevChannel;
 
 typedef struct ncclKernelComm {
   int rank;

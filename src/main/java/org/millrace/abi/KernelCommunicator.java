@@ -37,6 +37,8 @@ public final class KernelCommunicator {
     private static final long NODES = offset("nNodes");
     private static final long TRANSFER_CHUNK = offset("p2pChunkSize");
     private static final long ABORT_FLAG = offset("abortFlag");
+    private static final long CHANNELS = offset("channels");
+    private static final long LOCAL_RANKS = offset("rankToLocalRank");
     private static final long WORK_STARTED = offset("workStarted");
     private static final long WORK_COMPLETED = offset("workCompleted");
 
@@ -82,6 +84,17 @@ public final class KernelCommunicator {
             Words.INT.set(segment, bufferSize(protocol), Math.toIntExact(layout.bufferBytes(protocol)));
         }
         Words.INT.set(segment, TRANSFER_CHUNK, transferChunk);
+    }
+
+    /**
+     * Says how ranks lie to each other.
+     *
+     * @param channels   address of the {@link KernelChannel}s, {@link KernelArguments#MAX_CHANNELS} of them
+     * @param localRanks address of an int for each rank: its number among those of its machine
+     */
+    public void topology(long channels, long localRanks) {
+        Words.LONG.set(segment, CHANNELS, channels);
+        Words.LONG.set(segment, LOCAL_RANKS, localRanks);
     }
 
     /**
@@ -136,6 +149,16 @@ public final class KernelCommunicator {
         return (int) Words.INT.get(segment, TRANSFER_CHUNK);
     }
 
+    /** {@return address of the {@link KernelChannel}s} */
+    public long channels() {
+        return (long) Words.LONG.get(segment, CHANNELS);
+    }
+
+    /** {@return address of an int for each rank: its number among those of its machine} */
+    public long localRanks() {
+        return (long) Words.LONG.get(segment, LOCAL_RANKS);
+    }
+
     /** {@return address of the {@link AbortFlag}} */
     public long abortFlag() {
         return (long) Words.LONG.get(segment, ABORT_FLAG);
@@ -149,6 +172,12 @@ public final class KernelCommunicator {
     /** {@return address of the channels' {@link WorkCounters} of work that is complete} */
     public long workCompleted() {
         return (long) Words.LONG.get(segment, WORK_COMPLETED);
+    }
+
+    /** {@return how a connection's buffers lie} */
+    public ConnectionLayout layout() {
+        return new ConnectionLayout(bufferBytes(Protocol.LL), bufferBytes(Protocol.LL128),
+                bufferBytes(Protocol.SIMPLE));
     }
 
     private static long bufferSize(Protocol protocol) {

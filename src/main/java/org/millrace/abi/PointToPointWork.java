@@ -29,12 +29,19 @@ import org.millrace.ffi.device.ncclDevWorkP2p;
 public final class PointToPointWork {
     /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkP2p.sizeof();
+    /** Flag: what is sent travels in protocol LL. */
+    public static final int SEND_LL = device_h.MILLRACE_P2P_SEND_LL();
+    /** Flag: what is received travels in protocol LL. */
+    public static final int RECEIVE_LL = device_h.MILLRACE_P2P_RECV_LL();
     /** Flag: what is sent lies in memory that is registered with the network. */
     public static final int SEND_REGISTERED = device_h.MILLRACE_P2P_SEND_NET_REGISTERED();
     /** Flag: what is received lies in memory that is registered with the network. */
     public static final int RECEIVE_REGISTERED = device_h.MILLRACE_P2P_RECV_NET_REGISTERED();
     /** Flag: a host reads the work counters of this operation. */
     public static final int PROFILED = device_h.MILLRACE_P2P_PROFILED();
+
+    /** Rank of a half that is not there. */
+    public static final int NOBODY = -1;
 
     /** Parts of a transfer begin at multiples of it. */
     private static final long PART_ALIGNMENT = 4096;

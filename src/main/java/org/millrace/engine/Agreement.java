@@ -2,7 +2,8 @@ package org.millrace.engine;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
@@ -14,10 +15,11 @@ import org.millrace.engine.bootstrap.Machine;
  *
  * @param ranks           how many
  * @param ranksOnThisHost how many of them share this rank's machine
+ * @param nodes           the machine of each rank, from 0 on in the order of their first ranks
  * @param channels        rings
  * @param bufferBytes     of each connection
  */
-record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes) {
+record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
 
     private static final String HOW_DATA_TRAVELS = String.join(", ", Settings.ALGORITHMS.name(),
             Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(), Settings.P2P_NET_CHUNK_SIZE.name(),
@@ -37,6 +39,8 @@ record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes)
         mine.putInt(host.length).put(host).putInt(algorithmBytes.length).put(algorithmBytes);
         byte[][] all = control.allGather(mine.array());
         int here = 0;
+        int[] nodes = new int[all.length];
+        List<ByteBuffer> hosts = new ArrayList<>();
         int channels = Integer.MAX_VALUE;
         for (int rank = 0; rank < all.length; rank++) {
             ByteBuffer theirs = ByteBuffer.wrap(all[rank]);
@@ -45,11 +49,16 @@ record Agreement(int ranks, int ranksOnThisHost, int channels, long bufferBytes)
                     control.rank(), rank);
             requireSame(Settings.FIRST_STEP.name(), configuration.get(Settings.FIRST_STEP), theirs.getLong(),
                     control.rank(), rank);
-            here += Arrays.equals(host, bytes(theirs)) ? 1 : 0;
+            ByteBuffer theirHost = ByteBuffer.wrap(bytes(theirs));
+            here += theirHost.equals(ByteBuffer.wrap(host)) ? 1 : 0;
+            if (!hosts.contains(theirHost)) {
+                hosts.add(theirHost);
+            }
+            nodes[rank] = hosts.indexOf(theirHost);
             requireSame(HOW_DATA_TRAVELS, algorithms, new String(bytes(theirs), StandardCharsets.UTF_8), control.rank(),
                     rank);
         }
-        return new Agreement(control.size(), here, channels, configuration.get(Settings.BUFFER_SIZE));
+        return new Agreement(control.size(), here, nodes, channels, configuration.get(Settings.BUFFER_SIZE));
     }
 
     private static byte[] bytes(ByteBuffer theirs) {

@@ -1,6 +1,5 @@
 package org.millrace.engine;
 
-import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
@@ -8,13 +7,12 @@ import org.apache.logging.log4j.Logger;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.abi.Protocol;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
-import org.millrace.device.function.Block;
-import org.millrace.device.function.CollNetAllReduce;
+import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -31,18 +29,20 @@ final class CollNet implements AutoCloseable {
 
     private final CollNetConnection connection;
     private final long maxBytes;
-    private final SendPort sendPort;
-    private final ReceivePort receivePort;
-    private final long slotBytes;
 
-    private CollNet(int rank, CollNetConnection connection, long maxBytes) {
+    private CollNet(DeviceCommunicator device, CollNetConnection connection, long maxBytes) {
         this.connection = connection;
         this.maxBytes = maxBytes;
-        this.slotBytes = connection.send().layout().slotBytes(Protocol.SIMPLE);
-        String self = "rank " + rank;
-        sendPort = new SendPort(new ConnectionName(self, "the aggregator", self + " -> aggregator"), connection.send());
-        receivePort = new ReceivePort(new ConnectionName(self, "the aggregator", self + " <- aggregator"),
-                connection.receive());
+        String self = "rank " + device.rank();
+        int network = device.ranks();
+        DeviceChannel channel = device.channel(0);
+        channel.view().network(network);
+        channel.send(network, DeviceChannel.COLLECTIVE)
+                .connect(new SendPort(new ConnectionName(self, "the aggregator", self + " -> aggregator"),
+                        connection.send()));
+        channel.receive(network, DeviceChannel.COLLECTIVE)
+                .connect(new ReceivePort(new ConnectionName(self, "the aggregator", self + " <- aggregator"),
+                        connection.receive()));
     }
 
     /**
@@ -51,8 +51,9 @@ final class CollNet implements AutoCloseable {
      * @param resources closed at the end: the aggregator is added to it, and the connection
      * @return null if it is off
      */
-    static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options, Network network,
-            Listener here, CommunicatorFailure failure, EngineResources resources) {
+    static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options,
+            DeviceCommunicator device, Network network, Listener here, CommunicatorFailure failure,
+            EngineResources resources) {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
         long maxBytes = configuration.get(Settings.COLLNET_MAX_BYTES);
         byte[] address = here.address();
@@ -86,7 +87,7 @@ final class CollNet implements AutoCloseable {
                 options.firstStep(), failure);
         LOG.info("rank {}: all-reduces of up to {} bytes go through the aggregator of rank 0", control.rank(),
                 maxBytes);
-        return resources.add(new CollNet(control.rank(), connection, maxBytes));
+        return resources.add(new CollNet(device, connection, maxBytes));
     }
 
     List<ProxyConnection> proxies() {
@@ -99,14 +100,8 @@ final class CollNet implements AutoCloseable {
     }
 
     /** Announces an all-reduce that {@link #takes} said yes to. */
-    void announce(long bytes, DataType type, ReduceOp op) {
-        connection.announce(
-                new CollNetOp(type, (ReduceOp.BuiltIn) op, CollNetAllReduce.steps(bytes, slotBytes, type.bytes())));
-    }
-
-    /** The block that runs it. */
-    Block block(MemorySegment input, MemorySegment output, long bytes, int elementBytes) {
-        return new CollNetAllReduce(sendPort, receivePort, input, output, bytes, elementBytes);
+    void announce(DataType type, ReduceOp op, long steps) {
+        connection.announce(new CollNetOp(type, (ReduceOp.BuiltIn) op, steps));
     }
 
     @Override

@@ -20,16 +20,11 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Route;
 import org.millrace.Stream;
-import org.millrace.abi.CollectiveWork;
-import org.millrace.abi.PointToPointWork;
-import org.millrace.abi.WorkType;
-import org.millrace.device.function.WorkFunctions;
+import org.millrace.device.function.FunctionTable;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelPlan;
 import org.millrace.element.Operands;
 import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.proxy.OperationSignature;
 
 /**
  * A communicator on the emulated device: kernels and proxies are ours, the network is any of {@code org.millrace.net}.
@@ -41,11 +36,12 @@ final class EngineCommunicator implements Communicator {
     private final Members members;
     private final CommunicatorFailure failure;
     private final Operands operands;
-    private final Collectives collectives;
-    private final OwnTransfers ownTransfers;
-    private final Transfers transfers;
+    private final CollectivePlanner collectives;
+    private final SelfTransfers ownTransfers;
+    private final TransferPlanner transfers;
     private final WorkLauncher launcher;
-    private final Launches launches;
+    private final PlanLauncher plans;
+    private final LaunchQueue launches;
     private final Routes routes;
     private final AtomicBoolean closed = new AtomicBoolean();
 
@@ -54,18 +50,14 @@ final class EngineCommunicator implements Communicator {
         this.failure = members.failure();
         this.operands = new Operands(rank(), size(), members.threads()::checkReach);
         this.routes = new Routes(members.connectors());
-        this.collectives = new Collectives(rank(), size(), members, routes);
-        this.ownTransfers = new OwnTransfers(label(""));
-        this.transfers = new Transfers(rank(), members.connectors(), members.registrations(), members.options());
+        this.collectives = new CollectivePlanner(members);
+        this.ownTransfers = new SelfTransfers(label(""));
+        this.transfers = new TransferPlanner(rank(), members.registrations(), members.options());
         this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(),
-                functions(collectives, transfers), failure, failure::fail, members.options().stallDeadline()));
-        this.launches = new Launches(label(""), members, collectives.channels(), transfers, ownTransfers, launcher);
-    }
-
-    private static WorkFunctions functions(Collectives collectives, Transfers transfers) {
-        return (function, type, item, channel, memory) -> type == WorkType.POINT_TO_POINT
-                ? transfers.block(PointToPointWork.of(item), channel, memory)
-                : collectives.block(function, CollectiveWork.of(item), channel, memory);
+                FunctionTable.STANDARD, failure, failure::fail, members.options().stallDeadline()));
+        this.plans = new PlanLauncher(launcher, new Announcer(members, routes));
+        this.launches = new LaunchQueue(label(""), members, transfers, ownTransfers, plans);
+        Topology.connectRings(members.device(), members.connectors(), members.options().channels());
     }
 
     /** What its kernels see: the host may read there what they have begun and completed. */
@@ -98,14 +90,14 @@ final class EngineCommunicator implements Communicator {
             Stream stream) {
         checkOpen(stream);
         operands.check(Operation.ALL_REDUCE, send, receive, count, type);
-        collective(OperationSignature.ALL_REDUCE, send, receive, count, type, op, rank(), 0, stream);
+        collective(Operation.ALL_REDUCE, send, receive, count, type, op, rank(), stream);
     }
 
     @Override
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         checkOpen(stream);
         operands.check(Operation.ALL_GATHER, send, receive, count, type);
-        collective(OperationSignature.ALL_GATHER, send, receive, count, type, ReduceOp.SUM, rank(), 0, stream);
+        collective(Operation.ALL_GATHER, send, receive, count, type, ReduceOp.SUM, rank(), stream);
     }
 
     @Override
@@ -113,7 +105,7 @@ final class EngineCommunicator implements Communicator {
             Stream stream) {
         checkOpen(stream);
         operands.check(Operation.REDUCE_SCATTER, send, receive, count, type);
-        collective(OperationSignature.REDUCE_SCATTER, send, receive, count, type, op, rank(), 0, stream);
+        collective(Operation.REDUCE_SCATTER, send, receive, count, type, op, rank(), stream);
     }
 
     @Override
@@ -121,8 +113,7 @@ final class EngineCommunicator implements Communicator {
             Stream stream) {
         checkOpen(stream);
         operands.check(Operation.BROADCAST, send, receive, count, type, root);
-        collective(OperationSignature.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root,
-                root, stream);
+        collective(Operation.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root, stream);
     }
 
     @Override
@@ -130,18 +121,13 @@ final class EngineCommunicator implements Communicator {
             Stream stream) {
         checkOpen(stream);
         operands.check(Operation.REDUCE, send, receive, count, type, root);
-        collective(OperationSignature.REDUCE, send, rank() == root ? receive : null, count, type, op, root, root,
-                stream);
+        collective(Operation.REDUCE, send, rank() == root ? receive : null, count, type, op, root, stream);
     }
 
-    /**
-     * @param root          this rank, where there is none
-     * @param signatureRoot 0, where there is none
-     */
-    private void collective(int function, MemorySegment send, MemorySegment receive, long count, DataType type,
-            ReduceOp op, int root, int signatureRoot, Stream stream) {
-        PlannedCollective planned = collectives.plan(OperationSignature.pack(function, type, op, signatureRoot), count,
-                type, op, send, receive, root);
+    /** @param root this rank, where there is none */
+    private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
+            ReduceOp op, int root, Stream stream) {
+        PlannedCollective planned = collectives.plan(operation, count, type, op, send, receive, root);
         issue(() -> launches.add(planned, stream));
     }
 
@@ -213,13 +199,13 @@ final class EngineCommunicator implements Communicator {
         add(transfers.transfer(false, buffer, count, type, peer), stream);
     }
 
-    private void add(Transfer transfer, Stream stream) {
+    private void add(SendOrReceive transfer, Stream stream) {
         routes.direct();
         if (transfer.peer() != rank()) {
             launches.add(transfer, stream);
             return;
         }
-        Transfer other = ownTransfers.other(transfer, stream);
+        SendOrReceive other = ownTransfers.other(transfer, stream);
         if (other != null) {
             launches.add(transfer, stream);
             launches.add(other, stream);
@@ -247,13 +233,13 @@ final class EngineCommunicator implements Communicator {
         }
     }
 
-    /** Launches kernels of a plan once more. */
-    void launch(List<KernelPlan> kernels, Stream stream) {
+    /** LaunchQueue kernels of a plan once more. */
+    void launch(List<PlannedKernel> kernels, Stream stream) {
         checkOpen(stream);
         synchronized (this) {
             requireNoGroup("a plan is launched");
             checkOpen();
-            kernels.forEach(kernel -> launcher.launch(kernel, stream));
+            kernels.forEach(kernel -> plans.launch(kernel, stream));
         }
     }
 
@@ -287,8 +273,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * Launches at once, or leaves it to the thread's group. What was issued before something threw is launched all the
-     * same: the other ranks count on it.
+     * LaunchQueue at once, or leaves it to the thread's group. What was issued before something threw is launched all
+     * the same: the other ranks count on it.
      */
     private synchronized void issue(Runnable operations) {
         checkOpen();

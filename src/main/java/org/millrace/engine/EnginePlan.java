@@ -3,15 +3,14 @@ package org.millrace.engine;
 import java.util.List;
 import org.millrace.Plan;
 import org.millrace.Stream;
-import org.millrace.device.work.KernelPlan;
 
 /** Operations whose work was placed once, in memory that stays. */
 final class EnginePlan implements Plan {
 
     private final EngineCommunicator communicator;
-    private final List<KernelPlan> kernels;
+    private final List<PlannedKernel> kernels;
 
-    EnginePlan(EngineCommunicator communicator, List<KernelPlan> kernels) {
+    EnginePlan(EngineCommunicator communicator, List<PlannedKernel> kernels) {
         this.communicator = communicator;
         this.kernels = kernels;
     }
@@ -23,6 +22,6 @@ final class EnginePlan implements Plan {
 
     @Override
     public void close() {
-        kernels.forEach(KernelPlan::close);
+        kernels.forEach(PlannedKernel::close);
     }
 }

@@ -60,8 +60,11 @@ final class Members {
                                                            // address
             Agreement agreement = Agreement.reach(control, configuration);
             options = EngineOptions.decide(configuration, agreement);
-            device = new DeviceCommunicator(arena, control.rank(), control.size(), options.layout(),
-                    options.workFifoBytes(), options.firstWork());
+            device = new DeviceCommunicator(arena, control.rank(), agreement.nodes(), options.layout(),
+                    Math.toIntExact(options.transfers().chunkBytes()),
+                    Topology.channels(control.size(), options.channels()), options.workFifoBytes(),
+                    options.firstWork());
+            Topology.fill(device);
             failure = new CommunicatorFailure(control, device);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
@@ -69,11 +72,11 @@ final class Members {
             registrations = resources
                     .add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
             collNet = control.size() > 1
-                    ? CollNet.open(control, configuration, options, network, here, failure, resources)
+                    ? CollNet.open(control, configuration, options, device, network, here, failure, resources)
                     : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
-            this.connectors = new Connectors(control.rank(), connections, options.connectDeadline(), failure,
-                    threads.proxies(), threads.connections());
+            this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
+                    threads.connections());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
             control.fail(String.valueOf(thrown.getMessage()));

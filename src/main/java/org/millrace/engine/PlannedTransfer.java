@@ -1,22 +1,19 @@
 package org.millrace.engine;
 
+import org.millrace.abi.PointToPointWork;
+
 /**
  * The transfers of one item of a plan: a send, a receive or both.
  *
- * @param transfers announces them
- * @param send      null for none
- * @param receive   null for none
+ * @param send    null for none
+ * @param receive null for none
  */
-record PlannedTransfer(Transfers transfers, Transfer send, Transfer receive) implements Runnable {
+record PlannedTransfer(PointToPointWork work, SendOrReceive send, SendOrReceive receive) implements PlannedOperation {
 
     @Override
-    public void run() {
-        if (send != null) {
-            transfers.announce(send);
-        }
-        if (receive != null) {
-            transfers.announce(receive);
-        }
+    public Object announce(Announcer announcer) {
+        announcer.announce(this);
+        return this;
     }
 
     @Override

@@ -58,6 +58,11 @@ final class Registrations implements AutoCloseable {
         };
     }
 
+    /** Whether an operation could use memory in place: if not, its regions are none. */
+    boolean mayHold(long hopBytes, Protocol protocol) {
+        return !all.isEmpty() || hopBytes >= threshold && protocol == Protocol.SIMPLE;
+    }
+
     /**
      * The regions of an operation that does not combine elements.
      *

@@ -5,13 +5,15 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeSet;
+import org.millrace.Operation;
 import org.millrace.Route;
 import org.millrace.abi.Protocol;
+import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.CollectiveFunction.InPlace;
+import org.millrace.device.function.FunctionTable;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
-import org.millrace.proxy.OperationSignature;
 import org.millrace.transport.Connections;
 
 /**
@@ -20,49 +22,35 @@ import org.millrace.transport.Connections;
  */
 final class Routes {
 
-    private enum Way {
-        RING, TREE, COLLNET, DIRECT
-    }
-
-    private static final Set<Integer> COMBINING = Set.of(OperationSignature.REDUCE, OperationSignature.REDUCE_SCATTER);
-
     private final Connectors connectors;
-    private Way way;
-    private Identity operation;
+    private Algorithm algorithm;
+    private OperationId operation;
 
     Routes(Connectors connectors) {
         this.connectors = connectors;
     }
 
-    void ring(Identity identity) {
-        set(Way.RING, identity);
-    }
-
-    void tree(Identity identity) {
-        set(Way.TREE, identity);
-    }
-
-    void collNet(Identity identity) {
-        set(Way.COLLNET, identity);
+    void collective(Algorithm algorithm, OperationId id) {
+        set(algorithm, id);
     }
 
     /** Sends and receives. */
     void direct() {
-        set(Way.DIRECT, null);
+        set(Algorithm.DIRECT, null);
     }
 
-    private synchronized void set(Way taken, Identity identity) {
-        way = taken;
-        operation = identity;
+    private synchronized void set(Algorithm taken, OperationId id) {
+        algorithm = taken;
+        operation = id;
     }
 
     /** Empty if nothing travelled yet. */
     synchronized Optional<Route> last() {
-        if (way == Way.COLLNET) {
+        if (algorithm == Algorithm.COLLNET) {
             return Optional.of(new Route("collnet", text(Protocol.SIMPLE), "NORMAL", List.of("COLLNET"),
                     refusals(List.of(), Protocol.SIMPLE)));
         }
-        if (way == null) {
+        if (algorithm == null) {
             return Optional.empty();
         }
         List<Connector<?>> used = used(connectors.senders(index()));
@@ -75,12 +63,12 @@ final class Routes {
             return Optional.empty();
         }
         Connector<?> any = used.getFirst();
-        return Optional.of(new Route(way.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), any.mode(),
+        return Optional.of(new Route(algorithm.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), any.mode(),
                 List.copyOf(transports), refusals(transports, any.last().protocol())));
     }
 
     private int index() {
-        return way == Way.DIRECT ? Connections.POINT_TO_POINT : Connections.COLLECTIVE;
+        return algorithm == Algorithm.DIRECT ? Connections.POINT_TO_POINT : Connections.COLLECTIVE;
     }
 
     private List<Connector<?>> used(List<Connector<?>> all) {
@@ -88,6 +76,10 @@ final class Routes {
         used.removeIf(connector -> connector.last() == null || connector.last().steps() == 0
                 || operation != null && connector.last().opCount() != operation.number());
         return used;
+    }
+
+    private static boolean combinesInSlots(Operation operation) {
+        return FunctionTable.STANDARD.collective(operation, Algorithm.RING).inPlace() == InPlace.NEVER;
     }
 
     private static String text(Protocol protocol) {
@@ -101,15 +93,15 @@ final class Routes {
             refusals.add("PTR: over NET only");
         } else if (protocol != Protocol.SIMPLE) {
             refusals.add("PTR: Simple only");
-        } else if (operation != null && COMBINING.contains(OperationSignature.kind(operation.signature()))) {
+        } else if (operation != null && combinesInSlots(operation.operation())) {
             refusals.add("PTR: what is combined goes through slots");
         } else {
             refusals.add("PTR: less than MILLRACE_PTR_THRESHOLD, and not registered");
         }
-        if (way == Way.TREE) {
+        if (algorithm == Algorithm.TREE) {
             refusals.add("PTR: a tree combines in slots");
         }
-        if (way == Way.DIRECT) {
+        if (algorithm == Algorithm.DIRECT) {
             refusals.add("LL: sends and receives choose their protocol by size, NCCL_PROTO is for collectives");
             refusals.add("LL128: sends and receives choose their protocol by size, NCCL_PROTO is for collectives");
             if (!overNet) {
@@ -120,14 +112,14 @@ final class Routes {
         } else {
             refusals.add("OFFSET: sends and receives only");
         }
-        if (way == Way.COLLNET) {
+        if (algorithm == Algorithm.COLLNET) {
             refusals.add("LL: COLLNET runs Simple only");
             refusals.add("LL128: COLLNET runs Simple only");
         }
-        if (operation == null || OperationSignature.kind(operation.signature()) != OperationSignature.ALL_REDUCE) {
+        if (operation == null || operation.operation() != Operation.ALL_REDUCE) {
             refusals.add("tree: all_reduce only");
             refusals.add("COLLNET: all_reduce only");
-        } else if (way != Way.COLLNET) {
+        } else if (algorithm != Algorithm.COLLNET) {
             refusals.add(
                     "COLLNET: NCCL_COLLNET_ENABLE, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it");
         }

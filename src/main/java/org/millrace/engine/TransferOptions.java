@@ -33,11 +33,6 @@ record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boole
         return bytes <= llBytes ? Protocol.LL : Protocol.SIMPLE;
     }
 
-    /** Bytes of data in a chunk whose slots hold so many. */
-    long chunkBytes(Protocol protocol, long room) {
-        return protocol == Protocol.SIMPLE ? chunkBytes : room;
-    }
-
     /** For comparing with the other ranks'. */
     String text() {
         return (sharesSlots ? "slots shared, " : "") + (groups ? "connections grouped, " : "") + "chunks of "

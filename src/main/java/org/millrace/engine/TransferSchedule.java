@@ -14,14 +14,14 @@ final class TransferSchedule {
 
     /** Takes an item; null for a half that is not there. */
     interface Sink {
-        void add(int round, Transfer send, Transfer receive);
+        void add(int round, SendOrReceive send, SendOrReceive receive);
     }
 
     private final int rank;
     /** By peer. */
-    private final List<Queue<Transfer>> sends;
+    private final List<Queue<SendOrReceive>> sends;
     /** By peer. */
-    private final List<Queue<Transfer>> receives;
+    private final List<Queue<SendOrReceive>> receives;
     private int waiting;
 
     TransferSchedule(int rank, int ranks) {
@@ -30,11 +30,11 @@ final class TransferSchedule {
         this.receives = queues(ranks);
     }
 
-    private static List<Queue<Transfer>> queues(int ranks) {
-        return Stream.<Queue<Transfer>>generate(ArrayDeque::new).limit(ranks).toList();
+    private static List<Queue<SendOrReceive>> queues(int ranks) {
+        return Stream.<Queue<SendOrReceive>>generate(ArrayDeque::new).limit(ranks).toList();
     }
 
-    void add(Transfer transfer) {
+    void add(SendOrReceive transfer) {
         (transfer.sends() ? sends : receives).get(transfer.peer()).add(transfer);
         waiting++;
     }
@@ -43,16 +43,16 @@ final class TransferSchedule {
     void drain(Sink sink) {
         int ranks = sends.size();
         for (int round = 0; waiting > 0; round = (round + 1) % ranks) {
-            Transfer send = poll(sends.get((rank + round) % ranks));
-            Transfer receive = poll(receives.get((rank - round + ranks) % ranks));
+            SendOrReceive send = poll(sends.get((rank + round) % ranks));
+            SendOrReceive receive = poll(receives.get((rank - round + ranks) % ranks));
             if (send != null || receive != null) {
                 sink.add(round, send, receive);
             }
         }
     }
 
-    private Transfer poll(Queue<Transfer> queue) {
-        Transfer transfer = queue.poll();
+    private SendOrReceive poll(Queue<SendOrReceive> queue) {
+        SendOrReceive transfer = queue.poll();
         waiting -= transfer == null ? 0 : 1;
         return transfer;
     }

@@ -1,6 +1,5 @@
 package org.millrace.engine;
 
-import java.util.function.Supplier;
 import org.millrace.net.MemoryRegion;
 
 /**
@@ -14,8 +13,4 @@ record UserRegions(MemoryRegion received, MemoryRegion sent) {
     /** Through slots. */
     static final UserRegions NONE = new UserRegions(null, null);
 
-    /** These, or others if these are none. */
-    UserRegions or(Supplier<UserRegions> others) {
-        return this == NONE ? others.get() : this;
-    }
 }

@@ -7,21 +7,12 @@ public class GinException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /**
-     * A failure with no cause of its own.
-     *
-     * @param message who, where and what happened
-     */
+    /** A failure with no cause of its own. */
     public GinException(String message) {
         super(message);
     }
 
-    /**
-     * A failure that another one caused.
-     *
-     * @param message who, where and what happened
-     * @param cause   why
-     */
+    /** A failure that another one caused. */
     public GinException(String message, Throwable cause) {
         super(message, cause);
     }

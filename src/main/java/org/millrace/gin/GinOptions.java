@@ -34,11 +34,7 @@ public record GinOptions(long chunkBytes, int depth, Duration patience) {
         }
     }
 
-    /**
-     * What is good for most.
-     *
-     * @return chunks of 1 MiB, 64 under way, ten seconds
-     */
+    /** What is good for most. */
     public static GinOptions defaults() {
         return new GinOptions(1 << 20, 64, Duration.ofSeconds(10));
     }

@@ -96,6 +96,17 @@ public final class OperationSignature {
      * @return for instance {@code "operation 7: all_reduce of 1024 float, sum"}
      */
     public static String describe(long signature, long opCount, long count) {
+        return "operation " + opCount + ": " + describe(signature, count);
+    }
+
+    /**
+     * Words for a message.
+     *
+     * @param signature a packed signature, perhaps of a peer that cannot be trusted
+     * @param count     its elements
+     * @return for instance {@code "all_reduce of 1024 float, sum"}
+     */
+    public static String describe(long signature, long count) {
         int code = (int) signature & 0xff;
         int type = (int) (signature >>> TYPE_SHIFT) & 0xff;
         int op = (int) (signature >>> OP_SHIFT) & 0xff;
@@ -104,8 +115,8 @@ public final class OperationSignature {
         String typeName = type < DataType.values().length ? DataType.ofCode(type).label() : "type " + type;
         String opName =
                 op < PRE_MUL_SUM ? ReduceOp.BuiltIn.values()[op].label() : op == PRE_MUL_SUM ? "mulsum" : "op " + op;
-        return "operation " + opCount + ": " + (operation == null ? "kind " + code : operation.label()) + " of " + count
-                + " " + typeName + (operation == null || operation.reduces() ? ", " + opName : "")
+        return (operation == null ? "kind " + code : operation.label()) + " of " + count + " " + typeName
+                + (operation == null || operation.reduces() ? ", " + opName : "")
                 + (operation != null && operation.hasRoot() ? ", root " + root : "");
     }
 }

@@ -57,8 +57,7 @@ class ProtocolChoiceTest {
         TransferOptions options = options(threshold == null ? Map.of("NCCL_BUFFSIZE", "128K")
                 : Map.of("NCCL_P2P_LL_THRESHOLD", threshold, "NCCL_BUFFSIZE", "128K"));
         assertEquals(expected, options.protocol(bytes));
-        assertEquals(chunkBytes, options.chunkBytes(Protocol.SIMPLE, 777));
-        assertEquals(777, options.chunkBytes(Protocol.LL, 777));
+        assertEquals(chunkBytes, options.chunkBytes());
     }
 
     /** NCCL's 128 KiB where slots are shared, but never more than a slot. */

@@ -806,6 +806,33 @@ public class device_h extends device_h$shared {
     public static int NCCL_MAX_DIRECT_ARITY() {
         return NCCL_MAX_DIRECT_ARITY;
     }
+    private static final int NCCL_MAX_TREE_ARITY = (int)3L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_MAX_TREE_ARITY 3
+     * }
+     */
+    public static int NCCL_MAX_TREE_ARITY() {
+        return NCCL_MAX_TREE_ARITY;
+    }
+    private static final int NCCL_MAX_NVLS_ARITY = (int)32L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_MAX_NVLS_ARITY 32
+     * }
+     */
+    public static int NCCL_MAX_NVLS_ARITY() {
+        return NCCL_MAX_NVLS_ARITY;
+    }
+    private static final int NCCL_MAX_NVLS_TREE_ARITY = (int)3L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_MAX_NVLS_TREE_ARITY 3
+     * }
+     */
+    public static int NCCL_MAX_NVLS_TREE_ARITY() {
+        return NCCL_MAX_NVLS_TREE_ARITY;
+    }
     private static final int NCCL_MAX_DEV_WORK_BATCH_BYTES = (int)1024L;
     /**
      * {@snippet lang=c :

@@ -24,6 +24,11 @@ public final class DeviceEndpoint<P> {
         this.name = name;
     }
 
+    /** Which connection, for messages. */
+    public String name() {
+        return name;
+    }
+
     /**
      * The connection is made.
      *

@@ -1,94 +1,40 @@
 package org.millrace.device.function;
 
-import java.lang.foreign.MemorySegment;
-import org.millrace.device.channel.ReceivePort;
-import org.millrace.device.channel.SendPort;
+import java.util.List;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.device.channel.DeviceChannel;
+import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.ChunkShape;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.KernelMemory;
 
 /**
- * An all-reduce that the network carries out: the block fills slots with this rank's elements, one step each, and
- * empties the slots in which results come. It sends ahead as far as there are slots.
+ * An all-reduce that the network carries out: this rank's elements go to it, a slot at a time, and results come from
+ * it. What is sent does not wait for what is received: it goes ahead as far as there are slots.
  */
-public final class CollNetAllReduce implements Block {
+final class CollNetAllReduce extends CollectiveFunction {
 
-    private final SendPort sendPort;
-    private final ReceivePort receivePort;
-    private final MemorySegment input;
-    private final MemorySegment output;
-    private final long bytes;
-    private final long stepBytes;
-    private long sent;
-    private long received;
-
-    /**
-     * A block that has not begun.
-     *
-     * @param sendPort     to the network
-     * @param receivePort  from it
-     * @param input        this rank's elements
-     * @param output       where the result goes; may be the input
-     * @param bytes        of each
-     * @param elementBytes of one element
-     */
-    public CollNetAllReduce(SendPort sendPort, ReceivePort receivePort, MemorySegment input, MemorySegment output,
-            long bytes, int elementBytes) {
-        this.sendPort = sendPort;
-        this.receivePort = receivePort;
-        this.input = input;
-        this.output = output;
-        this.bytes = bytes;
-        this.stepBytes = stepBytes(sendPort.slotBytes(), elementBytes);
-    }
-
-    private static long stepBytes(long slotBytes, int elementBytes) {
-        return slotBytes / elementBytes * elementBytes;
-    }
-
-    /**
-     * How many steps an all-reduce takes.
-     *
-     * @param bytes        of the operand
-     * @param slotBytes    of a slot
-     * @param elementBytes of an element
-     * @return the steps
-     */
-    public static long steps(long bytes, long slotBytes, int elementBytes) {
-        long step = stepBytes(slotBytes, elementBytes);
-        return (bytes + step - 1) / step;
+    @Override
+    public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel) {
+        ConnectionLayout layout = communicator.layout();
+        int elementBytes = FunctionNumber.type(number).bytes();
+        long slotBytes = layout.slotBytes(Protocol.SIMPLE) / elementBytes * elementBytes;
+        // bytes: what the network combines is not touched here
+        ChannelPart part = ChannelPart.of(0, work.count() * elementBytes, 1, slotBytes);
+        int network = channel.view().network();
+        return List.of(
+                ChannelTask.between(network, Chain.spread(part, true, false, true), ChunkShape.ONE_STEP,
+                        DeviceChannel.COLLECTIVE, network),
+                ChannelTask.between(network, Chain.spread(part, false, true, false), ChunkShape.ONE_STEP,
+                        DeviceChannel.COLLECTIVE, network));
     }
 
     @Override
-    public void begin() {
-        // steps are not rounded: each operation begins where the one before ended
-    }
-
-    @Override
-    public int progress() {
-        int moved = 0;
-        while (sent < bytes && sendPort.hasRoom(1)) {
-            long length = Math.min(stepBytes, bytes - sent);
-            sendPort.announce(length);
-            MemorySegment.copy(input, sent, sendPort.buffer(), sendPort.slotOffset(), length);
-            sendPort.post(1);
-            sent += length;
-            moved++;
-        }
-        while (received < bytes && receivePort.hasData(1)) {
-            long length = Math.min(stepBytes, bytes - received);
-            MemorySegment.copy(receivePort.buffer(), receivePort.slotOffset(), output, received, length);
-            receivePort.release(1);
-            received += length;
-            moved++;
-        }
-        return moved;
-    }
-
-    @Override
-    public boolean done() {
-        return received == bytes;
-    }
-
-    @Override
-    public String waitingFor() {
-        return received < sent ? receivePort.toString() : sendPort.toString();
+    BlockMemory memory(int number, CollectiveWork work, int ranks, KernelMemory lookup) {
+        long bytes = work.count() * FunctionNumber.type(number).bytes();
+        return BlockMemory.copied(lookup.at(work.sendBuffer(), bytes), lookup.at(work.receiveBuffer(), bytes));
     }
 }

@@ -1,80 +1,76 @@
 package org.millrace.device.function;
 
 import org.millrace.DataType;
+import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 
 /**
  * The number by which a batch of work names its device function: what NCCL finds in a table that its build generates is
- * said here bit by bit.
+ * said here bit by bit. Operation and algorithm are the function's row in the {@link FunctionTable}.
  *
  * <pre>
- *   0      4        6      10    13   15
- *   +------+--------+------+-----+----+
- *   | kind |protocol| type | op  | 0  |
- *   +------+--------+------+-----+----+
+ *   0           3           6          8      12    15
+ *   +-----------+-----------+----------+------+-----+
+ *   | operation | algorithm | protocol | type | op  |
+ *   +-----------+-----------+----------+------+-----+
  * </pre>
  */
 public final class FunctionNumber {
 
-    /** What a function does, and over which connections. */
-    public enum Kind {
-        /** A group of one. */
-        LOCAL,
-        /** Around the rings. */
-        RING_ALL_REDUCE,
-        /** Up and down the trees. */
-        TREE_ALL_REDUCE,
-        /** By the network. */
-        NETWORK_ALL_REDUCE,
-        /** Around the rings. */
-        ALL_GATHER,
-        /** Around the rings. */
-        REDUCE_SCATTER,
-        /** Along the rings. */
-        BROADCAST,
-        /** Along the rings. */
-        REDUCE,
-        /** A send, a receive, or both. Its sizes say the protocol. */
-        TRANSFER
-    }
+    static final int ROWS = 1 << 6;
 
-    private static final Kind[] KINDS = Kind.values();
+    private static final Algorithm[] ALGORITHMS = Algorithm.values();
     private static final Protocol[] PROTOCOLS = Protocol.values();
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
     /** Sum of what is multiplied first; by what, is the work's argument. */
     private static final int PRE_MUL_SUM = OPS.length;
 
-    private static final int PROTOCOL_SHIFT = 4;
-    private static final int TYPE_SHIFT = 6;
-    private static final int OP_SHIFT = 10;
-    private static final int KIND_MASK = 0xf;
+    private static final int ALGORITHM_SHIFT = 3;
+    private static final int PROTOCOL_SHIFT = 6;
+    private static final int TYPE_SHIFT = 8;
+    private static final int OP_SHIFT = 12;
+    private static final int OPERATION_MASK = 0x7;
+    private static final int ALGORITHM_MASK = 0x7;
     private static final int PROTOCOL_MASK = 0x3;
     private static final int TYPE_MASK = 0xf;
     private static final int OP_MASK = 0x7;
 
     private FunctionNumber() {}
 
-    public static int pack(Kind kind, Protocol protocol, DataType type, ReduceOp op) {
+    public static int pack(Operation operation, Algorithm algorithm, Protocol protocol, DataType type, ReduceOp op) {
         int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
-        return kind.ordinal() | protocol.ordinal() << PROTOCOL_SHIFT | type.code() << TYPE_SHIFT | opCode << OP_SHIFT;
+        return row(operation, algorithm) | protocol.ordinal() << PROTOCOL_SHIFT | type.code() << TYPE_SHIFT
+                | opCode << OP_SHIFT;
     }
 
-    public static Kind kind(int function) {
-        return KINDS[function & KIND_MASK];
+    static int row(Operation operation, Algorithm algorithm) {
+        return operation.code() | algorithm.ordinal() << ALGORITHM_SHIFT;
     }
 
-    public static Protocol protocol(int function) {
-        return PROTOCOLS[function >>> PROTOCOL_SHIFT & PROTOCOL_MASK];
+    static int row(int number) {
+        return number & ROWS - 1;
     }
 
-    public static DataType type(int function) {
-        return DataType.ofCode(function >>> TYPE_SHIFT & TYPE_MASK);
+    public static Operation operation(int number) {
+        return Operation.ofCode(number & OPERATION_MASK);
+    }
+
+    public static Algorithm algorithm(int number) {
+        return ALGORITHMS[number >>> ALGORITHM_SHIFT & ALGORITHM_MASK];
+    }
+
+    public static Protocol protocol(int number) {
+        return PROTOCOLS[number >>> PROTOCOL_SHIFT & PROTOCOL_MASK];
+    }
+
+    public static DataType type(int number) {
+        return DataType.ofCode(number >>> TYPE_SHIFT & TYPE_MASK);
     }
 
     /** @param argument of the work */
-    public static ReduceOp op(int function, long argument) {
-        int op = function >>> OP_SHIFT & OP_MASK;
+    public static ReduceOp op(int number, long argument) {
+        int op = number >>> OP_SHIFT & OP_MASK;
         return op == PRE_MUL_SUM ? new ReduceOp.PreMulSum(Double.longBitsToDouble(argument)) : OPS[op];
     }
 

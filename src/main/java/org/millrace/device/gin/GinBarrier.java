@@ -22,25 +22,13 @@ public final class GinBarrier {
         this.arrival = RemoteAction.increment(gin.communicator().barrierSignal(barrier));
     }
 
-    /**
-     * A barrier of all ranks.
-     *
-     * @param gin    the context it uses
-     * @param number 0 to the number of world barriers - 1
-     * @return the barrier
-     */
+    /** A barrier of all ranks. */
     public static GinBarrier world(HostGin gin, int number) {
         GinRequirements requirements = gin.communicator().requirements();
         return new GinBarrier(gin, gin.communicator().world(), checked(number, requirements.worldBarriers(), "world"));
     }
 
-    /**
-     * A barrier of this rank's rail.
-     *
-     * @param gin    the context it uses
-     * @param number 0 to the number of rail barriers - 1
-     * @return the barrier
-     */
+    /** A barrier of this rank's rail. */
     public static GinBarrier rail(HostGin gin, int number) {
         GinRequirements requirements = gin.communicator().requirements();
         return new GinBarrier(gin, gin.communicator().rail(),

@@ -23,7 +23,6 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     /**
      * Makes the contexts and lets the communicator's agent serve them.
      *
-     * @param communicator of this rank
      * @param requirements the same on every rank
      */
     public GinDeviceCommunicator(GinCommunicator communicator, GinRequirements requirements) {
@@ -47,76 +46,43 @@ public final class GinDeviceCommunicator implements AutoCloseable {
         epochs = new int[(requirements.worldBarriers() + requirements.railBarriers()) * contexts.length];
     }
 
-    /**
-     * The communicator of this rank.
-     *
-     * @return as it was given
-     */
+    /** The communicator of this rank. */
     public GinCommunicator communicator() {
         return communicator;
     }
 
-    /**
-     * What was asked for.
-     *
-     * @return as it was given
-     */
+    /** What was asked for. */
     public GinRequirements requirements() {
         return requirements;
     }
 
-    /**
-     * This rank's number.
-     *
-     * @return in the world
-     */
+    /** This rank's number. */
     public int rank() {
         return communicator.rank();
     }
 
-    /**
-     * How many contexts there are.
-     *
-     * @return as required
-     */
+    /** How many contexts there are. */
     public int contexts() {
         return contexts.length;
     }
 
-    /**
-     * All ranks.
-     *
-     * @return the team
-     */
+    /** All ranks. */
     public GinTeam world() {
         return new GinTeam(rank(), communicator.ranks(), 1);
     }
 
-    /**
-     * The ranks near this one.
-     *
-     * @return the team
-     */
+    /** The ranks near this one. */
     public GinTeam lsa() {
         return new GinTeam(rank() % requirements.lsaSize(), requirements.lsaSize(), 1);
     }
 
-    /**
-     * The ranks that have this one's number among those near them.
-     *
-     * @return the team
-     */
+    /** The ranks that have this one's number among those near them. */
     public GinTeam rail() {
         return new GinTeam(rank() / requirements.lsaSize(), communicator.ranks() / requirements.lsaSize(),
                 requirements.lsaSize());
     }
 
-    /**
-     * The struct that a kernel would be given.
-     *
-     * @param context 0 to {@code contexts() - 1}
-     * @return {@code ncclGinProxyGpuCtx_t} of the required format
-     */
+    /** The struct that a kernel would be given. */
     public MemorySegment gpuContext(int context) {
         return contexts[context].gpuContext;
     }

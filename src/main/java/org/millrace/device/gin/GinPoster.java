@@ -1,9 +1,11 @@
 package org.millrace.device.gin;
 
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
+import org.millrace.gin.agent.GinCommunicator;
 
 /**
  * How a block puts descriptors into queues that other blocks use too: it claims the next place by an atomic add, waits
@@ -13,7 +15,7 @@ import org.millrace.gin.GinException;
  *   this block                                       the agent
  *   data into a window, then a release fence
  *   place = pis++ ; waits while place - cis >= size  cis (release) after the place is zero: pairs with the acquire here
- *   words → place                                    every word (acquire): pairs with the fence, the agent sees the data
+ *   words → place                                    every word (acquire): pairs with the fence, it sees the data
  * </pre>
  */
 final class GinPoster {
@@ -21,14 +23,14 @@ final class GinPoster {
     private final HostGinContext context;
     private final int rank;
     private final int number;
-    private final Patience patience;
+    private final BlockWait wait;
     private final int queueSize;
 
-    GinPoster(HostGinContext context, int rank, int number, Patience patience) {
+    GinPoster(HostGinContext context, int rank, int number, BlockWait wait) {
         this.context = context;
         this.rank = rank;
         this.number = number;
-        this.patience = patience;
+        this.wait = wait;
         this.queueSize = context.queues.queueSize();
     }
 
@@ -36,9 +38,9 @@ final class GinPoster {
     int post(int peer, long[] words) {
         VarHandle.releaseFence();
         int index = context.pis.getAndIncrement(peer);
-        patience.begin();
+        wait.begin();
         while (index - context.cis.acquire(peer) >= queueSize) {
-            if (!patience.lasts()) {
+            if (!wait.goOn()) {
                 throw stalled("for room in its queue", peer, index);
             }
         }
@@ -47,7 +49,7 @@ final class GinPoster {
     }
 
     /** Posts one descriptor, or two, if there is room; places that cannot be used at once are not claimed. */
-    boolean tryPost(int peer, long[] words, long[] second) {
+    boolean tryPost(int peer, long[] words, long @Nullable [] second) {
         int count = second == null ? 1 : 2;
         int index;
         do {
@@ -84,9 +86,9 @@ final class GinPoster {
     }
 
     private void awaitComplete(int peer, int end) {
-        patience.begin();
+        wait.begin();
         while (context.cis.acquire(peer) - end < 0) {
-            if (!patience.lasts()) {
+            if (!wait.goOn()) {
                 throw stalled("for its descriptors", peer, end);
             }
         }
@@ -104,5 +106,52 @@ final class GinPoster {
         return new GinException("rank " + rank + " -> rank " + peer + ", context " + number
                 + ": a block waited too long " + what + ": it waits for descriptor " + Integer.toUnsignedString(index)
                 + ", and those before " + Integer.toUnsignedString(context.cis.acquire(peer)) + " are complete");
+    }
+
+    /**
+     * How a block waits: it spins, yields, and gives up when its communicator fails or its time is over. One block's.
+     */
+    static final class BlockWait {
+
+        private static final int SPINS = 64;
+        /** Passes between two looks at the clock; a power of two. */
+        private static final int LOOK = 256;
+
+        private final GinCommunicator communicator;
+        private final long nanos;
+        private int passes;
+        private long deadline;
+
+        BlockWait(GinCommunicator communicator, long nanos) {
+            this.communicator = communicator;
+            this.nanos = nanos;
+        }
+
+        void begin() {
+            passes = 0;
+        }
+
+        /** Waits a moment; false when the time is over. */
+        boolean goOn() {
+            if (passes++ < SPINS) {
+                Thread.onSpinWait();
+                return true;
+            }
+            if (communicator.failure() != null) {
+                communicator.throwIfFailed();
+            }
+            if (passes == SPINS + 1) {
+                deadline = System.nanoTime() + nanos;
+            } else if ((passes & LOOK - 1) == 0) {
+                if (passes < 0) {
+                    passes = SPINS + 1 + LOOK; // after a wrap it has long been waiting
+                }
+                if (deadline - System.nanoTime() < 0) {
+                    return false;
+                }
+            }
+            Thread.yield();
+            return true;
+        }
     }
 }

@@ -21,59 +21,33 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
         int worldBarriers, int railBarriers, int lsaSize, int firstIndex, Duration deadline) {
 
     /**
-     * Requirements of a program that has said only this.
-     *
-     * @param contexts number of contexts
-     * @param signals  signals of each
-     * @param counters counters of each
-     * @return with queues of 64 descriptors of NCCL 2.30, one barrier of each kind, every rank on its own, and a minute
-     *         of patience
+     * Requirements of a program that has said only this: queues of 64 descriptors of NCCL 2.30, one barrier of each
+     * kind, every rank on its own, and a minute to wait.
      */
     public static GinRequirements of(int contexts, int signals, int counters) {
         return new GinRequirements(GinDescriptorFormat.V30, contexts, 64, signals, counters, 1, 1, 1, 0,
                 Duration.ofMinutes(1));
     }
 
-    /**
-     * The same for another release.
-     *
-     * @param other the descriptors' format
-     * @return a copy
-     */
+    /** The same for another release. */
     public GinRequirements withFormat(GinDescriptorFormat other) {
         return new GinRequirements(other, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize,
                 firstIndex, deadline);
     }
 
-    /**
-     * The same with other queues.
-     *
-     * @param size  descriptors of each, a power of two
-     * @param first where their indices begin
-     * @return a copy
-     */
+    /** The same with other queues. */
     public GinRequirements withQueues(int size, int first) {
         return new GinRequirements(format, contexts, size, signals, counters, worldBarriers, railBarriers, lsaSize,
                 first, deadline);
     }
 
-    /**
-     * The same with several ranks near each other.
-     *
-     * @param ranks in a row
-     * @return a copy
-     */
+    /** The same with several ranks near each other. */
     public GinRequirements withLsaSize(int ranks) {
         return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, ranks,
                 firstIndex, deadline);
     }
 
-    /**
-     * The same with another patience.
-     *
-     * @param patience how long a block waits
-     * @return a copy
-     */
+    /** The same with another patience. */
     public GinRequirements withDeadline(Duration patience) {
         return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize,
                 firstIndex, patience);

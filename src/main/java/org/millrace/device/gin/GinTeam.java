@@ -9,13 +9,7 @@ package org.millrace.device.gin;
  */
 public record GinTeam(int rank, int ranks, int stride) {
 
-    /**
-     * A member's number in the world.
-     *
-     * @param worldRank this rank's number in the world
-     * @param member    0 to {@code ranks - 1}
-     * @return the member's number in the world
-     */
+    /** A member's number in the world. */
     public int toWorld(int worldRank, int member) {
         if (member < 0 || member >= ranks) {
             throw new IndexOutOfBoundsException("rank " + member + " of a team of " + ranks);

@@ -1,5 +1,6 @@
 package org.millrace.device.gin;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
@@ -16,9 +17,9 @@ final class GinWriter {
         this.format = format;
     }
 
-    /** Fills in {@link #words}; returns the second descriptor, or null. */
-    long[] put(Window target, long targetOffset, Window source, long sourceOffset, long bytes, RemoteAction action,
-            int counter) {
+    /** Fills in {@link #words}; returns the second descriptor, if it takes two. */
+    long @Nullable [] put(Window target, long targetOffset, Window source, long sourceOffset, long bytes,
+            RemoteAction action, int counter) {
         beginPut(counter >= 0 ? GinOp.COUNTER : 0, bytes, action);
         format.source(words, source.handle(), sourceOffset);
         format.target(words, target.handle(), targetOffset);
@@ -26,7 +27,7 @@ final class GinWriter {
         return windowSignal(action);
     }
 
-    long[] putValue(Window target, long targetOffset, long value, int bytes, RemoteAction action) {
+    long @Nullable [] putValue(Window target, long targetOffset, long value, int bytes, RemoteAction action) {
         beginPut(GinOp.INLINE, bytes, action);
         format.inline(words, value);
         format.target(words, target.handle(), targetOffset);
@@ -38,7 +39,7 @@ final class GinWriter {
         format.begin(words, GinOp.PUT | op | (action.isInWindow() ? 0 : action.op()), bytes);
     }
 
-    private long[] windowSignal(RemoteAction action) {
+    private long @Nullable [] windowSignal(RemoteAction action) {
         if (!action.isInWindow()) {
             return null;
         }
@@ -53,7 +54,7 @@ final class GinWriter {
 
     /** Returns the only descriptor. */
     long[] signal(RemoteAction action) {
-        long[] inWindow = windowSignal(action);
+        long @Nullable [] inWindow = windowSignal(action);
         if (inWindow == null) {
             beginPut(0, 0, action);
             format.completion(words, 0, action.signal(), action.value());

@@ -1,5 +1,6 @@
 package org.millrace.device.gin;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinCells;
 import org.millrace.gin.GinException;
 import org.millrace.gin.window.Window;
@@ -21,97 +22,59 @@ public final class HostGin {
     private final int number;
     private final HostGinContext context;
     private final GinPoster poster;
-    private final Patience patience;
+    private final GinPoster.BlockWait wait;
     private final GinWriter writer;
 
-    /**
-     * A hold on a context.
-     *
-     * @param communicator whose
-     * @param context      0 to {@code contexts() - 1}
-     */
+    /** A hold on a context. */
     public HostGin(GinDeviceCommunicator communicator, int context) {
         this.communicator = communicator;
         this.number = context;
         this.context = communicator.context(context);
         this.writer = new GinWriter(communicator.requirements().format());
-        this.patience = new Patience(communicator.communicator(), communicator.requirements().deadline().toNanos());
-        this.poster = new GinPoster(this.context, communicator.rank(), context, patience);
+        this.wait =
+                new GinPoster.BlockWait(communicator.communicator(), communicator.requirements().deadline().toNanos());
+        this.poster = new GinPoster(this.context, communicator.rank(), context, wait);
     }
 
-    /**
-     * Whose context it is.
-     *
-     * @return the communicator
-     */
+    /** Whose context it is. */
     public GinDeviceCommunicator communicator() {
         return communicator;
     }
 
-    /**
-     * Which context it is.
-     *
-     * @return its number
-     */
+    /** Which context it is. */
     public int context() {
         return number;
     }
 
     /**
-     * Copies bytes to a peer's window. Returns when the descriptor is posted.
+     * Copies bytes to a peer's window, which is named by this rank's own. Returns when the descriptor is posted.
      *
-     * @param team         of which the peer is a member
-     * @param peer         its number in the team
-     * @param target       the peer's window, by this rank's own
-     * @param targetOffset in it
-     * @param source       this rank's window; not to be written until a {@link #flush}, or until the counter says so
-     * @param sourceOffset in it
-     * @param bytes        0 or more
-     * @param action       what follows at the peer
-     * @param counter      grows by one when the source was read; negative for none
+     * @param source  not to be written until a {@link #flush}, or until the counter says so
+     * @param action  what follows at the peer
+     * @param counter grows by one when the source was read; negative for none
      */
     public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes, RemoteAction action, int counter) {
         postBoth(team, peer, writer.put(target, targetOffset, source, sourceOffset, bytes, action, counter));
     }
 
-    /**
-     * Copies bytes to a peer's window, and nothing more.
-     *
-     * @param team         of which the peer is a member
-     * @param peer         its number in the team
-     * @param target       the peer's window, by this rank's own
-     * @param targetOffset in it
-     * @param source       this rank's window
-     * @param sourceOffset in it
-     * @param bytes        0 or more
-     */
+    /** Copies bytes to a peer's window, and nothing more. */
     public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes) {
         put(team, peer, target, targetOffset, source, sourceOffset, bytes, RemoteAction.NONE, NO_COUNTER);
     }
 
     /**
-     * As {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)}, without waiting.
-     *
-     * @param team         of which the peer is a member
-     * @param peer         its number in the team
-     * @param target       the peer's window, by this rank's own
-     * @param targetOffset in it
-     * @param source       this rank's window
-     * @param sourceOffset in it
-     * @param bytes        0 or more
-     * @param action       what follows at the peer
-     * @param counter      grows by one when the source was read; negative for none
-     * @return false if the queue is full: nothing was posted
+     * As {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)}, without waiting: returns
+     * false if the queue is full, and nothing was posted.
      */
     public boolean tryPut(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes, RemoteAction action, int counter) {
-        long[] second = writer.put(target, targetOffset, source, sourceOffset, bytes, action, counter);
+        long @Nullable [] second = writer.put(target, targetOffset, source, sourceOffset, bytes, action, counter);
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.words, second);
     }
 
-    private void postBoth(GinTeam team, int peer, long[] second) {
+    private void postBoth(GinTeam team, int peer, long @Nullable [] second) {
         int world = team.toWorld(communicator.rank(), peer);
         poster.post(world, writer.words);
         if (second != null) {
@@ -119,74 +82,30 @@ public final class HostGin {
         }
     }
 
-    /**
-     * Stores a value in a peer's window.
-     *
-     * @param team         of which the peer is a member
-     * @param peer         its number in the team
-     * @param target       the peer's window, by this rank's own
-     * @param targetOffset in it; needs no alignment
-     * @param value        its lowest bytes are stored
-     * @param bytes        1 to 8
-     * @param action       what follows at the peer
-     */
+    /** Stores the lowest 1 to 8 bytes of a value in a peer's window, at any offset. */
     public void putValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes,
             RemoteAction action) {
         postBoth(team, peer, writer.putValue(target, targetOffset, value, bytes, action));
     }
 
-    /**
-     * As {@link #putValue}, without waiting.
-     *
-     * @param team         of which the peer is a member
-     * @param peer         its number in the team
-     * @param target       the peer's window, by this rank's own
-     * @param targetOffset in it; needs no alignment
-     * @param value        its lowest bytes are stored
-     * @param bytes        1 to 8
-     * @param action       what follows at the peer
-     * @return false if the queue is full: nothing was posted
-     */
+    /** As {@link #putValue}, without waiting: returns false if the queue is full, and nothing was posted. */
     public boolean tryPutValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes,
             RemoteAction action) {
-        long[] second = writer.putValue(target, targetOffset, value, bytes, action);
+        long @Nullable [] second = writer.putValue(target, targetOffset, value, bytes, action);
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.words, second);
     }
 
-    /**
-     * Changes a peer's signal, after all earlier puts of this context to it.
-     *
-     * @param team   of which the peer is a member
-     * @param peer   its number in the team
-     * @param action which and by how much
-     */
+    /** Changes a peer's signal, after all earlier puts of this context to it. */
     public void signal(GinTeam team, int peer, RemoteAction action) {
         poster.post(team.toWorld(communicator.rank(), peer), writer.signal(action));
     }
 
-    /**
-     * As {@link #signal}, without waiting.
-     *
-     * @param team   of which the peer is a member
-     * @param peer   its number in the team
-     * @param action which and by how much
-     * @return false if the queue is full: nothing was posted
-     */
+    /** As {@link #signal}, without waiting: returns false if the queue is full, and nothing was posted. */
     public boolean trySignal(GinTeam team, int peer, RemoteAction action) {
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.signal(action), null);
     }
 
-    /**
-     * Copies bytes from a peer's window. NCCL has this from 2.30. They are there after a {@link #flush}.
-     *
-     * @param team         of which the peer is a member
-     * @param peer         its number in the team
-     * @param source       the peer's window, by this rank's own
-     * @param sourceOffset in it
-     * @param target       this rank's window
-     * @param targetOffset in it
-     * @param bytes        0 or more
-     */
+    /** Copies bytes from a peer's window. NCCL has this from 2.30. They are there after a {@link #flush}. */
     public void get(GinTeam team, int peer, Window source, long sourceOffset, Window target, long targetOffset,
             long bytes) {
         writer.get(source, sourceOffset, target, targetOffset, bytes);
@@ -203,11 +122,7 @@ public final class HostGin {
         }
     }
 
-    /**
-     * Whether a {@link #flush} of puts would not wait.
-     *
-     * @return true if all descriptors that were posted so far are complete
-     */
+    /** Whether a {@link #flush} of puts would not wait: all descriptors that were posted so far are complete. */
     public boolean isFlushed() {
         for (int peer = 0; peer < communicator.world().ranks(); peer++) {
             if (!poster.isFlushed(peer)) {
@@ -217,38 +132,22 @@ public final class HostGin {
         return true;
     }
 
-    /**
-     * A signal of this rank. What was put before it is visible.
-     *
-     * @param signal of the context
-     * @return its value since it was reset
-     */
+    /** A signal of this rank since it was reset. What was put before it is visible. */
     public long readSignal(int signal) {
         long value = context.signals.acquire(signal);
         return context.resetsByOffset() ? value - context.signalOffsets.acquire(signal) : value;
     }
 
-    /**
-     * Waits for a signal. What was put before it is visible then.
-     *
-     * @param signal of the context
-     * @param least  the value it must have reached
-     */
+    /** Waits until a signal has reached a value. What was put before it is visible then. */
     public void waitSignal(int signal, long least) {
         waitSignal(signal, least, Long.SIZE);
     }
 
-    /**
-     * Waits for the low bits of a signal.
-     *
-     * @param signal of the context
-     * @param least  the value they must have reached; compared by difference, so that they may wrap
-     * @param bits   how many count, 1 to 64
-     */
+    /** Waits for the low bits of a signal, 1 to 64; they are compared by difference, so that they may wrap. */
     public void waitSignal(int signal, long least, int bits) {
-        patience.begin();
+        wait.begin();
         while (!reached(readSignal(signal), least, bits)) {
-            if (!patience.lasts()) {
+            if (!wait.goOn()) {
                 throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
                         + " ms for signal " + signal + " to reach " + least + "; it is " + readSignal(signal));
             }
@@ -259,11 +158,7 @@ public final class HostGin {
         return value - least << Long.SIZE - bits >= 0;
     }
 
-    /**
-     * Sets a signal and its shadow to 0. No peer may be changing it.
-     *
-     * @param signal of the context
-     */
+    /** Sets a signal and its shadow to 0. No peer may be changing it. */
     public void resetSignal(int signal) {
         if (context.resetsByOffset()) {
             context.signalOffsets.release(signal, context.signals.acquire(signal));
@@ -273,32 +168,17 @@ public final class HostGin {
         context.shadows.release(signal, 0);
     }
 
-    /**
-     * Remembers that a signal is expected to grow.
-     *
-     * @param signal of the context
-     * @param delta  by how much
-     */
+    /** Remembers that a signal is expected to grow. */
     public void increaseSignalShadow(int signal, long delta) {
         context.shadows.addRelease(signal, delta);
     }
 
-    /**
-     * Waits until a signal has grown to its shadow.
-     *
-     * @param signal of the context
-     */
+    /** Waits until a signal has grown to its shadow. */
     public void waitSignalMeetShadow(int signal) {
         waitSignal(signal, context.shadows.acquire(signal));
     }
 
-    /**
-     * Waits until a signal is some way ahead of its shadow, which then follows it.
-     *
-     * @param signal     of the context
-     * @param leastDelta how far ahead it must be
-     * @return how far ahead it was
-     */
+    /** Waits until a signal is some way ahead of its shadow, which then follows it. Returns how far ahead it was. */
     public long waitSignalFollowShadow(int signal, long leastDelta) {
         long before = context.shadows.acquire(signal);
         waitSignal(signal, before + leastDelta);
@@ -307,38 +187,24 @@ public final class HostGin {
         return delta;
     }
 
-    /**
-     * A counter of this rank.
-     *
-     * @param counter of the context
-     * @return its value since it was reset
-     */
+    /** A counter of this rank since it was reset. */
     public long readCounter(int counter) {
         return context.counters.acquire(counter);
     }
 
-    /**
-     * Waits for a counter: the sources of so many puts were read.
-     *
-     * @param counter of the context
-     * @param least   the value it must have reached
-     */
+    /** Waits for a counter: the sources of so many puts were read. */
     public void waitCounter(int counter, long least) {
         GinCells counters = context.counters;
-        patience.begin();
+        wait.begin();
         while (!reached(counters.acquire(counter), least, Long.SIZE)) {
-            if (!patience.lasts()) {
+            if (!wait.goOn()) {
                 throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
                         + " ms for counter " + counter + " to reach " + least + "; it is " + counters.acquire(counter));
             }
         }
     }
 
-    /**
-     * Sets a counter to 0. No put that names it may be under way.
-     *
-     * @param counter of the context
-     */
+    /** Sets a counter to 0. No put that names it may be under way. */
     public void resetCounter(int counter) {
         context.counters.release(counter, 0);
     }

@@ -1,5 +1,6 @@
 package org.millrace.device.gin;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.window.Window;
 
@@ -9,43 +10,25 @@ import org.millrace.gin.window.Window;
  * @param op     0, or a bit of {@link GinOp}
  * @param signal of the context
  * @param value  what is added
- * @param window if not null, where the signal lies instead
+ * @param window where the signal lies instead, if it lies in a window
  * @param offset in that window, a multiple of 8
  */
-public record RemoteAction(int op, int signal, long value, Window window, long offset) {
+public record RemoteAction(int op, int signal, long value, @Nullable Window window, long offset) {
 
     /** Nothing. */
     public static final RemoteAction NONE = new RemoteAction(0, 0, 0, null, 0);
 
-    /**
-     * A signal grows by one.
-     *
-     * @param signal of the context
-     * @return the action
-     */
+    /** A signal grows by one. */
     public static RemoteAction increment(int signal) {
         return new RemoteAction(GinOp.SIGNAL_INC, signal, 1, null, 0);
     }
 
-    /**
-     * A signal grows.
-     *
-     * @param signal of the context
-     * @param value  may wrap
-     * @return the action
-     */
+    /** A signal grows. */
     public static RemoteAction add(int signal, long value) {
         return new RemoteAction(GinOp.SIGNAL_ADD, signal, value, null, 0);
     }
 
-    /**
-     * 8 bytes of a window grow; NCCL has this from 2.29.
-     *
-     * @param window of the peer, by this rank's own
-     * @param offset a multiple of 8
-     * @param value  may wrap
-     * @return the action
-     */
+    /** 8 bytes of a window grow; NCCL has this from 2.29. */
     public static RemoteAction add(Window window, long offset, long value) {
         return new RemoteAction(GinOp.SIGNAL_ADD | GinOp.VA_SIGNAL, 0, value, window, offset);
     }

@@ -8,6 +8,8 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkType;
 import org.millrace.device.function.Block;
+import org.millrace.device.function.DeviceFunction;
+import org.millrace.device.function.FunctionTable;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkReader;
@@ -32,19 +34,21 @@ final class WorkBlock implements Block {
     }
 
     private final EmulatedDevice device;
+    private final FunctionTable functions;
     private final KernelArguments arguments;
     private final KernelPlan plan;
     private final int block;
     private final int channel;
     private final List<Running> collectives = new ArrayList<>(1);
     private final List<Running> transfers = new ArrayList<>(0);
-    private DeviceCommunicator communicator;
+    private Resident resident;
     /** The collective that runs. */
     private int current;
     private int transfersLeft;
 
-    WorkBlock(EmulatedDevice device, KernelArguments arguments, KernelPlan plan, int block) {
+    WorkBlock(EmulatedDevice device, FunctionTable functions, KernelArguments arguments, KernelPlan plan, int block) {
         this.device = device;
+        this.functions = functions;
         this.arguments = arguments;
         this.plan = plan;
         this.block = block;
@@ -53,16 +57,17 @@ final class WorkBlock implements Block {
 
     @Override
     public void begin() {
-        Resident resident = device.resident(arguments.communicator());
-        communicator = resident.communicator();
+        resident = device.resident(arguments.communicator());
+        DeviceCommunicator communicator = resident.communicator();
         WorkReader reader = resident.reader();
         reader.begin(arguments, block);
         while (reader.next()) {
+            DeviceFunction function = functions.of(reader.function());
             List<Running> kind = reader.type() == WorkType.POINT_TO_POINT ? transfers : collectives;
             for (int i = 0; i < reader.items(); i++) {
                 MemorySegment item = reader.item(i);
-                Block block =
-                        resident.functions().block(reader.function(), reader.type(), item, channel, plan.memory());
+                Block block = function.block(reader.function(), item, communicator, communicator.channel(channel),
+                        plan.memory());
                 kind.add(new Running(block, isProfiled(reader.type(), item)));
             }
         }
@@ -80,7 +85,7 @@ final class WorkBlock implements Block {
 
     private void begin(Running item) {
         if (item.profiled) {
-            item.number = communicator.begin(channel, System.nanoTime());
+            item.number = resident.begin(channel, System.nanoTime());
         }
         item.block.begin();
     }
@@ -124,7 +129,7 @@ final class WorkBlock implements Block {
 
     private void complete(Running item) {
         if (item.profiled) {
-            communicator.complete(channel, item.number, System.nanoTime());
+            resident.complete(channel, item.number, System.nanoTime());
         }
     }
 

@@ -10,40 +10,45 @@ import java.util.function.Supplier;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
-import org.millrace.agent.BackoffIdleStrategy;
 import org.millrace.device.function.Block;
-import org.millrace.device.function.WorkFunctions;
+import org.millrace.device.function.FunctionTable;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkFifo;
-import org.millrace.device.work.WorkReader;
 
 /**
- * Launches a communicator's plans: places their work, tells the proxies, starts the kernels, and takes the FIFO's room
- * back when they are complete. A communicator's kernels run one after another, whatever streams they are on:
- * connections are used in the order in which operations were issued.
+ * Launches a communicator's plans: places their work, starts the kernels, and takes the FIFO's room back when they are
+ * complete. A communicator's kernels run one after another, whatever streams they are on: connections are used in the
+ * order in which operations were issued.
+ *
+ * <p>
+ * A launch is {@link #hasRoom}, {@link #upload}, {@link #start}, in this order, while the caller holds this object's
+ * lock. What the caller does between the last two, for instance telling the proxies, comes before all that the kernel
+ * does.
  */
 public final class WorkLauncher implements AutoCloseable {
 
-    private static final int SPINS = 100;
-    private static final int YIELDS = 100;
     private static final long FIRST_PARK_NANOS = 10_000;
-    private static final long LAST_PARK_NANOS = 1_000_000;
     /**
      * An event is recorded for the FIFO's room whenever this part of it was filled; plans take half of it at most, so
      * room always comes.
      */
     private static final int RECORDED_PART = 8;
 
+    /** What lies in the FIFO before a position was read when the event is reached. */
+    private record Filled(EmulatedEvent event, int position) {
+    }
+
     private final EmulatedDevice device;
     private final DeviceCommunicator communicator;
     private final Resident resident;
+    private final FunctionTable functions;
     private final Supplier<? extends Throwable> failure;
     private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
     private final long stallNanos;
     private final WorkFifo fifo;
-    private final EventCallbacks callbacks = new EventCallbacks();
+    private final Queue<Filled> filled = new ArrayDeque<>();
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
     private EmulatedKernel last;
     private Stream lastStream;
@@ -65,11 +70,12 @@ public final class WorkLauncher implements AutoCloseable {
      * @param onFailure     learns why a kernel left before it was complete
      * @param stallDeadline how long a kernel, or a wait for room, may go without progress
      */
-    public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, WorkFunctions functions,
+    public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
             Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, Duration stallDeadline) {
         this.device = device;
         this.communicator = communicator;
-        this.resident = new Resident(communicator, functions, new WorkReader(communicator.fifoCounters()));
+        this.resident = new Resident(communicator);
+        this.functions = functions;
         this.failure = failure;
         this.onFailure = onFailure;
         this.stallNanos = stallDeadline.toNanos();
@@ -79,47 +85,44 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Launches a plan. Returns at once, unless the FIFO is full.
+     * Whether a plan can be launched now. To be called again and again until it can.
      *
-     * @param plan   what to run
-     * @param stream after what it holds
-     * @return the kernel
+     * @param stream on which it is to be launched
      * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or
      *                           behind {@link #drain}
      */
-    public EmulatedKernel launch(KernelPlan plan, Stream stream) {
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
-        for (EmulatedKernel kernel = launchIfRoom(plan, stream);; kernel = launchIfRoom(plan, stream)) {
-            if (kernel != null) {
-                return kernel;
-            }
-            idle.idle(0);
-        }
-    }
-
-    /**
-     * Launches a plan, if the FIFO has room for it. To be called again and again until it does.
-     *
-     * @param plan   what to run
-     * @param stream after what it holds
-     * @return the kernel; null if there was no room
-     * @throws MillraceException as by {@link #launch}
-     */
-    public synchronized EmulatedKernel launchIfRoom(KernelPlan plan, Stream stream) {
+    public synchronized boolean hasRoom(KernelPlan plan, Stream stream) {
         device.check(stream);
         if (drained) {
             throw refusal(plan);
         }
-        boolean givenBack = callbacks.poll() > 0;
+        boolean givenBack = giveBack();
         while (!launched.isEmpty() && launched.peek().done()) {
             launched.remove();
         }
-        if (!hasRoom(plan, givenBack)) {
-            return null;
-        }
-        EmulatedKernel kernel = kernel(plan, plan.upload(fifo));
+        return hasRoom(plan, givenBack);
+    }
+
+    /**
+     * Puts a plan's work where the kernel will find it.
+     *
+     * @param plan for which there {@linkplain #hasRoom is room}
+     * @return what to start the kernel with
+     */
+    public synchronized KernelArguments upload(KernelPlan plan) {
+        return plan.upload(fifo);
+    }
+
+    /**
+     * Starts a kernel.
+     *
+     * @param name      what it does, for messages: its text is asked for when something fails
+     * @param arguments of {@link #upload}
+     * @param stream    after what it holds
+     */
+    public synchronized EmulatedKernel start(KernelPlan plan, Object name, KernelArguments arguments, Stream stream) {
+        EmulatedKernel kernel = kernel(plan, name, arguments);
         launched.add(kernel);
-        plan.announce();
         if (last == null || lastStream == stream || last.done()) {
             device.launch(kernel, stream);
         } else {
@@ -147,12 +150,12 @@ public final class WorkLauncher implements AutoCloseable {
                 reason);
     }
 
-    private EmulatedKernel kernel(KernelPlan plan, KernelArguments arguments) {
+    private EmulatedKernel kernel(KernelPlan plan, Object name, KernelArguments arguments) {
         Block[] blocks = new Block[Long.bitCount(arguments.channelMask())];
         for (int block = 0; block < blocks.length; block++) {
-            blocks[block] = new WorkBlock(device, arguments, plan, block);
+            blocks[block] = new WorkBlock(device, functions, arguments, plan, block);
         }
-        return new EmulatedKernel(plan, blocks, reasonToLeave, onFailure, stallNanos);
+        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, stallNanos);
     }
 
     private Throwable reasonToLeave() {
@@ -166,7 +169,26 @@ public final class WorkLauncher implements AutoCloseable {
     private void giveBackAfter(Stream stream, int position) {
         EmulatedEvent event = device.newEvent();
         stream.record(event);
-        callbacks.add(event, () -> fifo.consume(position));
+        filled.add(new Filled(event, position));
+    }
+
+    /** In the order in which it was filled: a later event waits for the earlier ones. */
+    private boolean giveBack() {
+        boolean any = false;
+        while (!filled.isEmpty() && reached(filled.peek().event)) {
+            fifo.consume(filled.remove().position);
+            any = true;
+        }
+        return any;
+    }
+
+    /** An event behind work that failed counts as reached: nothing runs before it any more. */
+    private static boolean reached(EmulatedEvent event) {
+        try {
+            return event.query();
+        } catch (MillraceException workFailed) {
+            return true; // the stream tells those who wait for the work
+        }
     }
 
     /** Only a full FIFO makes a caller wait, while the kernels before it run. */
@@ -211,7 +233,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
         awaitKernels();
         synchronized (this) {
-            callbacks.clear();
+            filled.clear();
             recorded = fifo.produced();
             fifo.consume(recorded);
         }

@@ -2,41 +2,48 @@ package org.millrace.device.work;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelArguments;
+import org.millrace.abi.KernelChannel;
 import org.millrace.abi.KernelCommunicator;
 import org.millrace.abi.WorkCounters;
 import org.millrace.abi.WorkFifoCounters;
+import org.millrace.device.channel.DeviceChannel;
 
 /**
- * A communicator as its kernels see it, with the memory that host and device share: the abort flag, and counters of the
- * work on each channel, which the host may read while kernels run.
+ * A communicator's memory that host and device share ({@code ncclDevComm}): who the ranks are, their channels, the work
+ * FIFO, the abort flag, and counters of the work on each channel, which the host may read while kernels run. The host
+ * makes and fills it; kernels find it by its address.
  */
 public final class DeviceCommunicator {
 
     private static final long LINE = 128;
 
     private final KernelCommunicator view;
+    private final ConnectionLayout layout;
+    private final DeviceChannel[] channels;
     private final AbortFlag abortFlag;
     private final WorkFifo fifo;
     private final WorkFifoCounters fifoCounters;
     private final WorkCounters[] started = new WorkCounters[KernelArguments.MAX_CHANNELS];
     private final WorkCounters[] completed = new WorkCounters[KernelArguments.MAX_CHANNELS];
-    /** Work on each channel that has begun so far; written by the device alone. */
-    private final long[] works = new long[KernelArguments.MAX_CHANNELS];
 
     /**
      * A communicator whose kernels have done nothing.
      *
-     * @param arena     the memory's lifetime; must outlast the last kernel
-     * @param rank      this rank
-     * @param ranks     of how many
-     * @param layout    sizes of a connection's buffers
-     * @param fifoBytes of the work FIFO, a power of two
-     * @param firstWork where the FIFO's counters begin: 0 but for tests of their wrap
+     * @param arena         the memory's lifetime; must outlast the last kernel
+     * @param nodes         the machine of each rank, from 0 on in the order of their first ranks
+     * @param layout        sizes of a connection's buffers
+     * @param transferChunk bytes of a chunk of sends and receives
+     * @param channelCount  how many channels are used
+     * @param fifoBytes     of the work FIFO, a power of two
+     * @param firstWork     where the FIFO's counters begin: 0 but for tests of their wrap
      */
-    public DeviceCommunicator(Arena arena, int rank, int ranks, ConnectionLayout layout, int fifoBytes, int firstWork) {
+    public DeviceCommunicator(Arena arena, int rank, int[] nodes, ConnectionLayout layout, int transferChunk,
+            int channelCount, int fifoBytes, int firstWork) {
         view = KernelCommunicator.of(arena.allocate(KernelCommunicator.BYTES, LINE));
         MemorySegment flag = arena.allocate(LINE, LINE).asSlice(0, AbortFlag.BYTES);
         MemorySegment begun = arena.allocate(KernelArguments.MAX_CHANNELS * WorkCounters.BYTES, LINE);
@@ -48,43 +55,66 @@ public final class DeviceCommunicator {
         }
         fifoCounters = WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
         fifo = new WorkFifo(arena.allocate(fifoBytes, LINE), fifoCounters, firstWork);
-        view.place(rank, ranks, 0, 1);
-        view.sizes(layout, Math.toIntExact(layout.simpleBytes() / ConnectionLayout.SLOTS));
+        view.place(rank, nodes.length, nodes[rank], Arrays.stream(nodes).max().orElse(0) + 1);
+        view.sizes(layout, transferChunk);
         view.shared(flag.address(), begun.address(), ended.address());
+        this.layout = view.layout();
+        this.channels = new DeviceChannel[channelCount];
+        MemorySegment structs = arena.allocate(KernelArguments.MAX_CHANNELS * KernelChannel.BYTES, LINE);
+        for (int channel = 0; channel < channelCount; channel++) {
+            channels[channel] = new DeviceChannel(rank, channel,
+                    KernelChannel.of(structs.asSlice(channel * KernelChannel.BYTES, KernelChannel.BYTES)),
+                    arena.allocate((long) nodes.length * Integer.BYTES, Integer.BYTES));
+        }
+        view.topology(structs.address(), localRanks(arena, nodes).address());
     }
 
-    /**
-     * What kernels are launched with.
-     *
-     * @return address of the struct
-     */
+    private static MemorySegment localRanks(Arena arena, int[] nodes) {
+        MemorySegment localRanks = arena.allocate((long) nodes.length * Integer.BYTES, Integer.BYTES);
+        int[] onNode = new int[nodes.length];
+        for (int rank = 0; rank < nodes.length; rank++) {
+            localRanks.setAtIndex(ValueLayout.JAVA_INT, rank, onNode[nodes[rank]]++);
+        }
+        return localRanks;
+    }
+
+    /** What kernels are launched with. */
     public long address() {
         return view.address();
     }
 
-    /**
-     * The struct.
-     *
-     * @return as kernels read it
-     */
+    /** The struct, as kernels read it. */
     public KernelCommunicator view() {
         return view;
     }
 
-    /**
-     * The work FIFO.
-     *
-     * @return the host's end of it
-     */
+    public int rank() {
+        return view.rank();
+    }
+
+    public int ranks() {
+        return view.ranks();
+    }
+
+    /** Sizes of a connection's buffers. */
+    public ConnectionLayout layout() {
+        return layout;
+    }
+
+    public int channels() {
+        return channels.length;
+    }
+
+    public DeviceChannel channel(int number) {
+        return channels[number];
+    }
+
+    /** The host's end of the work FIFO. */
     public WorkFifo fifo() {
         return fifo;
     }
 
-    /**
-     * The work FIFO's counters.
-     *
-     * @return as kernels read them
-     */
+    /** The work FIFO's counters, as kernels read them. */
     public WorkFifoCounters fifoCounters() {
         return fifoCounters;
     }
@@ -94,37 +124,19 @@ public final class DeviceCommunicator {
         abortFlag.raise();
     }
 
-    /**
-     * Whether kernels are to leave.
-     *
-     * @return true once {@link #abort} was called; what was done before it is visible
-     */
+    /** Whether {@link #abort} was called; what was done before it is visible then. */
     public boolean aborted() {
         return abortFlag.raisedAcquire();
     }
 
-    /**
-     * Notes on the device that the next work of a channel begins.
-     *
-     * @param channel   the channel
-     * @param timestamp ns
-     * @return number of the work
-     */
-    public long begin(int channel, long timestamp) {
-        long number = ++works[channel];
-        started[channel].note(number, timestamp);
-        return number;
+    /** Where kernels note the work that they begin on a channel. */
+    public WorkCounters startedWork(int channel) {
+        return started[channel];
     }
 
-    /**
-     * Notes on the device that a work is complete.
-     *
-     * @param channel   the channel
-     * @param number    of the work
-     * @param timestamp ns
-     */
-    public void complete(int channel, long number, long timestamp) {
-        completed[channel].note(number, timestamp);
+    /** Where kernels note the work that they complete on a channel. */
+    public WorkCounters completedWork(int channel) {
+        return completed[channel];
     }
 
     /**
@@ -138,13 +150,7 @@ public final class DeviceCommunicator {
         return started[channel].timestamp(number);
     }
 
-    /**
-     * When a work was complete. Any thread, at any time.
-     *
-     * @param channel the channel
-     * @param number  of the work on it, from 1 on
-     * @return ns of {@link System#nanoTime}; -1 if it is not complete, or is one of too long ago
-     */
+    /** When a work was complete; likewise. */
     public long completed(int channel, long number) {
         return completed[channel].timestamp(number);
     }

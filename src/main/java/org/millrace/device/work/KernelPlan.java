@@ -21,7 +21,6 @@ public final class KernelPlan implements AutoCloseable {
     private final int batches;
     /** A copy of them, unless they lie in the arguments; null there. */
     private final MemorySegment items;
-    private final Runnable[] announcements;
     private final KernelMemory memory;
     private final WorkStorage storage;
     private final KernelArguments placed;
@@ -29,13 +28,12 @@ public final class KernelPlan implements AutoCloseable {
 
     /** @param items what begins with so many bytes of items, which are copied */
     KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
-            int itemBytes, Runnable[] announcements, KernelMemory memory) {
+            int itemBytes, KernelMemory memory) {
         this.who = who;
         this.first = first;
         this.operations = operations;
         this.arguments = arguments;
         this.batches = batches;
-        this.announcements = announcements;
         this.memory = memory;
         this.storage = KernelArguments.of(arguments).storage();
         this.items = switch (storage) {
@@ -97,13 +95,6 @@ public final class KernelPlan implements AutoCloseable {
         MemorySegment copy =
                 MemorySegment.ofArray(new long[(int) arguments.byteSize() / Long.BYTES]).copyFrom(arguments);
         return place(copy, fifo.address(), fifo.bytes() - 1, fifo.put(items));
-    }
-
-    /** Tells the proxies what the next run will do. */
-    public void announce() {
-        for (Runnable each : announcements) {
-            each.run();
-        }
     }
 
     /**

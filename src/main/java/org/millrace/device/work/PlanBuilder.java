@@ -20,7 +20,6 @@ public final class PlanBuilder {
     private final int argumentBytes;
     private final int storedBytes;
     private final ChannelBatches[] channels = new ChannelBatches[KernelArguments.MAX_CHANNELS];
-    private final List<Runnable> announcements = new ArrayList<>();
     private final List<MemorySegment> operands = new ArrayList<>();
     /** Numbers of the channels' latest batches, while batches are written. */
     private final int[] written = new int[KernelArguments.MAX_CHANNELS];
@@ -65,15 +64,14 @@ public final class PlanBuilder {
      * @param work     its item; copied
      * @param function number of the device function that runs it
      * @param name     its text is for messages, and asked for when there is one
-     * @param announce tells the proxies of the operation; called before every run of the plan
      * @param used     the memory that the item means by address; null for none
      */
-    public void collective(CollectiveWork work, int function, Object name, Runnable announce, MemorySegment... used) {
+    public void collective(CollectiveWork work, int function, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.COLLECTIVE);
         for (int channel = work.channelLow(); channel <= work.channelHigh(); channel++) {
             addBatch(channel, WorkType.COLLECTIVE, function, offset, 0);
         }
-        added(name, announce, used);
+        added(name, used);
     }
 
     /**
@@ -84,22 +82,19 @@ public final class PlanBuilder {
      * @param round    number of the exchange's round, 0 or more: those of one round use one connection, and are never
      *                 in one batch
      * @param name     its text is for messages, and asked for when there is one
-     * @param announce tells the proxies; called before every run of the plan
      * @param used     the memory that the item means by address; null for none
      */
-    public void pointToPoint(PointToPointWork work, int function, int round, Object name, Runnable announce,
-            MemorySegment... used) {
+    public void pointToPoint(PointToPointWork work, int function, int round, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.POINT_TO_POINT);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
         for (int part = 0; part < parts; part++) {
             addBatch(work.channelBase() + part & work.channels() - 1, WorkType.POINT_TO_POINT, function, offset, round);
         }
-        added(name, announce, used);
+        added(name, used);
     }
 
-    private void added(Object name, Runnable announce, MemorySegment... used) {
+    private void added(Object name, MemorySegment... used) {
         first = operations++ == 0 ? name : first;
-        announcements.add(announce);
         for (MemorySegment segment : used) {
             if (segment != null) {
                 operands.add(segment);
@@ -156,7 +151,7 @@ public final class PlanBuilder {
         KernelArguments.of(arguments).set(communicator, channelMask, storage);
         writeBatches(arguments);
         KernelPlan plan = new KernelPlan(who, first, operations, arguments, batches, items, itemBytes,
-                announcements.toArray(Runnable[]::new), new KernelMemory(operands.toArray(MemorySegment[]::new)));
+                new KernelMemory(operands.toArray(MemorySegment[]::new)));
         clear();
         return plan;
     }
@@ -189,7 +184,6 @@ public final class PlanBuilder {
         for (long rest = channelMask; rest != 0; rest &= rest - 1) {
             channels[Long.numberOfTrailingZeros(rest)].clear();
         }
-        announcements.clear();
         operands.clear();
         channelMask = 0;
         batches = 0;

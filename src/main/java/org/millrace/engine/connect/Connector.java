@@ -1,7 +1,6 @@
 package org.millrace.engine.connect;
 
 import java.util.ArrayDeque;
-import java.util.List;
 import java.util.Queue;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -37,9 +36,7 @@ public final class Connector<P> {
         STOPPED
     }
 
-    private final String name;
     private final DeviceEndpoint<P> endpoint;
-    private final Hops<P> alone;
     private final Supplier<PendingConnection> setup;
     private final Function<Connection, P> toPort;
     private final long deadline;
@@ -54,27 +51,17 @@ public final class Connector<P> {
     private @Nullable ProxyOp last;
 
     /**
-     * @param name     which connection, for messages
+     * @param endpoint the device's, not connected yet
      * @param deadline by when it must be made, as {@link System#nanoTime()} counts
      * @param setup    sets this end up and tells the other
      * @param toPort   makes the device's end of it
      */
-    Connector(String name, long deadline, Supplier<PendingConnection> setup, Function<Connection, P> toPort) {
-        this.name = name;
+    Connector(DeviceEndpoint<P> endpoint, long deadline, Supplier<PendingConnection> setup,
+            Function<Connection, P> toPort) {
         this.deadline = deadline;
-        this.endpoint = new DeviceEndpoint<>(name);
-        this.alone = Hops.of(List.of(this));
+        this.endpoint = endpoint;
         this.setup = setup;
         this.toPort = toPort;
-    }
-
-    public DeviceEndpoint<P> endpoint() {
-        return endpoint;
-    }
-
-    /** This connector and no other. */
-    public Hops<P> alone() {
-        return alone;
     }
 
     /** Numbers the sends, or receives, of this connector: the peer counts the same. */
@@ -176,6 +163,6 @@ public final class Connector<P> {
 
     @Override
     public String toString() {
-        return name;
+        return endpoint.name();
     }
 }

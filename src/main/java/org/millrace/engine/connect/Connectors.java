@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
+import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.connect.Connector.State;
 import org.millrace.net.ConnectionException;
-import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
@@ -35,7 +35,7 @@ public final class Connectors {
     private record Key(int peer, int channel, int index) {
     }
 
-    private final int rank;
+    private final DeviceCommunicator device;
     private final @Nullable Connections connections;
     private final Duration connectDeadline;
     private final GroupFailure failure;
@@ -57,9 +57,9 @@ public final class Connectors {
      * @param failure     learns what cannot be made; watched on the service's thread
      * @param proxies     serve what is made
      */
-    public Connectors(int rank, @Nullable Connections connections, Duration connectDeadline, GroupFailure failure,
-            ProxyAgent proxies, ConnectorService service) {
-        this.rank = rank;
+    public Connectors(DeviceCommunicator device, @Nullable Connections connections, Duration connectDeadline,
+            GroupFailure failure, ProxyAgent proxies, ConnectorService service) {
+        this.device = device;
         this.connections = connections;
         this.connectDeadline = connectDeadline;
         this.failure = failure;
@@ -72,7 +72,7 @@ public final class Connectors {
     /** Asked for by the thread that issues; the device finds what was asked for before. */
     public Connector<SendPort> send(int peer, int channel, int index) {
         return sends.computeIfAbsent(new Key(peer, channel, index),
-                _ -> ask(new Connector<>(ConnectionName.ofRing(rank, peer, channel, true).toString(), deadline(),
+                _ -> ask(new Connector<>(device.channel(channel).send(peer, index), deadline(),
                         () -> connections.send(peer, channel, index),
                         connection -> new SendPort(connection.name(), connection.info()))));
     }
@@ -80,7 +80,7 @@ public final class Connectors {
     /** Asked for by the thread that issues; the device finds what was asked for before. */
     public Connector<ReceivePort> receive(int peer, int channel, int index) {
         return receives.computeIfAbsent(new Key(peer, channel, index),
-                _ -> ask(new Connector<>(ConnectionName.ofRing(rank, peer, channel, false).toString(), deadline(),
+                _ -> ask(new Connector<>(device.channel(channel).receive(peer, index), deadline(),
                         () -> connections.receive(peer, channel, index),
                         connection -> new ReceivePort(connection.name(), connection.info()))));
     }

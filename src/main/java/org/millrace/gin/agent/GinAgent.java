@@ -27,11 +27,7 @@ public final class GinAgent implements Agent {
     private final PollSchedule<GinCommunicator> schedule =
             new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
-    /**
-     * An agent with nothing to serve.
-     *
-     * @param name for its thread and for messages
-     */
+    /** An agent with nothing to serve. */
     public GinAgent(String name) {
         this.name = name;
     }
@@ -100,11 +96,7 @@ public final class GinAgent implements Agent {
         }
     }
 
-    /**
-     * Serves a communicator from the next pass on.
-     *
-     * @param communicator that no agent has served
-     */
+    /** Serves a communicator from the next pass on. */
     public void add(GinCommunicator communicator) {
         communicator.servedBy(this);
         requests.add(() -> schedule.add(List.of(communicator)));
@@ -112,11 +104,10 @@ public final class GinAgent implements Agent {
 
     /**
      * Serves a communicator no longer and ends its connections, after what is under way is through. When this returns,
-     * nothing touches its windows and contexts.
+     * nothing touches its windows and contexts. Returns whether all that was under way was through. Only this call
+     * knows for sure that a communicator which has failed is no longer served.
      *
-     * @param communicator that was added; one that has failed is no longer served, and only this call knows so for sure
-     * @param patience     how long to wait for what is under way
-     * @return whether all of it was through
+     * @param patience how long to wait for what is under way
      * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {

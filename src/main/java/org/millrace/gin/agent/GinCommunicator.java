@@ -33,13 +33,28 @@ import org.millrace.net.FrameSender;
  */
 public final class GinCommunicator {
 
+    /** Learns that a communicator has failed, or stands still. */
+    @FunctionalInterface
+    public interface FailureListener {
+        /** Called once, on the thread that found it, before anybody who waits is told. */
+        void failed(Throwable failure);
+
+        /**
+         * Called, on the agent's thread, when something has been under way for long without any progress; again after
+         * as long.
+         */
+        default void stalled(String what) {
+            // those who wait have deadlines of their own
+        }
+    }
+
     /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
     private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
 
     private final GinRank rank;
     private final GinPeer[] peers;
     private final MemorySegment error;
-    private final GinFailureListener listener;
+    private final FailureListener listener;
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private final StallDetector stall;
     /** While it is served. */
@@ -52,14 +67,11 @@ public final class GinCommunicator {
     /**
      * A communicator over connections that were made.
      *
-     * @param rank      this rank
      * @param senders   to each rank; that to itself is not used
      * @param receivers from each rank; that from itself is not used
-     * @param options   the same on every rank
-     * @param listener  learns of a failure
      */
-    public GinCommunicator(int rank, FrameSender[] senders, FrameReceiver[] receivers, GinOptions options,
-            GinFailureListener listener) {
+    public GinCommunicator(int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
+            GinOptions options, FailureListener listener) {
         this.listener = listener;
         this.stall = new StallDetector(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
@@ -86,12 +98,7 @@ public final class GinCommunicator {
         return rank.options();
     }
 
-    /**
-     * Makes memory a window. All ranks do so in the same order; their windows may differ in size.
-     *
-     * @param memory this rank's
-     * @return the window
-     */
+    /** Makes memory a window. All ranks do so in the same order; their windows may differ in size. */
     public Window register(WindowMemory memory) {
         throwIfFailed();
         return rank.windows().add(memory);
@@ -115,11 +122,7 @@ public final class GinCommunicator {
         }
     }
 
-    /**
-     * Serves a context. All ranks make contexts of the same numbers.
-     *
-     * @param context whose number is not in use, for as many ranks as there are
-     */
+    /** Serves a context. All ranks make contexts of the same numbers. */
     public void add(GinContext context) {
         throwIfFailed();
         rank.contexts().add(context);
@@ -127,10 +130,8 @@ public final class GinCommunicator {
 
     /**
      * Serves a context no longer. Waits, for the communicator's patience, until its queues are empty; then nothing
-     * touches its memory any more.
+     * touches its memory any more. Returns whether they were.
      *
-     * @param context that was added
-     * @return whether its queues were empty
      * @throws GinException if the agent does not answer: the memory must not be freed
      */
     public boolean remove(GinContext context) {
@@ -150,7 +151,6 @@ public final class GinCommunicator {
      * Bytes that a peer sends may be staged in memory shared with it, from now on. To be called before the peer calls
      * {@link #stageOut}.
      *
-     * @param peer another rank
      * @param ring its memory; not to be unmapped before the agent has let go of the communicator
      */
     public void stageIn(int peer, StagingRing ring) {
@@ -160,7 +160,6 @@ public final class GinCommunicator {
     /**
      * Bytes that are sent to a peer are staged in memory shared with it, from now on.
      *
-     * @param peer another rank, where {@link #stageIn} has returned
      * @param ring its memory; not to be unmapped before the agent has let go of the communicator
      */
     public void stageOut(int peer, StagingRing ring) {
@@ -184,8 +183,6 @@ public final class GinCommunicator {
     /**
      * Says in memory that peers map, from now on, how many of their frames were carried out here. To be called before
      * they know of the memory.
-     *
-     * @param memory not to be unmapped before the agent has let go of the communicator
      */
     public void share(SignalMemory memory) {
         throwIfFailed();
@@ -207,9 +204,7 @@ public final class GinCommunicator {
 
     /**
      * Whether the communicator has failed, for those who must not call Java: a native {@code int} that is 0, or 1 after
-     * a failure.
-     *
-     * @return 4 bytes that live as long as this object
+     * a failure. It lives as long as this object.
      */
     public MemorySegment errorFlag() {
         return error;
@@ -234,11 +229,7 @@ public final class GinCommunicator {
         }
     }
 
-    /**
-     * Poisons the communicator. Its agent ends its connections without a word, so that the peers see it.
-     *
-     * @param thrown why; only the first counts
-     */
+    /** Poisons the communicator. Its agent ends its connections without a word, so that the peers see it. */
     public void fail(Throwable thrown) {
         if (failure.compareAndSet(null, thrown)) {
             listener.failed(thrown);
@@ -295,6 +286,7 @@ public final class GinCommunicator {
         return work;
     }
 
+    /** Whether nothing is under way. On the agent's thread. */
     public boolean isDrained() {
         for (GinPeer peer : peers) {
             if (!peer.isDrained()) {
@@ -310,7 +302,6 @@ public final class GinCommunicator {
      */
     void disconnect() {
         boolean failed = failure.get() != null;
-        @Nullable
         Throwable first = null;
         for (GinPeer peer : peers) {
             try {
@@ -327,6 +318,7 @@ public final class GinCommunicator {
         }
     }
 
+    /** Whether all connections were closed: the network touches no window any more. */
     public boolean isDisconnected() {
         return disconnected;
     }

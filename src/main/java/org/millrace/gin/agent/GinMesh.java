@@ -3,6 +3,7 @@ package org.millrace.gin.agent;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.gin.GinException;
 import org.millrace.net.ConnectionKey;
@@ -18,25 +19,20 @@ import org.millrace.net.Pending;
  * @param senders   to each rank; null for this one
  * @param receivers from each rank; null for this one
  */
-public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implements AutoCloseable {
+public record GinMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) implements AutoCloseable {
 
     private static final long POLL_NANOS = 50_000;
 
     /**
      * Makes the connections, all at once. Every rank calls it; it blocks until all are made.
      *
-     * @param network   what connects
-     * @param here      where the others connect to; may be closed afterwards
-     * @param addresses where each rank listens
-     * @param rank      this rank
-     * @param key       tells the communicator from others of the same listener, the same on every rank
-     * @param deadline  how long it may take
-     * @param abort     a reason to give up, or null; asked again and again
-     * @return the connections
+     * @param here  where the others connect to; may be closed afterwards
+     * @param key   tells the communicator from others of the same listener, the same on every rank
+     * @param abort a reason to give up, if there is one; asked again and again
      * @throws GinException if they were not made in time; the message names the ranks that are missing
      */
     public static GinMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,
-            Duration deadline, Supplier<? extends Throwable> abort) {
+            Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
         int ranks = addresses.length;
         GinMesh mesh = new GinMesh(new FrameSender[ranks], new FrameReceiver[ranks]);
         @SuppressWarnings({"unchecked", "rawtypes"})
@@ -111,7 +107,7 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implemen
         return complete;
     }
 
-    private void stopIf(int rank, Throwable reason, long end, Duration deadline) {
+    private void stopIf(int rank, @Nullable Throwable reason, long end, Duration deadline) {
         if (reason != null) {
             throw new GinException("rank " + rank + " gives up connecting: " + reason.getMessage(), reason);
         }
@@ -127,7 +123,7 @@ public record GinMesh(FrameSender[] senders, FrameReceiver[] receivers) implemen
         }
     }
 
-    private static void close(AutoCloseable closeable) {
+    private static void close(@Nullable AutoCloseable closeable) {
         try {
             if (closeable != null) {
                 closeable.close();

@@ -13,7 +13,6 @@ public final class CudaIndexStore implements GinContext.IndexStore {
     /**
      * Indices that are zero.
      *
-     * @param queue   that stores them
      * @param address device memory, 4 bytes for each peer
      */
     public CudaIndexStore(CopyQueue queue, long address) {

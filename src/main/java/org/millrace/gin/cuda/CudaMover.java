@@ -1,9 +1,15 @@
 package org.millrace.gin.cuda;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.PinnedMemory;
 import org.millrace.cuda.copy.CopyKernel;
 import org.millrace.cuda.copy.CopyQueue;
+import org.millrace.gin.window.StagingBuffers;
+import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
@@ -22,13 +28,12 @@ public final class CudaMover implements AutoCloseable {
     /**
      * A mover with nothing to move.
      *
-     * @param driver     the driver's functions
-     * @param device     whose memory is moved
      * @param network    what carries staged bytes
      * @param chunkBytes of {@link org.millrace.gin.GinOptions}
-     * @param kernel     of the device that makes small copies, or null
+     * @param kernel     of the device that makes small copies, if there is one
      */
-    public CudaMover(CudaDriver driver, CudaDevice device, Network network, long chunkBytes, CopyKernel kernel) {
+    public CudaMover(CudaDriver driver, CudaDevice device, Network network, long chunkBytes,
+            @Nullable CopyKernel kernel) {
         out = new CopyQueue(driver, device, kernel);
         in = new CopyQueue(driver, device, kernel);
         direct = new CopyQueue(driver, device, kernel);
@@ -64,5 +69,82 @@ public final class CudaMover implements AutoCloseable {
         in.close();
         direct.close();
         staging.close();
+    }
+
+    /** Pinned buffers of one chunk each, between a device and a network. Taken and given back by the agent's thread. */
+    static final class Staging implements AutoCloseable {
+
+        private final Arena arena = Arena.ofShared();
+        private final MemorySegment host;
+        private final long device;
+        private final MemoryRegion region;
+        private final long bufferBytes;
+        private final StagingBuffers buffers;
+
+        @SuppressWarnings("restricted")
+        Staging(CudaDevice device, Network network, int count, long bufferBytes, StagingBuffers.Copies copies) {
+            PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
+                    PinnedMemory.Flag.MAPPED);
+            this.device = pinned.device().address();
+            // Of the global scope, so that a copy checks no arena: it is closed after the agent has let go of
+            // everything.
+            this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
+            this.region = network.register(host);
+            this.bufferBytes = bufferBytes;
+            this.buffers = new StagingBuffers(count, copies);
+        }
+
+        /** Which of them are free. */
+        StagingBuffers buffers() {
+            return buffers;
+        }
+
+        MemoryRegion region() {
+            return region;
+        }
+
+        MemorySegment host() {
+            return host;
+        }
+
+        long offset(int buffer) {
+            return buffer * bufferBytes;
+        }
+
+        /** Where the device sees a buffer. */
+        long address(int buffer) {
+            return device + buffer * bufferBytes;
+        }
+
+        @Override
+        public void close() {
+            region.close();
+            arena.close();
+        }
+    }
+
+    /** The copies of both queues that touch staging buffers. On the agent's thread, with the device current. */
+    private static final class StagingCopies implements StagingBuffers.Copies {
+
+        private final CopyQueue out;
+        private final CopyQueue in;
+        private long lastOut;
+        private long lastIn;
+
+        StagingCopies(CopyQueue out, CopyQueue in) {
+            this.out = out;
+            this.in = in;
+        }
+
+        @Override
+        public void mark() {
+            lastOut = out.last();
+            lastIn = in.last();
+        }
+
+        @Override
+        public boolean arePastMark() {
+            return out.isDone(lastOut) && in.isDone(lastIn);
+        }
     }
 }

@@ -2,6 +2,7 @@ package org.millrace.gin.cuda;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.window.StagingRing;
 import org.millrace.gin.window.WindowMemory;
@@ -21,26 +22,24 @@ public final class CudaWindowMemory implements WindowMemory {
     private final CudaMover mover;
     private final long address;
     private final long bytes;
-    private final ForeignMemory[] peers;
+    private final @Nullable ForeignMemory[] peers;
     private final long[] peerBytes;
     /**
-     * The one add that is under way in this window, or null, and how far it is: its old value was read, and its new one
+     * The one add that is under way in this window, if any, and how far it is: its old value was read, and its new one
      * is being stored.
      */
-    private WindowTransfer addition;
+    private @Nullable WindowTransfer addition;
     private long addend;
     private boolean addRead;
 
     /**
      * A window's memory.
      *
-     * @param mover     of its device
-     * @param address   device memory
-     * @param bytes     how much
      * @param peers     the same window at each rank, mapped here; null where it is not. Closed with this
      * @param peerBytes how much memory the window has at each rank
      */
-    public CudaWindowMemory(CudaMover mover, long address, long bytes, ForeignMemory[] peers, long[] peerBytes) {
+    public CudaWindowMemory(CudaMover mover, long address, long bytes, @Nullable ForeignMemory[] peers,
+            long[] peerBytes) {
         this.mover = mover;
         this.address = address;
         this.bytes = bytes;

@@ -67,7 +67,7 @@ final class GetPath extends Path {
         return asked == answered;
     }
 
-    /** The get that is answered next, or null. */
+    /** The get that is answered next, if there is one. */
     @Nullable
     Get oldest() {
         return isEmpty() ? null : ring[(int) answered & MOST - 1];

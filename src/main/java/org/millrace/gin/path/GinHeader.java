@@ -6,12 +6,14 @@ import org.millrace.net.FrameHeader;
  * What the words of a frame's header mean between two ranks of a communicator.
  *
  * <pre>
- *  word 0   kind 0..7, bytes of an inline value 8..15, signalled 16, staged 17, context 32..63
- *  word 1   window: the destination's handle; of a VA signal the signal's; of a get the source's        HELLO: the protocol's version
- *  word 2   offset in that window                                                                       HELLO: the sender's rank
- *  word 3   signal                                                                                      HELLO: number of ranks
- *  word 4   what is added to the signal. GET_DATA: where its bytes are staged                          HELLO: bytes of a chunk
- *  word 5   PUT: the inline value, or where its bytes are staged. GET: number of bytes. GET_DATA: which get of this peer, from 0
+ *           HELLO                    all others
+ *  word 0   kind 0..7                kind 0..7, bytes of an inline value 8..15, signalled 16, staged 17, context 32..63
+ *  word 1   the protocol's version   handle of a window: the target; of a VA signal its own; of a get the source
+ *  word 2   the sender's rank        offset in that window
+ *  word 3   number of ranks          signal
+ *  word 4   bytes of a chunk         what is added to the signal. GET_DATA: where its bytes are staged
+ *  word 5                            PUT: the inline value, or where its bytes are staged. GET: number of bytes.
+ *                                    GET_DATA: which get of this peer, from 0
  *
  *  staged   bytes 0..31, offset in the staging ring's memory 32..63; the frame has no payload then
  * </pre>

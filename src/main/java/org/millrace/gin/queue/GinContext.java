@@ -24,11 +24,9 @@ public final class GinContext {
 
         /**
          * Begins to store an index. Those of one peer get there in their order, and behind everything that this thread
-         * did before.
+         * did before. Returns false if too much is under way: the agent asks again.
          *
-         * @param peer  whose queue
          * @param index of the first descriptor that is not complete
-         * @return false if too much is under way: the agent asks again
          */
         boolean begin(int peer, int index);
 
@@ -50,12 +48,9 @@ public final class GinContext {
     /**
      * A context whose indices are where {@code cis} says.
      *
-     * @param number   the context's number in its communicator, the same on every rank
-     * @param queues   the queues' memory
      * @param cis      4 bytes for each peer
      * @param counters 8 bytes for each counter
      * @param signals  8 bytes for each signal, by the number that descriptors give
-     * @param peers    number of ranks
      */
     public GinContext(int number, GinQueueMemory queues, MemorySegment cis, MemorySegment counters,
             MemorySegment signals, int peers) {
@@ -89,7 +84,6 @@ public final class GinContext {
      * Lets this rank's agent count up signals of the same context at a peer by itself. To be called before the context
      * is served.
      *
-     * @param peer    another rank
      * @param signals that this process maps; not to be unmapped before the agent has let go of the context
      */
     public void reach(int peer, PeerSignals signals) {
@@ -128,11 +122,11 @@ public final class GinContext {
     @Nullable
     String describeStore() {
         return store == null || closed || !moved && store.isSettled() ? null
-                : "context " + number
-                        + ", the indices of its queues, which the GPU has not stored: kernels see no room and no end of a flush";
+                : "context " + number + ", the indices of its queues, which the GPU has not stored: "
+                        + "kernels see no room and no end of a flush";
     }
 
-    /** The signals at a peer, or null if only frames get there. */
+    /** The signals at a peer, if others than frames get there. */
     public @Nullable PeerSignals reached(int peer) {
         return reached[peer];
     }

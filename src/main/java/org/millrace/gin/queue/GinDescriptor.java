@@ -54,10 +54,11 @@ public final class GinDescriptor {
         return GinOp.signals(op);
     }
 
-    /** What is wrong with it whatever windows there are, or null. */
+    /** What is wrong with it, if anything is, whatever windows there are. */
     public @Nullable String problem(GinContext context) {
         if (!versionKnown) {
-            return "its format's version is not the one that NCCL asked for: build the program's kernels with the headers of the NCCL that it loads";
+            return "its format's version is not the one that NCCL asked for: "
+                    + "build the program's kernels with the headers of the NCCL that it loads";
         }
         if (Integer.bitCount(op & KINDS) != 1) {
             return "it asks for " + GinOp.describe(op) + ": one of put, get, flush and VA signal is needed";

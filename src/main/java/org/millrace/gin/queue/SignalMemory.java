@@ -33,9 +33,7 @@ public final class SignalMemory {
     /**
      * A view of the memory.
      *
-     * @param memory  exactly {@link #bytes}, of the global scope, at a multiple of 8
-     * @param ranks   of the communicator
-     * @param signals of each context
+     * @param memory exactly {@link #bytes}, of the global scope, at a multiple of 8
      */
     public SignalMemory(MemorySegment memory, int ranks, int signals) {
         this.memory = memory;
@@ -44,14 +42,7 @@ public final class SignalMemory {
         this.settled = GinCells.of(memory.asSlice(0, ranks * LINES));
     }
 
-    /**
-     * How much memory is needed.
-     *
-     * @param ranks    of the communicator
-     * @param contexts whose signals are in it
-     * @param signals  of each
-     * @return bytes
-     */
+    /** How much memory is needed. */
     public static long bytes(int ranks, int contexts, int signals) {
         return ranks * LINES + contexts * stride(signals);
     }
@@ -60,33 +51,17 @@ public final class SignalMemory {
         return (long) signals * Long.BYTES + LINES - 1 & -LINES;
     }
 
-    /**
-     * Where the signals of a context begin.
-     *
-     * @param context 0 for the first in this memory
-     * @return offset in bytes
-     */
+    /** Where the signals of a context begin. */
     public long offset(int context) {
         return ranks * LINES + context * stride(signals);
     }
 
-    /**
-     * The signals of a context.
-     *
-     * @param context 0 for the first in this memory
-     * @return 8 bytes for each
-     */
+    /** The signals of a context. */
     public MemorySegment signals(int context) {
         return memory.asSlice(offset(context), (long) signals * Long.BYTES);
     }
 
-    /**
-     * A peer's memory as another rank uses it.
-     *
-     * @param context 0 for the first in this memory
-     * @param rank    who is going to signal
-     * @return for {@link GinContext#reach}
-     */
+    /** A peer's memory as another rank uses it. */
     public PeerSignals toward(int context, int rank) {
         return new PeerSignals(GinCells.of(signals(context)), settled, rank * CELL);
     }
@@ -121,7 +96,6 @@ public final class SignalMemory {
          *
          * @param frames how many this rank has sent to the peer
          * @param signal which; one that the peer does not have is for it to refuse
-         * @param value  may wrap
          */
         public boolean add(long frames, int signal, long value) {
             // An acquire: pairs with the peer's release behind what the frames brought, so that a kernel that sees the

@@ -20,9 +20,7 @@ public final class HostWindowMemory implements WindowMemory {
     /**
      * Registers memory.
      *
-     * @param network of the communicator
-     * @param memory  native, aligned to 8 bytes, not freed before the window is closed
-     * @return the window's memory
+     * @param memory native, aligned to 8 bytes, not freed before the window is closed
      */
     @SuppressWarnings("restricted")
     public static HostWindowMemory register(Network network, MemorySegment memory) {

@@ -4,7 +4,7 @@ package org.millrace.gin.window;
  * Which of a device's staging buffers are free, and for what. A frame on its way out keeps its buffer until the peer
  * has found one for what arrives: if what leaves could take them all, two ranks would wait for each other for ever.
  * What arrives keeps its buffer until what came before was written and added: an add that waited for it would wait for
- * ever too. So each of the three has buffers that the others cannot take; the rest belongs to whoever comes first. On
+ * ever too. So each of the three has buffers that the others cannot take; the rest belongs to the first that comes. On
  * the agent's thread.
  *
  * <p>
@@ -20,11 +20,7 @@ public final class StagingBuffers {
         /** Notes which were begun so far, in place of what was noted before. */
         void mark();
 
-        /**
-         * Whether those are over that were begun before the last mark. Does not wait.
-         *
-         * @return true once none of them touches a buffer
-         */
+        /** Whether those are over that were begun before the last mark. Does not wait. */
         boolean arePastMark();
     }
 
@@ -53,8 +49,6 @@ public final class StagingBuffers {
     /**
      * All of them free.
      *
-     * @param buffers how many
-     * @param copies  to and from them
      * @throws IllegalArgumentException if there are fewer than {@value #LEAST}
      */
     public StagingBuffers(int buffers, Copies copies) {
@@ -76,29 +70,17 @@ public final class StagingBuffers {
         most[TO_ADD] = MOST_TO_ADD;
     }
 
-    /**
-     * A buffer for bytes that leave.
-     *
-     * @return its number, or -1 if there is none for them now
-     */
+    /** A buffer for bytes that leave, or -1 if there is none for them now. */
     public int takeToSend() {
         return take(TO_SEND);
     }
 
-    /**
-     * A buffer for bytes that arrive.
-     *
-     * @return its number, or -1 if there is none for them now
-     */
+    /** A buffer for bytes that arrive, or -1 if there is none for them now. */
     public int takeToReceive() {
         return take(TO_RECEIVE);
     }
 
-    /**
-     * The buffer for the old value of what is added to.
-     *
-     * @return its number, or -1 while another add is under way
-     */
+    /** The buffer for the old value of what is added to, or -1 while another add is under way. */
     public int takeToAdd() {
         return take(TO_ADD);
     }
@@ -115,20 +97,14 @@ public final class StagingBuffers {
         return buffer;
     }
 
-    /**
-     * Frees a buffer.
-     *
-     * @param buffer that was taken
-     */
+    /** Frees a buffer. */
     public void give(int buffer) {
         taken[use[buffer]]--;
         free[freeCount++] = buffer;
     }
 
     /**
-     * Frees a buffer as soon as the copies that were begun so far are over.
-     *
-     * @param buffer that was taken, and that no network reads or writes any more
+     * Frees a buffer that no network reads or writes any more, as soon as the copies that were begun so far are over.
      */
     public void abandon(int buffer) {
         copies.mark(); // one for all that are abandoned: the last is the one to wait for

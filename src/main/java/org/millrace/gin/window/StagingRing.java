@@ -63,26 +63,17 @@ public final class StagingRing {
      * How much memory a ring needs.
      *
      * @param capacity a power of two, at least twice the communicator's chunk
-     * @return bytes
      */
     public static long bytes(long capacity) {
         return HEADER_BYTES + capacity;
     }
 
-    /**
-     * The ring's memory, for a host that copies by itself.
-     *
-     * @return all of it; offsets that a {@link WindowMemory} is told count from its start
-     */
+    /** The ring's memory, for a host that copies by itself. */
     public MemorySegment memory() {
         return memory;
     }
 
-    /**
-     * The ring's memory, for a device.
-     *
-     * @return where the device sees it
-     */
+    /** The ring's memory, for a device. */
     public long device() {
         return device;
     }
@@ -176,7 +167,7 @@ public final class StagingRing {
             this.expected = ring.released().acquire(0);
         }
 
-        /** What is wrong with where bytes are said to lie, or null: the place follows from what came before. */
+        /** What is wrong with where bytes are said to lie, if anything is: the place follows from what came before. */
         public @Nullable String problem(long offset, long bytes, long chunkBytes) {
             if (bytes < 1 || bytes > chunkBytes) {
                 return bytes + " bytes are staged, and 1 to " + chunkBytes + " may be";

@@ -16,37 +16,27 @@ public final class Window {
         this.memory = memory;
     }
 
-    /**
-     * What descriptors call the window.
-     *
-     * @return 63 bits, not 0, the same on every rank
-     */
+    /** What descriptors call the window: 63 bits, not 0, the same on every rank. */
     public long handle() {
         return handle;
     }
 
-    /**
-     * The window's memory.
-     *
-     * @return as it was registered
-     */
+    /** The window's memory. */
     public WindowMemory memory() {
         return memory;
     }
 
-    /**
-     * The window's size.
-     *
-     * @return bytes
-     */
+    /** The window's size. */
     public long bytes() {
         return memory.bytes();
     }
 
+    /** Whether a range lies in it. */
     public boolean holds(long offset, long bytes) {
         return offset >= 0 && bytes >= 0 && offset <= memory.bytes() - bytes;
     }
 
+    /** As {@link WindowMemory#openRead}; this and those that follow count the transfer until it is over. */
     public boolean openRead(WindowTransfer transfer, long offset, long bytes) {
         return count(transfer, memory.openRead(transfer, offset, bytes));
     }
@@ -99,6 +89,7 @@ public final class Window {
         open--;
     }
 
+    /** Whether no transfer uses the memory, or is going to. */
     public boolean isIdle() {
         return open == 0;
     }

@@ -35,7 +35,7 @@ public final class Windows {
         return true;
     }
 
-    /** The window of a handle, or null. */
+    /** The window of a handle, if it is here. */
     public @Nullable Window find(long handle) {
         @Nullable
         Window[] windows = all;

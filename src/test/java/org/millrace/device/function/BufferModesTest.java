@@ -124,7 +124,9 @@ class BufferModesTest {
                     output[rank] = arena.allocate(perRank * ranks, 64);
                     MemorySegment own = output[rank].asSlice(rank * perRank, perRank)
                             .copyFrom(filled(arena, operation, rank, 1, count)[0]);
-                    pump.add(rank, new RingAllGather(ChannelPart.of(0, perRank, 1, 4096), rank, ranks, perRank, true),
+                    pump.add(rank,
+                            RingAllGather.schedule(ChannelPart.of(0, perRank, 1, 4096), Pump.ring(arena, rank, ranks),
+                                    ranks, perRank, true),
                             BlockMemory.copied(own, output[rank]), shape, List.of((rank + ranks - 1) % ranks),
                             List.of((rank + 1) % ranks), output[rank]);
                 }

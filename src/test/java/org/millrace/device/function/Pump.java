@@ -11,6 +11,8 @@ import java.util.Map;
 import java.util.Random;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
+import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.channel.DeviceEndpoint;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
@@ -66,6 +68,13 @@ final class Pump {
         this.arena = arena;
         this.firstStep = firstStep;
         this.random = random;
+    }
+
+    /** A channel as a rank sees it, whose ring passes the ranks in the order of their numbers. */
+    static DeviceChannel ring(Arena arena, int rank, int ranks) {
+        return new DeviceChannel(rank, 0,
+                KernelChannel.of(arena.allocate(KernelChannel.BYTES, KernelChannel.ALIGNMENT)),
+                arena.allocate((long) ranks * Integer.BYTES, Integer.BYTES));
     }
 
     private Line line(int from, int to) {

@@ -1,7 +1,6 @@
 package org.millrace.device.function;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -14,6 +13,7 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
+import org.millrace.net.AllMemory;
 import org.millrace.net.connection.NativeRegion;
 
 /**
@@ -127,7 +127,7 @@ class RingTest {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] output = inPlace ? input : each(_ -> arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, new RingAllReduce(share(ranks, shape(ChunkShape.TWO_SLICES)), rank, ranks),
+                pump.add(rank, RingAllReduce.schedule(share(ranks, shape(ChunkShape.TWO_SLICES)), rank, ranks),
                         sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();
@@ -156,7 +156,7 @@ class RingTest {
                 boolean user = random.nextInt(3) > 0;
                 BlockMemory memory = BlockMemory.reduced(input[rank], output[rank], DataType.INT64,
                         scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
-                pump.add(rank, new RingAllReduce(ChannelPart.of(0, count, 8, chunkBytes), rank, ranks), memory,
+                pump.add(rank, RingAllReduce.schedule(ChannelPart.of(0, count, 8, chunkBytes), rank, ranks), memory,
                         user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank),
                         next(rank), user ? NativeRegion.ALL_MEMORY : null);
             }
@@ -178,7 +178,9 @@ class RingTest {
             for (int rank = 0; rank < ranks; rank++) {
                 MemorySegment mine = filled(rank, count);
                 MemorySegment own = output[rank].asSlice(8L * count * rank, 8L * count);
-                pump.add(rank, new RingAllGather(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count, inPlace),
+                pump.add(rank,
+                        RingAllGather.schedule(share(1, shape(ChunkShape.TWO_SLICES)), Pump.ring(arena, rank, ranks),
+                                ranks, count, inPlace),
                         sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.TWO_SLICES),
                         previous(rank), next(rank));
             }
@@ -200,7 +202,9 @@ class RingTest {
             MemorySegment[] output = each(rank -> inPlace ? input[rank].asSlice(8L * count * rank, 8L * count)
                     : arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, new RingReduceScatter(share(1, shape(ChunkShape.TWO_SLICES)), rank, ranks, count),
+                pump.add(rank,
+                        RingReduceScatter.schedule(share(1, shape(ChunkShape.TWO_SLICES)),
+                                Pump.ring(arena, rank, ranks), ranks, count),
                         sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
             }
             pump.run();

@@ -318,7 +318,7 @@ class HostGinTest {
             device.close(); // from now on nobody takes anything out
             HostGinContext context = new HostGinContext(group.arena, 0, 2,
                     GinRequirements.of(1, 1, 0).withFormat(format).withQueues(4, -2));
-            GinPoster poster = new GinPoster(context, 0, 0, new Patience(communicators[0], 1));
+            GinPoster poster = new GinPoster(context, 0, 0, new GinPoster.BlockWait(communicators[0], 1));
             long[] words = new long[GinDescriptorFormat.MAX_WORDS];
             format.begin(words, 1, 0);
             for (int i = 0; i < 4; i++) {

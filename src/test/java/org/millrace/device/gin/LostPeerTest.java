@@ -83,9 +83,10 @@ class LostPeerTest {
             assertNull(communicators[0].failure(), "nothing was wanted of the rank that left");
             gin.signal(devices[0].world(), 1, RemoteAction.increment(0));
             GinException missed = assertThrows(GinException.class, gin::flush);
-            assertTrue(missed.getMessage()
-                    .contains(
-                            "rank 0: rank 1 has closed its end; the oldest descriptor under way to it: context 0, descriptor"),
+            assertTrue(
+                    missed.getMessage()
+                            .contains("rank 0: rank 1 has closed its end; "
+                                    + "the oldest descriptor under way to it: context 0, descriptor"),
                     missed.getMessage());
         }
     }
@@ -102,9 +103,9 @@ class LostPeerTest {
             gin.put(devices[0].world(), 1, windows[0], 0, windows[0], 60, 8);
             GinException refused = assertThrows(GinException.class, gin::flush);
             assertTrue(refused.getMessage()
-                    .contains(
-                            "rank 0 -> rank 1, context 1, descriptor 7 (put of 8 bytes to window 1 at 0 from window 1 at 60): "
-                                    + "8 bytes at 60 are not within window 1 of 64 bytes"),
+                    .contains("rank 0 -> rank 1, context 1, descriptor 7 "
+                            + "(put of 8 bytes to window 1 at 0 from window 1 at 60): "
+                            + "8 bytes at 60 are not within window 1 of 64 bytes"),
                     refused.getMessage());
         }
     }

@@ -20,6 +20,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
+import org.millrace.Operation;
+import org.millrace.Stream;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelArguments;
@@ -27,8 +29,14 @@ import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkStorage;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.device.channel.DeviceChannel;
+import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.Block;
+import org.millrace.device.function.ChannelTask;
+import org.millrace.device.function.DeviceFunction;
+import org.millrace.device.function.FunctionTable;
 import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.KernelMemory;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.PlanBuilder;
 
@@ -55,13 +63,53 @@ class WorkLauncherTest {
     }
 
     private DeviceCommunicator communicator(int fifoBytes, int first) {
-        return new DeviceCommunicator(arena, 0, 1, ConnectionLayout.DEFAULT, fifoBytes, first);
+        return new DeviceCommunicator(arena, 0, new int[1], ConnectionLayout.DEFAULT, 1 << 17, 1, fifoBytes, first);
     }
 
     private WorkLauncher launcher(DeviceCommunicator communicator) {
-        return new WorkLauncher(device, communicator,
-                (function, _, item, channel, _) -> block(function, CollectiveWork.of(item), channel), failure::get,
+        FunctionTable functions = new FunctionTable();
+        functions.put(Operation.ofCode(ADD), Algorithm.RING, new TestFunction());
+        functions.put(Operation.ofCode(HANG), Algorithm.RING, new TestFunction());
+        return new WorkLauncher(device, communicator, functions, failure::get,
                 thrown -> failure.compareAndSet(null, thrown), Duration.ofSeconds(20));
+    }
+
+    private final class TestFunction implements DeviceFunction {
+
+        @Override
+        public List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator,
+                DeviceChannel channel) {
+            return List.of();
+        }
+
+        @Override
+        public Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
+                KernelMemory lookup) {
+            return WorkLauncherTest.this.block(number, CollectiveWork.of(item), channel.number());
+        }
+    }
+
+    /** Launches as an engine does; the kernel, or null if there is no room. */
+    private static EmulatedKernel launchIfRoom(WorkLauncher launcher, KernelPlan plan, Stream stream,
+            Runnable announce) {
+        synchronized (launcher) {
+            if (!launcher.hasRoom(plan, stream)) {
+                return null;
+            }
+            KernelArguments arguments = launcher.upload(plan);
+            announce.run();
+            return launcher.start(plan, plan, arguments, stream);
+        }
+    }
+
+    private static EmulatedKernel launch(WorkLauncher launcher, KernelPlan plan, Stream stream, Runnable announce) {
+        BackoffIdleStrategy idle = new BackoffIdleStrategy(100, 100, 10_000, 1_000_000);
+        EmulatedKernel kernel = launchIfRoom(launcher, plan, stream, announce);
+        while (kernel == null) {
+            idle.idle(0);
+            kernel = launchIfRoom(launcher, plan, stream, announce);
+        }
+        return kernel;
     }
 
     /** Function ADD adds its argument to a word if the word is what its count says; HANG waits until it is released. */
@@ -104,13 +152,13 @@ class WorkLauncherTest {
     }
 
     private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word,
-            long before, boolean replayed, Runnable announce) {
+            long before, boolean replayed) {
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8]));
         work.receiveBuffer(word.address());
         work.countLow(before);
         work.reductionArgument(1);
         work.flags(CollectiveWork.PROFILED);
-        builder.collective(work, function, "add " + before, announce);
+        builder.collective(work, function, "add " + before);
         return builder.finish(communicator.address(), replayed);
     }
 
@@ -130,10 +178,9 @@ class WorkLauncherTest {
                 used[0] = live(streams);
             }
             long number = i;
-            KernelPlan plan = plan(builder, communicator, ADD, word, i, false,
-                    () -> assertEquals(number, announced.getAndIncrement()));
+            KernelPlan plan = plan(builder, communicator, ADD, word, i, false);
             assertEquals(WorkStorage.FIFO, plan.storage());
-            launcher.launch(plan, streams[i / 64 % 2]);
+            launch(launcher, plan, streams[i / 64 % 2], () -> assertEquals(number, announced.getAndIncrement()));
         }
         used[1] = live(streams);
         launcher.drain();
@@ -168,7 +215,7 @@ class WorkLauncherTest {
         Thread caller = Thread.ofPlatform().start(() -> {
             try {
                 for (int i = 0; i < 100; i++) {
-                    kernels.add(launcher.launch(plan(builder, communicator, HANG, word, i, false, () -> {}), stream));
+                    kernels.add(launch(launcher, plan(builder, communicator, HANG, word, i, false), stream, () -> {}));
                 }
             } catch (MillraceException e) {
                 thrown.set(e);
@@ -200,17 +247,19 @@ class WorkLauncherTest {
         PlanBuilder builder = new PlanBuilder("", SMALL, 512);
         MemorySegment word = arena.allocate(8, 8);
         EmulatedStream stream = device.newStream();
-        KernelPlan waiting = plan(builder, communicator, HANG, word, 0, false, () -> {});
-        for (int i = 1; launcher.launchIfRoom(waiting, stream) != null; i++) {
-            waiting = plan(builder, communicator, HANG, word, i, false, () -> {});
+        KernelPlan waiting = plan(builder, communicator, HANG, word, 0, false);
+        for (int i = 1; launchIfRoom(launcher, waiting, stream, () -> {}) != null; i++) {
+            waiting = plan(builder, communicator, HANG, word, i, false);
         }
         failure.set(new MillraceException("the test aborted"));
         communicator.abort();
         launcher.drain();
         KernelPlan behind = waiting;
-        String told = assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage();
+        String told = assertThrows(MillraceException.class, () -> launchIfRoom(launcher, behind, stream, () -> {}))
+                .getMessage();
         assertTrue(told.contains("while it waited for room") && told.contains("the test aborted"), told);
-        assertTrue(assertThrows(MillraceException.class, () -> launcher.launchIfRoom(behind, stream)).getMessage()
+        assertTrue(assertThrows(MillraceException.class, () -> launchIfRoom(launcher, behind, stream, () -> {}))
+                .getMessage()
                 .contains("the communicator is closed"));
     }
 
@@ -221,12 +270,11 @@ class WorkLauncherTest {
         MemorySegment word = arena.allocate(8, 8);
         AtomicInteger announced = new AtomicInteger();
         EmulatedStream stream = device.newStream();
-        try (KernelPlan plan = plan(new PlanBuilder("", SMALL, 1 << 20), communicator, ADD, word, 5, true,
-                announced::incrementAndGet)) {
+        try (KernelPlan plan = plan(new PlanBuilder("", SMALL, 1 << 20), communicator, ADD, word, 5, true)) {
             assertEquals(WorkStorage.PERSISTENT, plan.storage());
             for (int replay = 1; replay <= 1000; replay++) {
                 stream.call(() -> word.set(ValueLayout.JAVA_LONG, 0, 5));
-                launcher.launch(plan, stream);
+                launch(launcher, plan, stream, announced::incrementAndGet);
             }
             stream.synchronize(DEADLINE);
         }

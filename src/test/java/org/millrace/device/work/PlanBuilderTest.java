@@ -75,7 +75,7 @@ class PlanBuilderTest {
             work.channelLow(random.nextInt(60));
             work.channelHigh(work.channelLow() + random.nextInt(4));
             work.sendBuffer(mark);
-            builder.collective(work, function, "collective " + operation, () -> {});
+            builder.collective(work, function, "collective " + operation);
             for (int channel = work.channelLow(); channel <= work.channelHigh(); channel++) {
                 expected.get(channel).add(new Item(WorkType.COLLECTIVE, function, mark, 0));
             }
@@ -86,7 +86,7 @@ class PlanBuilderTest {
             work.sendChannels(1 << random.nextInt(3));
             work.sendAddress(mark);
             work.sendRank(operation);
-            builder.pointToPoint(work, 0, operation, "transfer " + operation, () -> {});
+            builder.pointToPoint(work, 0, operation, "transfer " + operation);
             for (int part = 0; part < work.sendChannels(); part++) {
                 int channel = (work.channelBase() + part) % 8;
                 assertEquals(part, work.part(channel));
@@ -124,7 +124,7 @@ class PlanBuilderTest {
             WorkFifo fifo = new WorkFifo(arena.allocate(1024, 16), counters, -64);
             PlanBuilder builder = new PlanBuilder("", KernelArguments.BYTES + WorkBatch.BYTES, 512);
             builder.collective(CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8])), 1,
-                    "collective", () -> {});
+                    "collective");
             KernelPlan plan = builder.finish(COMMUNICATOR, false);
             KernelArguments arguments = plan.upload(fifo);
             assertTrue(reader(arguments, counters, 0).next());

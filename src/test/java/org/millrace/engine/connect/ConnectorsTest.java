@@ -26,6 +26,7 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.SendPort;
+import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.connect.Connector.State;
@@ -167,8 +168,12 @@ class ConnectorsTest {
         connectors = connectors(NEVER);
     }
 
+    private DeviceCommunicator device() {
+        return new DeviceCommunicator(arena, 0, new int[3], LAYOUT, 1024, 2, 1024, 0);
+    }
+
     private Connectors connectors(Duration deadline) {
-        return new Connectors(0, connections, deadline, failure, new ProxyAgent("test"), service);
+        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service);
     }
 
     @AfterEach
@@ -305,7 +310,7 @@ class ConnectorsTest {
         });
         try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {
             GroupFailure shared = new GroupFailure(first);
-            Connectors idle = new Connectors(0, connections, NEVER, shared, new ProxyAgent("test"), service);
+            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), service);
             first.barrier();
             await(() -> shared.get() != null, "the failure is not heard");
             assertTrue(shared.get() instanceof MillraceException);

@@ -13,7 +13,6 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.agent.GinFailureListener;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.queue.SignalMemory;
 import org.millrace.gin.window.StagingRing;
@@ -88,7 +87,7 @@ final class GinPair implements AutoCloseable {
     final List<String> stalls = new ArrayList<>();
 
     GinPair(GinOptions options, RandomGenerator random) {
-        GinFailureListener listener = new GinFailureListener() {
+        GinCommunicator.FailureListener listener = new GinCommunicator.FailureListener() {
             @Override
             public void failed(Throwable failure) {
                 // communicators say it themselves

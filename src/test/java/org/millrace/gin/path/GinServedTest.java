@@ -78,8 +78,8 @@ class GinServedTest {
     @Test
     void theLineBeginsWithTheSum() {
         assertEquals(
-                "descriptors served by Java: 21 (2 puts, 3 values, 4 signals alone, 5 gets, 7 flushes; 1 puts and values brought a signal, 6 signals "
-                        + "without a frame)",
+                "descriptors served by Java: 21 (2 puts, 3 values, 4 signals alone, 5 gets, 7 flushes; "
+                        + "1 puts and values brought a signal, 6 signals " + "without a frame)",
                 new GinServed(2, 3, 4, 5, 7, 1, 6).toString());
         assertEquals(new GinServed(3, 5, 7, 9, 12, 3, 10),
                 new GinServed(2, 3, 4, 5, 7, 1, 6).plus(new GinServed(1, 2, 3, 4, 5, 2, 4)));

@@ -68,9 +68,10 @@ class StallTest {
             for (long pass = 0; pair.stalls.isEmpty() && pass < 1000; pass++) {
                 work(pair, PASSES);
             }
-            assertTrue(pair.stalls.getFirst()
-                    .startsWith(
-                            "rank 0: nothing has moved for 1 ms, and this is under way: context 0, the indices of its queues, which the GPU has not stored"),
+            assertTrue(
+                    pair.stalls.getFirst()
+                            .startsWith("rank 0: nothing has moved for 1 ms, and this is under way: "
+                                    + "context 0, the indices of its queues, which the GPU has not stored"),
                     pair.stalls.toString());
             assertEquals(0, context.cis.acquire(1));
             store.finishOne();

@@ -93,4 +93,11 @@ final class ChannelReceiver implements Block {
         }
         return gin + ", channel " + channel + ": all was received";
     }
+
+    /** Where a channel's tokens from each rank go. */
+    interface TokenSink {
+
+        /** Takes the next token of a rank from a slot; called once for each, in order. */
+        void take(int rank, MemorySegment memory, long offset);
+    }
 }

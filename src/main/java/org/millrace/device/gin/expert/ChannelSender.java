@@ -55,8 +55,7 @@ final class ChannelSender implements Block {
         int work = 0;
         unfinished = 0;
         for (int i = 0; i < total.length; i++) {
-            int rank = (team.rank() + i) % total.length; // every rank begins with itself, so that not all send to the
-                                                         // same
+            int rank = (team.rank() + i) % total.length; // begins with itself, so that not all send to the same
             work += send(rank);
             unfinished += isFinished(rank) ? 0 : 1;
         }
@@ -120,5 +119,12 @@ final class ChannelSender implements Block {
             }
         }
         return gin + ", channel " + channel + ": all was sent";
+    }
+
+    /** What a channel sends to each rank. */
+    interface TokenSource {
+
+        /** Writes the next token for a rank to a slot; called once for each, in order. */
+        void write(int rank, MemorySegment memory, long offset);
     }
 }

@@ -3,6 +3,7 @@ package org.millrace.device.gin.expert;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import org.millrace.MillraceException;
+import org.millrace.device.gin.expert.ChannelReceiver.TokenSink;
 
 /** What came back for this rank's own tokens of a batch: the sum over their experts. */
 final class CombinedTokens {

@@ -3,13 +3,17 @@ package org.millrace.device.gin.expert;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntFunction;
 import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinBarrier;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
+import org.millrace.device.gin.expert.ChannelReceiver.TokenSink;
+import org.millrace.device.gin.expert.ChannelSender.TokenSource;
 import org.millrace.device.stream.EmulatedKernel;
 import org.millrace.gin.window.Window;
 
@@ -32,10 +36,7 @@ public final class ExpertExchange {
      * An exchange over a team.
      *
      * @param communicator with as many signals as the plan's {@link ExpertLayout#signals()}
-     * @param plan         the same on every rank
      * @param rail         whether the ranks of this rank's rail take part, as in DeepEP's low-latency mode, or all
-     * @param window       of {@link ExpertLayout#windowBytes()} bytes
-     * @param memory       the window's
      */
     public ExpertExchange(GinDeviceCommunicator communicator, ExpertPlan plan, boolean rail, Window window,
             MemorySegment memory) {
@@ -63,8 +64,6 @@ public final class ExpertExchange {
     /**
      * Dispatches this rank's tokens, runs the experts on what came, and combines.
      *
-     * @param batch number of the batch; every rank does the same ones
-     * @return how many tokens came and went back
      * @throws org.millrace.MillraceException if a token is not what it should be, or the communicator failed or stands
      *                                        still
      */
@@ -140,8 +139,8 @@ public final class ExpertExchange {
     }
 
     /** One block of each channel sends, another receives. */
-    private void launch(String name, long[][] outgoing, long[][] incoming,
-            java.util.function.IntFunction<TokenSource> sources, java.util.function.IntFunction<TokenSink> sinks) {
+    private void launch(String name, long[][] outgoing, long[][] incoming, IntFunction<TokenSource> sources,
+            IntFunction<TokenSink> sinks) {
         List<Block> blocks = new ArrayList<>();
         for (int channel = 0; channel < plan.channels(); channel++) {
             blocks.add(new ChannelSender(gin(channel), team, plan, layout, window, memory, channel, outgoing[channel],
@@ -154,6 +153,35 @@ public final class ExpertExchange {
         while (!kernel.done()) {
             if (kernel.progress() == 0) {
                 Thread.yield();
+            }
+        }
+    }
+
+    /** A rank's own tokens of one channel, as they go to each rank. */
+    private static final class OwnTokens implements TokenSource {
+
+        private final ExpertPlan plan;
+        private final int self;
+        private final long batch;
+        private final int channel;
+        private final int[] next;
+
+        OwnTokens(ExpertPlan plan, int self, long batch, int channel) {
+            this.plan = plan;
+            this.self = self;
+            this.batch = batch;
+            this.channel = channel;
+            this.next = new int[plan.ranks()];
+            Arrays.fill(next, plan.firstToken(channel));
+        }
+
+        @Override
+        public void write(int rank, MemorySegment memory, long offset) {
+            int token = plan.nextToken(batch, self, channel, rank, next[rank]);
+            next[rank] = token + 1;
+            for (int word = 0; word < plan.words(); word++) {
+                memory.set(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES,
+                        plan.word(batch, self, token, word));
             }
         }
     }

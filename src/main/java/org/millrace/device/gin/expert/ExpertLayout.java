@@ -15,29 +15,19 @@ public final class ExpertLayout {
 
     private final ExpertPlan plan;
 
-    /**
-     * The layout for a plan.
-     *
-     * @param plan what is exchanged
-     */
+    /** The layout for a plan. */
     public ExpertLayout(ExpertPlan plan) {
         this.plan = plan;
     }
 
-    /**
-     * Size of the window.
-     *
-     * @return bytes
-     */
+    /** Size of the window. */
     public long windowBytes() {
         return receiveSlot(plan.channels(), 0, 0);
     }
 
     /**
-     * Signals that are needed in each context: those of all channels have numbers of their own, whichever context they
-     * are used in.
-     *
-     * @return how many
+     * Signals that are needed in each context: those of all channels have numbers of their own, in whatever context
+     * they are used.
      */
     public int signals() {
         return countsSignal() + 1;

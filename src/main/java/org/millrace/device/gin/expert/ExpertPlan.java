@@ -41,12 +41,6 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
     /**
      * Whether a token goes to a rank: the ranks are passed in turn, each taken with the probability that makes the
      * number come out.
-     *
-     * @param batch the batch
-     * @param rank  whose token
-     * @param token 0 to {@code tokens - 1}
-     * @param to    the rank in question
-     * @return true if one of its experts is there
      */
     public boolean goesTo(long batch, int rank, int token, int to) {
         int wanted = experts;
@@ -61,26 +55,12 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
         throw new IndexOutOfBoundsException("rank " + to + " of " + ranks);
     }
 
-    /**
-     * A word of a token.
-     *
-     * @param batch the batch
-     * @param rank  whose token
-     * @param token 0 to {@code tokens - 1}
-     * @param word  0 to {@code words - 1}
-     * @return its content
-     */
+    /** A word of a token. */
     public long word(long batch, int rank, int token, int word) {
         return hash(batch, rank, token, word);
     }
 
-    /**
-     * What an expert makes of a word.
-     *
-     * @param rank where the expert is
-     * @param word what came
-     * @return what goes back
-     */
+    /** What an expert makes of a word. */
     public static long expert(int rank, long word) {
         return word * (2L * rank + 3) + rank;
     }

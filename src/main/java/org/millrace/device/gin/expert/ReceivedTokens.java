@@ -4,6 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import org.millrace.MillraceException;
+import org.millrace.device.gin.expert.ChannelReceiver.TokenSink;
+import org.millrace.device.gin.expert.ChannelSender.TokenSource;
 
 /** What came to this rank's experts in a batch: checked against the plan as it comes, kept, and sent back changed. */
 final class ReceivedTokens {

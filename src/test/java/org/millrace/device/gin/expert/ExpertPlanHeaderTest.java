@@ -21,29 +21,30 @@ class ExpertPlanHeaderTest {
     private static final long BATCH = 11;
     private static final long INDEX = (1L << 33) + 5;
 
-    private static final String PROGRAM =
-            """
-                    #define __host__
-                    #define __device__
-                    #include "expert_plan.h"
-                    #include <stdio.h>
-                    int main() {
-                      Plan plan = {5, 3, 7, 40, 2, 4, 0xfedcba9876543210ull};
-                      Layout layout = {plan};
-                      for (int rank = 0; rank < plan.ranks; rank++) {
-                        for (int token = 0; token < plan.tokens; token++) {
-                          for (int to = 0; to < plan.ranks; to++)
-                            printf("%d", plan.goesTo(11, rank, token, to));
-                          printf(" %016lx %016lx\\n", plan.word(11, rank, token, 3), Plan::expert(rank, plan.word(11, rank, token, 0)));
-                        }
-                        for (int channel = 0; channel < plan.channels; channel++)
-                          printf("%d %d %zu %zu %zu %zu %u %u\\n", plan.firstToken(channel), plan.countTokens(11, rank, channel, 2), layout.countsTo(rank),
-                                 layout.countsFrom(rank), layout.sendSlot(channel, rank, (1ul << 33) + 5), layout.receiveSlot(channel, rank, 3),
-                                 layout.headSignal(channel, rank), layout.tailSignal(channel, rank));
-                      }
-                      printf("%zu %zu %u\\n", layout.windowBytes(), layout.countsBytes(), layout.signals());
-                    }
-                    """;
+    private static final String PROGRAM = """
+            #define __host__
+            #define __device__
+            #include "expert_plan.h"
+            #include <stdio.h>
+            int main() {
+              Plan plan = {5, 3, 7, 40, 2, 4, 0xfedcba9876543210ull};
+              Layout layout = {plan};
+              for (int rank = 0; rank < plan.ranks; rank++) {
+                for (int token = 0; token < plan.tokens; token++) {
+                  for (int to = 0; to < plan.ranks; to++)
+                    printf("%d", plan.goesTo(11, rank, token, to));
+                  printf(" %016lx %016lx\\n", plan.word(11, rank, token, 3),
+                         Plan::expert(rank, plan.word(11, rank, token, 0)));
+                }
+                for (int channel = 0; channel < plan.channels; channel++)
+                  printf("%d %d %zu %zu %zu %zu %u %u\\n", plan.firstToken(channel),
+                         plan.countTokens(11, rank, channel, 2), layout.countsTo(rank), layout.countsFrom(rank),
+                         layout.sendSlot(channel, rank, (1ul << 33) + 5), layout.receiveSlot(channel, rank, 3),
+                         layout.headSignal(channel, rank), layout.tailSignal(channel, rank));
+              }
+              printf("%zu %zu %u\\n", layout.windowBytes(), layout.countsBytes(), layout.signals());
+            }
+            """;
 
     private static String expected() {
         ExpertLayout layout = new ExpertLayout(PLAN);

@@ -1,0 +1,146 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+import org.millrace.ffi.device.device_h;
+import org.millrace.ffi.device.ncclDevChannel;
+
+/**
+ * {@code ncclDevChannel}: a channel as kernels see it, which is this rank's neighbours in each algorithm.
+ *
+ * <pre>
+ *    0       8      12     16          24      28      32      36   40            52             72
+ *    +-------+------+------+-----------+-------+-------+-------+----+-------------+--------------+--- - - ---+
+ *    | peers | prev | next | userRanks | index |  pad  | depth | up | down[3]     | collnetChain | collnet.. |
+ *    +-------+------+------+-----------+-------+-------+-------+----+-------------+--------------+--- - - ---+
+ *             ring .................................... tree .....................
+ * </pre>
+ *
+ * <p>
+ * Written by the host before the first kernel is launched, and only read after that: all accesses are plain. The
+ * network that reduces is a peer, too: its number is that of the ranks. Facts: NCCL 2.28 {@code device.h}.
+ */
+public final class KernelChannel {
+    /** The struct's size: its distance from the next channel's. */
+    public static final long BYTES = ncclDevChannel.sizeof();
+    /** Its alignment. */
+    public static final long ALIGNMENT = 16;
+    /** The most ranks below one in a tree. */
+    public static final int MAX_CHILDREN = device_h.NCCL_MAX_TREE_ARITY();
+    /** Number of a neighbour that there is not. */
+    public static final int NOBODY = -1;
+
+    private static final long PREVIOUS = offset(groupElement("ring"), groupElement("prev"));
+    private static final long NEXT = offset(groupElement("ring"), groupElement("next"));
+    private static final long USER_RANKS = offset(groupElement("ring"), groupElement("userRanks"));
+    private static final long INDEX = offset(groupElement("ring"), groupElement("index"));
+    private static final long DEPTH = offset(groupElement("tree"), groupElement("depth"));
+    private static final long UP = offset(groupElement("tree"), groupElement("up"));
+    private static final long DOWN = offset(groupElement("tree"), groupElement("down"));
+    private static final long NETWORK = offset(groupElement("collnetDirect"), groupElement("out"));
+
+    private final MemorySegment segment;
+
+    private KernelChannel(MemorySegment segment) {
+        this.segment = segment;
+    }
+
+    /**
+     * {@return a view of a channel}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static KernelChannel of(MemorySegment segment) {
+        return new KernelChannel(Words.checked("ncclDevChannel", segment, BYTES, ALIGNMENT));
+    }
+
+    /**
+     * Says this rank's place in the ring.
+     *
+     * @param previous  the rank that it receives from
+     * @param next      the rank that it sends to
+     * @param userRanks address of all ranks' numbers as the ring passes them, from this one on
+     * @param index     its number in the ring
+     */
+    public void ring(int previous, int next, long userRanks, int index) {
+        Words.INT.set(segment, PREVIOUS, previous);
+        Words.INT.set(segment, NEXT, next);
+        Words.LONG.set(segment, USER_RANKS, userRanks);
+        Words.INT.set(segment, INDEX, index);
+    }
+
+    /**
+     * Says this rank's place in the tree.
+     *
+     * @param depth ranks between the root and the farthest leaf
+     * @param up    the rank above, or {@link #NOBODY}
+     * @param down  the ranks below, {@link #MAX_CHILDREN} of them, {@link #NOBODY} behind the last
+     */
+    public void tree(int depth, int up, int... down) {
+        Words.INT.set(segment, DEPTH, depth);
+        Words.INT.set(segment, UP, up);
+        for (int i = 0; i < MAX_CHILDREN; i++) {
+            Words.INT.set(segment, DOWN + (long) i * Integer.BYTES, i < down.length ? down[i] : NOBODY);
+        }
+    }
+
+    /**
+     * Says who reduces.
+     *
+     * @param peer number of the network, or {@link #NOBODY}
+     */
+    public void network(int peer) {
+        Words.INT.set(segment, NETWORK, peer);
+    }
+
+    /** {@return the rank before this one in the ring} */
+    public int previous() {
+        return (int) Words.INT.get(segment, PREVIOUS);
+    }
+
+    /** {@return the rank behind this one in the ring} */
+    public int next() {
+        return (int) Words.INT.get(segment, NEXT);
+    }
+
+    /** {@return address of the ring's ranks, from this one on} */
+    public long userRanks() {
+        return (long) Words.LONG.get(segment, USER_RANKS);
+    }
+
+    /** {@return this rank's number in the ring} */
+    public int index() {
+        return (int) Words.INT.get(segment, INDEX);
+    }
+
+    /** {@return ranks between the tree's root and its farthest leaf} */
+    public int depth() {
+        return (int) Words.INT.get(segment, DEPTH);
+    }
+
+    /** {@return the rank above this one in the tree, or {@link #NOBODY}} */
+    public int up() {
+        return (int) Words.INT.get(segment, UP);
+    }
+
+    /**
+     * {@return a rank below this one in the tree, or {@link #NOBODY}}
+     *
+     * @param child 0 to {@link #MAX_CHILDREN} - 1
+     */
+    public int down(int child) {
+        return (int) Words.INT.get(segment, DOWN + (long) child * Integer.BYTES);
+    }
+
+    /** {@return number of the network that reduces, or {@link #NOBODY}} */
+    public int network() {
+        return (int) Words.INT.get(segment, NETWORK);
+    }
+
+    private static long offset(PathElement... path) {
+        return ncclDevChannel.layout().byteOffset(path);
+    }
+}

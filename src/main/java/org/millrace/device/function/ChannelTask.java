@@ -1,0 +1,42 @@
+package org.millrace.device.function;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.device.channel.DeviceChannel;
+import org.millrace.device.channel.DeviceEndpoint;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.ChunkShape;
+
+/**
+ * What an operation does on a channel in one direction: how many chunks of which shape from whom, and to whom.
+ *
+ * @param schedule at its beginning
+ * @param shape    of its chunks
+ * @param index    of the connections
+ * @param from     the peers that it receives from, in the order in which elements are combined
+ * @param to       the peers that it sends to
+ */
+public record ChannelTask(ChunkSchedule schedule, ChunkShape shape, int index, int[] from, int[] to) {
+
+    static final int[] NOBODY = {};
+
+    /** A task with at most one peer on each side, if the schedule has something for it. */
+    static ChannelTask between(int from, ChunkSchedule schedule, ChunkShape shape, int index, int to) {
+        return new ChannelTask(schedule, shape, index, schedule.chunksReceived() > 0 ? new int[] {from} : NOBODY,
+                schedule.chunksSent() > 0 ? new int[] {to} : NOBODY);
+    }
+
+    Block block(BlockMemory memory, DeviceChannel channel) {
+        List<DeviceEndpoint<ReceivePort>> receiving = new ArrayList<>(from.length);
+        for (int peer : from) {
+            receiving.add(channel.receive(peer, index));
+        }
+        List<DeviceEndpoint<SendPort>> sending = new ArrayList<>(to.length);
+        for (int peer : to) {
+            sending.add(channel.send(peer, index));
+        }
+        return new PrimitiveBlock(schedule, memory, shape, receiving, sending);
+    }
+}

@@ -1,0 +1,77 @@
+package org.millrace.device.function;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.millrace.DataType;
+import org.millrace.Operation;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.device.channel.DeviceChannel;
+import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.ChunkShape;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.KernelMemory;
+
+/** A collective by an algorithm. */
+public abstract class CollectiveFunction implements DeviceFunction {
+
+    /** Where elements may stay that ranks send or pass on, so that no slot holds them (mode PTR). */
+    public enum InPlace {
+        /** Nowhere: they are combined in slots. */
+        NEVER,
+        /** In any memory that the network reaches: this rank's own elements come and go there. */
+        IF_REACHED,
+        /** In the output: in any memory that the network reaches, and in registered memory. */
+        OUTPUT
+    }
+
+    CollectiveFunction() {}
+
+    /** Chunks of a round. */
+    public int parts(int ranks) {
+        return 1;
+    }
+
+    public InPlace inPlace() {
+        return InPlace.NEVER;
+    }
+
+    /** As {@link DeviceFunction#tasks}. */
+    public abstract List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel);
+
+    @Override
+    public final List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator,
+            DeviceChannel channel) {
+        return tasks(number, CollectiveWork.of(item), communicator, channel);
+    }
+
+    /** A block for each task, all of which go on at the same time. */
+    @Override
+    public Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
+            KernelMemory lookup) {
+        CollectiveWork work = CollectiveWork.of(item);
+        BlockMemory memory = memory(number, work, communicator.ranks(), lookup);
+        List<ChannelTask> tasks = tasks(number, work, communicator, channel);
+        Block first = tasks.getFirst().block(memory, channel);
+        return tasks.size() == 1 ? first : new BlockPair(first, tasks.getLast().block(memory, channel));
+    }
+
+    /** Elements that are not combined are moved as they are: bytes. */
+    BlockMemory memory(int number, CollectiveWork work, int ranks, KernelMemory lookup) {
+        Operation operation = FunctionNumber.operation(number);
+        DataType type = FunctionNumber.type(number);
+        long count = work.count();
+        MemorySegment input = lookup.at(work.sendBuffer(), operation.sendCount(count, ranks) * type.bytes());
+        MemorySegment output = lookup.at(work.receiveBuffer(), operation.receiveCount(count, ranks) * type.bytes());
+        return operation.reduces()
+                ? BlockMemory.reduced(input, output, type, FunctionNumber.op(number, work.reductionArgument()), ranks)
+                : BlockMemory.copied(input, output);
+    }
+
+    /** The part of the elements that a channel carries. */
+    static ChannelPart part(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel,
+            ChunkShape shape) {
+        return ChannelPart.of(work.firstElement(channel.number()), work.elements(channel.number()),
+                FunctionNumber.type(number).bytes(), shape.chunkBytes(communicator.layout()));
+    }
+}

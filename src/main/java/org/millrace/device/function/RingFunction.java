@@ -1,0 +1,34 @@
+package org.millrace.device.function;
+
+import java.util.List;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.device.channel.DeviceChannel;
+import org.millrace.device.primitives.ChunkShape;
+import org.millrace.device.work.DeviceCommunicator;
+
+/** A collective around the channel's ring: from the rank before this one to the rank behind it. */
+abstract class RingFunction extends CollectiveFunction {
+
+    private final ChunkShape inSlots;
+
+    /** @param inSlots shape of the chunks of protocol Simple */
+    RingFunction(ChunkShape inSlots) {
+        this.inSlots = inSlots;
+    }
+
+    abstract ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel);
+
+    @Override
+    public final List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel) {
+        ChunkShape shape = inSlots.in(FunctionNumber.protocol(number));
+        if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
+            shape = shape.inUserMemory(shape.chunkBytes(communicator.layout()));
+        }
+        ChunkSchedule schedule =
+                schedule(part(number, work, communicator, channel, shape), work, communicator, channel);
+        return List.of(ChannelTask.between(channel.view().previous(), schedule, shape, DeviceChannel.COLLECTIVE,
+                channel.view().next()));
+    }
+}
