@@ -42,8 +42,10 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
 
     private static final Set<String> FROM_ZERO = Set.of("bit", "rail");
     private static final String FORMS =
-            "flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N, each with ,connection=N if wanted;"
-                    + " frames and connections count from 1, bits and rails from 0; several faults are separated by ';'";
+            "flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N, each "
+                    + "with ,connection=N if wanted;"
+                    + " frames and connections count from 1, bits and rails from 0; several faults are "
+                    + "separated by ';'";
 
     /** What goes wrong. */
     public enum Kind {

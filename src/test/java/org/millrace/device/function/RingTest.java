@@ -1,6 +1,7 @@
 package org.millrace.device.function;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -13,7 +14,6 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
-import org.millrace.net.AllMemory;
 import org.millrace.net.connection.NativeRegion;
 
 /**

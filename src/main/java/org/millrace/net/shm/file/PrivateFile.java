@@ -75,8 +75,8 @@ public final class PrivateFile {
     public static ShmUnavailableException noRoom(String what, long bytes, Path file, String orElse, IOException e) {
         return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + file.getParent()
                 + " (" + room(file.getParent()) + "): " + e.getMessage()
-                + "; every connection needs one while it lives. Give the directory more room (mount -o remount,size=..., "
-                + "docker run --shm-size=...), or " + orElse, e);
+                + "; every connection needs one while it lives. Give the directory more room "
+                + "(mount -o remount,size=..., docker run --shm-size=...), or " + orElse, e);
     }
 
     /** Opens a file that another process made. */

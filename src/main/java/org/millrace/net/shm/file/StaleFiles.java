@@ -11,11 +11,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * <<<<<<< ours Files that would stay for ever: this process's when it ends with them open, by Ctrl-C, which a terminal
- * sends to all processes of a run at once, by SIGTERM, or by an exit that closes nothing; and those that killed
- * processes left behind. ======= Files that nobody will delete otherwise: this process's when it ends with them open,
- * by Ctrl-C, which a terminal sends to all processes of a run at once, by SIGTERM, or by an exit that closes nothing;
- * and those that killed processes left behind. >>>>>>> theirs
+ * Files that would stay for ever: this process's when it ends with them open, by Ctrl-C, which a terminal sends to all
+ * processes of a run at once, by SIGTERM, or by an exit that closes nothing; and those that killed processes left
+ * behind.
  */
 public final class StaleFiles {
 

@@ -6,11 +6,11 @@ import org.jspecify.annotations.Nullable;
  * A ring's bytes, in the host's byte order. One process produces, one consumes; each word has one writer.
  *
  * <pre>
- *   0          8         16         24                 128          136       256          264        4096      4096 + capacity
- *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+---------+
- *   | magic    | version | capacity | first  | 0 ...   | producer   | producer| consumer   | consumer | data    |
- *   | i64      | i64     | i64      | i64    |         | position   | state   | position   | state    |         |
- *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+---------+
+ *   0          8         16         24                 128          136       256          264        4096
+ *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+-----------+
+ *   | magic    | version | capacity | first  | 0 ...   | producer   | producer| consumer   | consumer | capacity  |
+ *   | i64      | i64     | i64      | i64    |         | position   | state   | position   | state    | of data   |
+ *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+-----------+
  *   written once, by the side that made the file        by producer            by consumer             by producer
  * </pre>
  *

@@ -75,8 +75,8 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
         }
         Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
         LogManager.getLogger(ShmOptions.class)
-                .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, as it may lie "
-                        + "on a disk", DEFAULT_DIRECTORY, temporary);
+                .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, "
+                        + "as it may lie on a disk", DEFAULT_DIRECTORY, temporary);
         return temporary;
     }
 
@@ -127,8 +127,8 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 } catch (LinkageError e) {
                     throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
                             + "; put net.openhft:chronicle-bytes on the class path "
-                            + "and --sun-misc-unsafe-memory-access=allow on the command line, or choose SEGMENT in the shared-memory options",
-                            e);
+                            + "and --sun-misc-unsafe-memory-access=allow on the command line, "
+                            + "or choose SEGMENT in the shared-memory options", e);
                 }
             }
         };

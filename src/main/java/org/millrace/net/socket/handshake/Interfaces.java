@@ -82,11 +82,12 @@ public final class Interfaces {
         String exists = candidates.stream()
                 .map(c -> c.name + " " + c.addresses.stream().map(InetAddress::getHostAddress).toList())
                 .collect(Collectors.joining(", "));
-        throw new ConnectionException("no network interface matches "
-                + (choice.isBlank() ? "any name" : "'" + choice + "'")
-                + (family == null ? "" : " with an address of " + family.name()) + "; those that are up: "
-                + (exists.isEmpty() ? "none" : exists)
-                + ". The choice is written as NCCL_SOCKET_IFNAME: prefixes 'eth,ib', exact names '=eth0', exclusions '^docker'");
+        throw new ConnectionException(
+                "no network interface matches " + (choice.isBlank() ? "any name" : "'" + choice + "'")
+                        + (family == null ? "" : " with an address of " + family.name()) + "; those that are up: "
+                        + (exists.isEmpty() ? "none" : exists)
+                        + ". The choice is written as NCCL_SOCKET_IFNAME: prefixes 'eth,ib', "
+                        + "exact names '=eth0', exclusions '^docker'");
     }
 
     /** Whether a name is in a choice; a choice without names matches all. */

@@ -10,11 +10,11 @@ import org.millrace.net.socket.stream.SocketOptions;
  * at 12, and behind it the stream's place in its connection.
  *
  * <pre>
- *   0          8         12        16         32        40       48         56       60        64      66      68       72
- *   +----------+---------+---------+----------+---------+--------+----------+--------+---------+-------+-------+--------+
- *   | magic    | version | stripe  | secret   | key     | key    | attempt  | stream | streams | rail  | rails | window |
- *   | 8 chars  | u32     | thresh. | 16 bytes | high    | low    | i64      | u32    | u32     | u16   | u16   | u32    |
- *   +----------+---------+---------+----------+---------+--------+----------+--------+---------+-------+-------+--------+
+ *   0         8         12        16        32      40      48        56       60        64     66      68       72
+ *   +---------+---------+---------+---------+-------+-------+---------+--------+---------+------+-------+--------+
+ *   | magic   | version | stripe  | secret  | key   | key   | attempt | stream | streams | rail | rails | window |
+ *   | 8 chars | u32     | thresh. | 16 B    | high  | low   | i64     | u32    | u32     | u16  | u16   | u32    |
+ *   +---------+---------+---------+---------+-------+-------+---------+--------+---------+------+-------+--------+
  * </pre>
  *
  * <p>

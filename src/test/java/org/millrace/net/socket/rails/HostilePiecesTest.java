@@ -175,8 +175,8 @@ class HostilePiecesTest {
     @CsvSource({"1, 0, 0", "-1, 0, 0", "0, 1, 0", "0, -1, 0", "0, 0, 1"})
     void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, int magic)
             throws IOException {
-        RailSender sender = new RailSender(new StreamSet(open, "sender under test", ours), rails, PIECES, WINDOW,
-                System::nanoTime);
+        RailSender sender =
+                new RailSender(new StreamSet(open, "sender under test", ours), rails, PIECES, WINDOW, System::nanoTime);
         ByteBuffer ack = ByteBuffer.allocate(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, ack, 0);
         ack.putInt(0, ack.getInt(0) + magic);
