@@ -91,7 +91,7 @@ public final class FrameSuite implements Suite {
         return switch (variant) {
             case SOCKET -> new SocketNetwork(SocketOptions.defaults());
             case SHM -> new ShmNetwork(ShmOptions.defaults());
-            default -> new ShmNetwork(ShmOptions.defaults().withAccess(RingAccess.CHRONICLE));
+            default -> new ShmNetwork(ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE));
         };
     }
 
