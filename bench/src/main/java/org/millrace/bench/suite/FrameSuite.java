@@ -9,7 +9,6 @@ import org.millrace.bench.measure.Pair;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.RingAccess;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
