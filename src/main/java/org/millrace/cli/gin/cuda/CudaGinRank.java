@@ -15,7 +15,6 @@ import org.millrace.cuda.CurrentDevice;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.gpu.GpuGinRank;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.plugin.ThreadNames;
 
 /** Carries out a plan as one rank on its GPU. */
 final class CudaGinRank implements RankWorker {
