@@ -2,8 +2,8 @@ package org.millrace.net.socket.rails;
 
 /**
  * Lets a stream that has nothing to do send what another stream is slow with, so that one slow rail never holds a
- * connection back. Each piece that was sent is reinjected once at most, and the receiver throws the later copy away. One
- * thread.
+ * connection back. Each piece that was sent is reinjected once at most, and the receiver throws the later copy away.
+ * One thread.
  */
 final class Reinjection {
 

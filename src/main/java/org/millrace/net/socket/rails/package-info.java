@@ -11,4 +11,3 @@
 package org.millrace.net.socket.rails;
 
 import org.jspecify.annotations.NullMarked;
-
