@@ -25,7 +25,7 @@ final class FaultySender implements FrameSender {
 
     private final FrameSender sender;
     private final Network network;
-    private final List<FaultyNetwork.ArmedFault> faults;
+    private final FaultyNetwork.ArmedFault[] faults;
     private final List<MemoryRegion> copies = new ArrayList<>();
     private final FrameHeader heldHeader = new FrameHeader();
     private @Nullable MemoryRegion heldRegion;
@@ -41,7 +41,7 @@ final class FaultySender implements FrameSender {
     FaultySender(FrameSender sender, Network network, List<FaultyNetwork.ArmedFault> faults) {
         this.sender = sender;
         this.network = network;
-        this.faults = faults;
+        this.faults = faults.toArray(FaultyNetwork.ArmedFault[]::new);
     }
 
     @Override
