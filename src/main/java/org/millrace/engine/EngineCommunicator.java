@@ -68,10 +68,9 @@ final class EngineCommunicator implements Communicator {
         this.collectives = new CollectivePlanner(device, options, members.registrations(), members.collNet());
         this.ownTransfers = new SelfTransfers(label(""));
         this.transfers = new TransferPlanner(rank(), members.registrations(), options);
-        this.launcher = members.add(new WorkLauncher(members.threads().device(), device,
-                FunctionTable.STANDARD, failure, failure::fail, options.stallDeadline()));
-        this.plans = new PlanLauncher(launcher,
-                new Announcer(device, members.connectors(), members.collNet(), routes));
+        this.launcher = members.add(new WorkLauncher(members.threads().device(), device, FunctionTable.STANDARD,
+                failure, failure::fail, options.stallDeadline()));
+        this.plans = new PlanLauncher(launcher, new Announcer(device, members.connectors(), members.collNet(), routes));
         this.launches = new LaunchQueue(label(""), members.threads().device(), device, options.workArgumentBytes(),
                 transfers, ownTransfers, plans);
         Topology.connectRings(device, members.connectors(), options.channels());

@@ -60,12 +60,12 @@ final class Loops {
      * Lets a loop store to an array of this thread's and copies that to the destination.
      *
      * <p>
-     * HotSpot (to JDK 25 at least) uses vector instructions only where it can prove that the stores of one iteration do not
-     * touch the loads of another. Between two pieces of native memory it never can; between native memory and an array it
-     * always can. The array stays in the first level of the cache, and copying it costs less than the vectors gain: 12
-     * times as many binary16 sums a second, 7 times as many bytes, twice as many 32-bit integers. Loops over {@code float},
-     * {@code double} and bfloat16 stay as they are even so, since segments are read as integers and reinterpreted, which
-     * has no vector form there.
+     * HotSpot (to JDK 25 at least) uses vector instructions only where it can prove that the stores of one iteration do
+     * not touch the loads of another. Between two pieces of native memory it never can; between native memory and an
+     * array it always can. The array stays in the first level of the cache, and copying it costs less than the vectors
+     * gain: 12 times as many binary16 sums a second, 7 times as many bytes, twice as many 32-bit integers. Loops over
+     * {@code float}, {@code double} and bfloat16 stay as they are even so, since segments are read as integers and
+     * reinterpreted, which has no vector form there.
      *
      * @param loop         what to run
      * @param elementBytes size of an element

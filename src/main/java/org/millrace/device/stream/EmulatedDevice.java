@@ -217,8 +217,8 @@ public final class EmulatedDevice implements Device, Agent {
 
         CopyTask(MemorySegment source, MemorySegment destination) {
             if (source.byteSize() != destination.byteSize()) {
-                throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + destination.byteSize()
-                        + ": source and destination must be of one size");
+                throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into "
+                        + destination.byteSize() + ": source and destination must be of one size");
             }
             this.source = source;
             this.destination = destination;
@@ -243,7 +243,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * A stream waits until a kernel of another has left the device; whether it was complete is not this stream's matter.
+     * A stream waits until a kernel of another has left the device; whether it was complete is not this stream's
+     * matter.
      */
     private static final class OrderTask implements StreamTask {
 

@@ -86,8 +86,8 @@ public final class EmulatedEvent implements Event {
     }
 
     /**
-     * Where an event was recorded once. The device's thread reaches it; anyone may look. Whoever sees that it is done sees
-     * what the stream did before (volatile).
+     * Where an event was recorded once. The device's thread reaches it; anyone may look. Whoever sees that it is done
+     * sees what the stream did before (volatile).
      */
     static final class EventMark implements StreamTask {
 

@@ -276,8 +276,8 @@ public final class EmulatedStream implements Stream {
     }
 
     /**
-     * A stream waits for a mark of another. Marks that can be waited for were recorded before, so that streams cannot wait
-     * for each other in a circle.
+     * A stream waits for a mark of another. Marks that can be waited for were recorded before, so that streams cannot
+     * wait for each other in a circle.
      */
     private static final class WaitTask implements StreamTask {
 

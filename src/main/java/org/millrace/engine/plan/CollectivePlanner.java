@@ -31,7 +31,8 @@ public final class CollectivePlanner {
     /** Null where no network reduces. */
     private final CollNet collNet;
 
-    public CollectivePlanner(DeviceCommunicator device, EngineOptions options, Registrations registrations, CollNet collNet) {
+    public CollectivePlanner(DeviceCommunicator device, EngineOptions options, Registrations registrations,
+            CollNet collNet) {
         this.device = device;
         this.ranks = device.ranks();
         this.options = options;

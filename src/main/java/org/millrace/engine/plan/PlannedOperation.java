@@ -46,7 +46,8 @@ public sealed interface PlannedOperation {
      * @param send    null for none
      * @param receive null for none
      */
-    record PlannedTransfer(PointToPointWork work, SendOrReceive send, SendOrReceive receive) implements PlannedOperation {
+    record PlannedTransfer(PointToPointWork work, SendOrReceive send,
+            SendOrReceive receive) implements PlannedOperation {
 
         @Override
         public Object announce(Announcer announcer) {

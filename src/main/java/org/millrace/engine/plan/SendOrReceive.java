@@ -14,7 +14,8 @@ import org.millrace.engine.connect.UserRegions;
  * @param peer    to whom, or from whom
  * @param regions the memory, if it is used in place
  */
-public record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions) {
+public record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
+        UserRegions regions) {
 
     long bytes() {
         return count * type.bytes();

@@ -17,7 +17,8 @@ import org.millrace.config.ConfigurationException;
 class ProtocolChoiceTest {
 
     /** LL up to 100 bytes, LL128 up to 1000. */
-    private static final ProtocolChoice.ProtocolThresholds THRESHOLDS = new ProtocolChoice.ProtocolThresholds(100, 1000);
+    private static final ProtocolChoice.ProtocolThresholds THRESHOLDS =
+            new ProtocolChoice.ProtocolThresholds(100, 1000);
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
