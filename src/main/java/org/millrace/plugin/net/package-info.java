@@ -9,3 +9,4 @@
 package org.millrace.plugin.net;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -8,7 +8,6 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
-import org.millrace.agent.AgentRequest;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
@@ -134,7 +133,7 @@ abstract class TakeoverConnection implements NetConnection {
         if (agent == null) {
             return;
         }
-        AgentRequest removal = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
         if (!removal.await(DRAIN_LIMIT)) {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
             if (!removal.await(ACKNOWLEDGE)) {
@@ -142,7 +141,7 @@ abstract class TakeoverConnection implements NetConnection {
                         + ": the proxy's thread does not let go of the connection's memory: a pass of it does not return");
             }
         }
-        if (!removal.isFulfilled()) {
+        if (!removal.drained()) {
             givenUp(proxy.lastSeen());
         }
         service.release(agent);
