@@ -9,4 +9,3 @@
 package org.millrace.plugin.net;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -133,7 +133,8 @@ abstract class TakeoverConnection implements NetConnection {
         if (agent == null) {
             return;
         }
-        ProxyAgent.Acknowledgement removal = agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+        ProxyAgent.Acknowledgement removal =
+                agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
         if (!removal.await(DRAIN_LIMIT)) {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
             if (!removal.await(ACKNOWLEDGE)) {
