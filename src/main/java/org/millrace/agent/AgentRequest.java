@@ -28,7 +28,6 @@ public abstract class AgentRequest {
      * Ends the request.
      *
      * @param done whether it was carried out; false if it was given up
-     * @return true
      */
     protected final boolean answer(boolean done) {
         fulfilled = done;

@@ -20,13 +20,7 @@ public final class AgentRunner implements AutoCloseable {
         this.thread = Thread.ofPlatform().daemon().name("millrace-" + agent.name()).unstarted(this::run);
     }
 
-    /**
-     * Starts a thread for an agent.
-     *
-     * @param agent        whose passes are run
-     * @param idleStrategy what is done after each pass
-     * @return the running thread's handle
-     */
+    /** Starts a thread for an agent. */
     public static AgentRunner start(Agent agent, IdleStrategy idleStrategy) {
         AgentRunner runner = new AgentRunner(agent, idleStrategy);
         runner.thread.start();
@@ -51,11 +45,7 @@ public final class AgentRunner implements AutoCloseable {
         }
     }
 
-    /**
-     * The thread, for those who measure it.
-     *
-     * @return the agent's thread
-     */
+    /** The thread, for those who measure it. */
     public Thread thread() {
         return thread;
     }

@@ -26,19 +26,10 @@ public final class PollSchedule<T> {
     /** Passes without any work after which all connections are polled in each. */
     public static final int QUIET_PASSES = 1024;
 
-    /**
-     * What is done at a poll.
-     *
-     * @param <T> what is polled
-     */
+    /** What is done at a poll. */
     @FunctionalInterface
     public interface Poller<T> {
-        /**
-         * Lets a connection make progress; may {@link PollSchedule#remove} it.
-         *
-         * @param connection that is due
-         * @return how much was done
-         */
+        /** Lets a connection make progress, and returns how much; may {@link PollSchedule#remove} it. */
         int poll(T connection);
     }
 
@@ -59,7 +50,6 @@ public final class PollSchedule<T> {
      * A schedule with nothing to poll.
      *
      * @param none      an empty array of what is polled
-     * @param poller    what is done at a poll
      * @param busyPolls polls without work after which a connection is idle
      */
     public PollSchedule(T[] none, Poller<T> poller, int busyPolls) {
@@ -104,7 +94,6 @@ public final class PollSchedule<T> {
     /**
      * Whether a connection is polled.
      *
-     * @param connection any
      * @return false if it was removed, or never added
      */
     public boolean contains(T connection) {
@@ -120,20 +109,12 @@ public final class PollSchedule<T> {
         return -1;
     }
 
-    /**
-     * All that are polled.
-     *
-     * @return a copy
-     */
+    /** All that are polled. */
     public List<T> all() {
         return List.of(Arrays.copyOf(connections, size));
     }
 
-    /**
-     * Polls what is due.
-     *
-     * @return how much was done
-     */
+    /** Polls what is due, and returns how much was done. */
     public int pass() {
         int work = 0;
         boolean all = quietPasses == QUIET_PASSES;

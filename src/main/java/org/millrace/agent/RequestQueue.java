@@ -29,20 +29,14 @@ public final class RequestQueue {
     /**
      * Asks for something, behind the commands that were added before.
      *
-     * @param <T>     its type
      * @param request that was not asked before
-     * @return the same, to wait for
      */
     public <T extends AgentRequest> T ask(T request) {
         commands.add(() -> pending.add(request));
         return request;
     }
 
-    /**
-     * Runs the oldest command, before a pass: one a pass, so that many do not hold up what is served.
-     *
-     * @return 1, or 0 if there is none
-     */
+    /** Runs the oldest command, before a pass: one a pass, so that many do not hold up what is served. */
     public int runOne() {
         Runnable command = commands.poll();
         if (command == null) {

@@ -41,7 +41,7 @@ final class ConfigurationReader {
         refuseUnknown(overrides.keySet(), "", names, Source.OVERRIDE);
         refuseUnknown(properties.stringPropertyNames(), "millrace.", propertyNames, Source.PROPERTY);
         List<String> variables = new ArrayList<>(names);
-        variables.addAll(Settings.pluginVariables().keySet());
+        PluginSettings.all().forEach(setting -> variables.add(setting.name()));
         refuseUnknown(environment.keySet(), "MILLRACE_", variables, Source.ENVIRONMENT);
         if (!refusals.isEmpty()) {
             refuse("the settings there are: " + String.join(", ", names));
@@ -89,11 +89,9 @@ final class ConfigurationReader {
             return Optional.empty();
         }
         try {
-            return Optional.of(setting.type().parse(text.strip()));
-        } catch (IllegalArgumentException unusable) {
-            String shown = setting.secret() ? "(not shown)" : text.strip();
-            refuse(origin + "=" + shown + " is not usable; allowed: " + setting.type().allowed() + ". It is: "
-                    + setting.description());
+            return Optional.of(setting.parse(origin, text));
+        } catch (ConfigurationException unusable) {
+            refuse(unusable.getMessage());
             return Optional.empty();
         }
     }

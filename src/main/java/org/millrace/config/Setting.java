@@ -28,6 +28,23 @@ public record Setting<T>(String name, ValueType<T> type, T defaultValue, String 
     }
 
     /**
+     * Reads a value.
+     *
+     * @param where what it is called where it was found
+     * @param text  what stands there
+     * @throws ConfigurationException if it is not usable: the message says what is allowed
+     */
+    T parse(Object where, String text) {
+        try {
+            return type.parse(text.strip());
+        } catch (IllegalArgumentException unusable) {
+            String shown = secret ? "(not shown)" : text.strip();
+            throw new ConfigurationException(
+                    where + "=" + shown + " is not usable; allowed: " + type.allowed() + ". It is: " + description);
+        }
+    }
+
+    /**
      * A value as it may be shown to people.
      *
      * @param value a value of this setting

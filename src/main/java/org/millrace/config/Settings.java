@@ -13,10 +13,7 @@ import static org.millrace.config.ValueTypes.words;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /** Everything that can be set, by topic. */
@@ -228,41 +225,7 @@ public final class Settings {
             NETWORK, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS, IDLE_THRESHOLD,
             IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
 
-    /**
-     * Variables that only the plugin for libnccl reads, each with one line for people. They are of the environment
-     * alone: the first three say which Java the plugin starts, and how, and are read where there is none yet.
-     */
-    private static final Map<String, String> PLUGIN_VARIABLES = describePluginVariables();
-
-    private static Map<String, String> describePluginVariables() {
-        Map<String, String> variables = new LinkedHashMap<>();
-        variables.put("MILLRACE_JAVA_HOME",
-                "home of the Java that the plugin starts; unset: what was installed with it");
-        variables.put("MILLRACE_JAR", "the millrace.jar that it runs; unset: the one beside the plugin");
-        variables.put("MILLRACE_JAVA_OPTS", "more options of that Java, with blanks between");
-        variables.put("MILLRACE_GIN", "0: no GIN; host: for kernels that are played by the CPU; unset: for GPUs");
-        variables.put("MILLRACE_GIN_DIRECT",
-                "0: GIN maps no memory of peers, all bytes are staged; unset: from GPU to GPU where that is possible");
-        variables.put("MILLRACE_GIN_SHARED",
-                "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they share");
-        variables.put("MILLRACE_GIN_COPY_KERNEL",
-                "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: none is there");
-        variables.put("MILLRACE_UNPACK",
-                "1: kernels gather what arrives from a bounce buffer; host: those that are played by the CPU; unset: they do not");
-        variables.put("MILLRACE_UNPACK_MIB", "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
-        return Collections.unmodifiableMap(variables);
-    }
-
     private Settings() {}
-
-    /**
-     * Variables of the environment that only the plugin for libnccl reads.
-     *
-     * @return one line for people by name, in the order of the topics
-     */
-    public static Map<String, String> pluginVariables() {
-        return PLUGIN_VARIABLES;
-    }
 
     /**
      * Every setting.

@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -35,8 +36,19 @@ public final class ValueTypes {
      * @return the type
      */
     public static ValueType<Integer> integers(int min, int max) {
-        String allowed = max == Integer.MAX_VALUE ? "a whole number, " + min + " or more"
-                : "a whole number from " + min + " to " + max;
+        return integers(min, max, max == Integer.MAX_VALUE ? "a whole number, " + min + " or more"
+                : "a whole number from " + min + " to " + max);
+    }
+
+    /**
+     * Whole numbers.
+     *
+     * @param min     the smallest that is allowed
+     * @param max     the largest that is allowed
+     * @param allowed the same in words that complete "allowed: "
+     * @return the type
+     */
+    public static ValueType<Integer> integers(int min, int max, String allowed) {
         return new Parsed<>(text -> {
             int value = Integer.parseInt(text);
             if (value < min || value > max) {
@@ -100,6 +112,28 @@ public final class ValueTypes {
             }
             return word;
         }, Function.identity(), String.join(", ", allowed));
+    }
+
+    /**
+     * A few words, each with what it means.
+     *
+     * @param meanings the values by their words
+     * @param allowed  the words, in words that complete "allowed: "
+     * @param <T>      what a value is in the program
+     * @return the type
+     */
+    public static <T> ValueType<T> values(Map<String, T> meanings, String allowed) {
+        return new Parsed<>(text -> {
+            T value = meanings.get(text);
+            if (value == null) {
+                throw new IllegalArgumentException(text);
+            }
+            return value;
+        }, value -> meanings.keySet()
+                .stream()
+                .filter(word -> meanings.get(word).equals(value))
+                .findFirst()
+                .orElseThrow(), allowed);
     }
 
     /**

@@ -8,22 +8,12 @@ public final class BFloat16 {
 
     private BFloat16() {}
 
-    /**
-     * What an element stands for; exact.
-     *
-     * @param bits the element
-     * @return its value
-     */
+    /** What an element stands for; exact. */
     public static float toFloat(short bits) {
         return Float.intBitsToFloat(bits << Short.SIZE);
     }
 
-    /**
-     * Rounds to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's.
-     *
-     * @param value any
-     * @return the element nearest to it
-     */
+    /** Rounds to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's. */
     public static short ofFloat(float value) {
         return Float.isNaN(value) ? NAN : (short) (round(Float.floatToRawIntBits(value)) >>> Short.SIZE);
     }

@@ -17,9 +17,6 @@ public final class Elements {
     /**
      * Reads an element.
      *
-     * @param type    its type
-     * @param segment memory
-     * @param offset  bytes into it; any
      * @return its value; 64-bit integers beyond 2<sup>53</sup> are rounded to nearest, use {@link #getBits} for those
      */
     public static double get(DataType type, MemorySegment segment, long offset) {
@@ -29,10 +26,7 @@ public final class Elements {
     /**
      * Writes an element.
      *
-     * @param type    its type
-     * @param segment memory
-     * @param offset  bytes into it; any
-     * @param value   what to write, rounded as {@link #bits} rounds
+     * @param value what to write, rounded as {@link #bits} rounds
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
     public static void set(DataType type, MemorySegment segment, long offset, double value) {
@@ -42,9 +36,6 @@ public final class Elements {
     /**
      * Reads an element's bits: for an integer type this is its value.
      *
-     * @param type    its type
-     * @param segment memory
-     * @param offset  bytes into it; any
      * @return the bits, extended with zeros for unsigned integers and with the sign bit for every other type
      */
     public static long getBits(DataType type, MemorySegment segment, long offset) {
@@ -60,10 +51,7 @@ public final class Elements {
     /**
      * Writes an element's bits.
      *
-     * @param type    its type
-     * @param segment memory
-     * @param offset  bytes into it; any
-     * @param bits    the bits; those beyond the type's size are ignored
+     * @param bits the bits; those beyond the type's size are ignored
      */
     public static void setBits(DataType type, MemorySegment segment, long offset, long bits) {
         switch (type.bytes()) {
@@ -77,8 +65,6 @@ public final class Elements {
     /**
      * The value that bits stand for.
      *
-     * @param type the type
-     * @param bits of an element; those beyond the type's size are ignored
      * @return its value, rounded to nearest if it is a 64-bit integer beyond 2<sup>53</sup>
      */
     public static double value(DataType type, long bits) {
@@ -102,8 +88,6 @@ public final class Elements {
      * The bits that stand for a value: for floats rounded once, to nearest, ties to even. What is too large becomes an
      * infinity, in the 8-bit types the largest finite number.
      *
-     * @param type  the type
-     * @param value what to represent
      * @return an element's bits, as {@link #getBits} returns them
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
@@ -134,9 +118,7 @@ public final class Elements {
      * How far results may be from the exact ones after a number of roundings: half a unit in the last place for each,
      * and a little more where NCCL rounds twice.
      *
-     * @param type      the type
      * @param magnitude largest absolute value that was rounded
-     * @param roundings how many times
      * @return the largest possible error; 0 for integers
      */
     public static double tolerance(DataType type, double magnitude, int roundings) {
@@ -151,8 +133,6 @@ public final class Elements {
     /**
      * The unit in the last place: the distance between the numbers of a type around a value.
      *
-     * @param type  the type
-     * @param value any finite number
      * @return a power of two; 0 for integers, which are exact
      */
     public static double ulp(DataType type, double value) {

@@ -24,12 +24,7 @@ public enum Float8 {
         this.largest = largest;
     }
 
-    /**
-     * What an element stands for; exact.
-     *
-     * @param bits the element
-     * @return its value
-     */
+    /** What an element stands for; exact. */
     public float toFloat(byte bits) {
         int magnitude = bits & NAN;
         int exponent = Math.max(magnitude >> fractionBits, 1);
@@ -41,12 +36,7 @@ public enum Float8 {
         return bits < 0 ? -value : value;
     }
 
-    /**
-     * Rounds as the type says.
-     *
-     * @param value any
-     * @return the element nearest to it
-     */
+    /** Rounds as the type says. */
     public byte ofFloat(float value) {
         if (Float.isNaN(value)) {
             return NAN;

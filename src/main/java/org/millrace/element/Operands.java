@@ -19,9 +19,7 @@ public final class Operands {
         /**
          * Refuses what the device does not reach.
          *
-         * @param what    rank, operation and operand, for the message
-         * @param segment the operand
-         * @param bytes   how much of it
+         * @param what rank, operation and operand, for the message
          * @throws IllegalArgumentException if the device could not use it
          */
         void check(String what, MemorySegment segment, long bytes);

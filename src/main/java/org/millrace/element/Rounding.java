@@ -14,13 +14,9 @@ public final class Rounding {
      * goes wrong only where the first time is inexact and makes a tie for the second, which is rare. There the sum is
      * made again, of the product, which binary64 represents exactly.
      *
-     * @param x         a factor
-     * @param s         the other
-     * @param y         what is added
      * @param extraBits how many more bits of precision binary32 has than the format
      * @param least     sums smaller than this are always made again: the format has fewer bits there, or binary32
      *                  cannot represent the product
-     * @return the sum
      */
     public static float scaleAdd(float x, float s, float y, int extraBits, float least) {
         float sum = Math.fma(x, s, y);
@@ -54,7 +50,6 @@ public final class Rounding {
     /**
      * A binary64 as a binary32.
      *
-     * @param value any
      * @return the same if it is one, else the neighbour whose last bit is one
      */
     public static float toOdd(double value) {

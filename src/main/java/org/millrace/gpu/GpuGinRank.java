@@ -47,10 +47,6 @@ public final class GpuGinRank implements AutoCloseable {
      * Joins the other ranks.
      *
      * @param rendezvous where they meet, as for {@link org.millrace.Millrace#join}
-     * @param rank       this rank
-     * @param size       number of ranks
-     * @param settings   settings by name
-     * @return the rank
      * @throws MillraceException if CUDA or NCCL cannot be used, or a rank does not come
      */
     public static GpuGinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
@@ -58,29 +54,17 @@ public final class GpuGinRank implements AutoCloseable {
         return new GpuGinRank(GpuRank.meet(GpuRank.prepare(configuration), rendezvous, rank, size, configuration));
     }
 
-    /**
-     * This rank's GPU.
-     *
-     * @return the device
-     */
+    /** This rank's GPU. */
     public CudaDevice device() {
         return member.device();
     }
 
-    /**
-     * The CUDA runtime, for modules.
-     *
-     * @return the loaded library
-     */
+    /** The CUDA runtime, for modules. */
     public CudaRuntime cuda() {
         return member.libraries().cuda();
     }
 
-    /**
-     * The loaded NCCL.
-     *
-     * @return the library
-     */
+    /** The loaded NCCL. */
     public NcclLibrary nccl() {
         return member.libraries().nccl();
     }
@@ -148,11 +132,7 @@ public final class GpuGinRank implements AutoCloseable {
         member.failure().throwIfFailed();
     }
 
-    /**
-     * Tells the other ranks that this one gives up.
-     *
-     * @param why what happened
-     */
+    /** Tells the other ranks that this one gives up. */
     public void fail(Throwable why) {
         failed = true;
         member.failure().fail(why);

@@ -108,9 +108,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
      * communicators whose calls do not wait, but starts a thread for each of their operations.) If it is given up, that
      * thread stays behind until the call returns, if it ever does: NCCL has no way to take it back.
      *
-     * @param what     the call, for messages
-     * @param deadline how long it may take
-     * @param look     called again and again meanwhile; ends the wait by throwing
+     * @param look called again and again meanwhile; ends the wait by throwing
      */
     static <T> T bounded(String what, Duration deadline, Runnable look, Callable<T> call) {
         FutureTask<T> task = new FutureTask<>(call);

@@ -29,6 +29,15 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      */
     public abstract NcclReduction scaledSum(double scalar, DataType type);
 
+    /** The reduction that has to be made for a call, if there is one. */
+    private @Nullable NcclReduction scaled(ReduceOp op, DataType type) {
+        return op instanceof ReduceOp.PreMulSum(double scalar) ? scaledSum(scalar, type) : null;
+    }
+
+    private int code(ReduceOp op, @Nullable NcclReduction scaled) {
+        return op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : scaled.code(this, scaled.type());
+    }
+
     /**
      * Reduces all ranks' elements and leaves the result with every rank.
      *
@@ -41,13 +50,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      */
     public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             CudaStream stream) {
-        switch (op) {
-            case ReduceOp.BuiltIn builtIn -> allReduce(send, receive, count, type, builtIn.code(), stream);
-            case ReduceOp.PreMulSum scaled -> {
-                try (NcclReduction reduction = scaledSum(scaled.scalar(), type)) {
-                    allReduce(send, receive, count, type, reduction, stream);
-                }
-            }
+        try (NcclReduction scaled = scaled(op, type)) {
+            allReduce(send, receive, count, type, code(op, scaled), stream);
         }
     }
 
@@ -93,13 +97,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      */
     public final void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, CudaStream stream) {
-        switch (op) {
-            case ReduceOp.BuiltIn builtIn -> reduce(send, receive, count, type, builtIn.code(), root, stream);
-            case ReduceOp.PreMulSum scaled -> {
-                try (NcclReduction reduction = scaledSum(scaled.scalar(), type)) {
-                    reduce(send, receive, count, type, reduction, root, stream);
-                }
-            }
+        try (NcclReduction scaled = scaled(op, type)) {
+            reduce(send, receive, count, type, code(op, scaled), root, stream);
         }
     }
 
@@ -145,13 +144,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      */
     public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             CudaStream stream) {
-        switch (op) {
-            case ReduceOp.BuiltIn builtIn -> reduceScatter(send, receive, count, type, builtIn.code(), stream);
-            case ReduceOp.PreMulSum scaled -> {
-                try (NcclReduction reduction = scaledSum(scaled.scalar(), type)) {
-                    reduceScatter(send, receive, count, type, reduction, stream);
-                }
-            }
+        try (NcclReduction scaled = scaled(op, type)) {
+            reduceScatter(send, receive, count, type, code(op, scaled), stream);
         }
     }
 

@@ -9,7 +9,7 @@ import java.util.Map;
 import org.millrace.MillraceException;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.gin.GinTally;
+import org.millrace.plugin.gin.GinGroup;
 import org.millrace.plugin.settings.NativeEnvironment;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
@@ -66,7 +66,7 @@ public final class InProcessPlugin {
      * @return the sum
      */
     public static GinServed ginServed() {
-        return GinTally.total();
+        return GinGroup.Totals.served();
     }
 
     /** The file is only needed until it is loaded: NCCL finds a library that is loaded by its path. */

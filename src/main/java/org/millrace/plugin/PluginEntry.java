@@ -9,8 +9,7 @@ import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.settings.NativeEnvironment;
-import org.millrace.plugin.settings.TakeoverSettings;
-import org.millrace.plugin.settings.UnpackSettings;
+import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TakeoverPath;
 import org.millrace.plugin.takeover.TunerPlugin;
@@ -49,8 +48,8 @@ public final class PluginEntry {
                 Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
     }
 
-    private static DataPath path(TakeoverSettings settings) {
-        UnpackDevice unpack = UnpackDevice.of(UnpackSettings.read(NativeEnvironment::get));
-        return settings.takeover() ? TakeoverPath.start(NativeEnvironment::get, unpack) : new FallbackPath(unpack);
+    private static DataPath path(PluginConfiguration settings) {
+        UnpackDevice unpack = UnpackDevice.of(settings);
+        return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

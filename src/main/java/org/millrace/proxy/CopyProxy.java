@@ -1,7 +1,6 @@
 package org.millrace.proxy;
 
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
@@ -31,9 +30,8 @@ import org.millrace.net.MemoryRegion;
  *
  * Either side may be a device or another such proxy, which is why sizes are handed on.
  */
-public final class CopyProxy implements ProxyConnection {
+public final class CopyProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final ConnectionLayout layout;
     private final MemorySegment fromMemory;
     private final MemorySegment toMemory;
@@ -42,7 +40,6 @@ public final class CopyProxy implements ProxyConnection {
     private final SendMem toSend;
     private final RecvMem toRecv;
     private final SendStepSource source;
-    private final StopListener listener;
 
     /**
      * A proxy that is told its operations.
@@ -55,7 +52,7 @@ public final class CopyProxy implements ProxyConnection {
      */
     public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue,
             StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.layout = from.layout();
         this.fromMemory = from.buffers();
         this.toMemory = to.buffers();
@@ -64,7 +61,6 @@ public final class CopyProxy implements ProxyConnection {
         this.toSend = to.sendMem();
         this.toRecv = to.recvMem();
         this.source = new OperationSendSource(name, from, new Memory(from.buffers()), queue, null);
-        this.listener = listener;
     }
 
     /** Memory that no network needs to know. */
@@ -109,16 +105,6 @@ public final class CopyProxy implements ProxyConnection {
     @Override
     public boolean drained() {
         return source.drained();
-    }
-
-    @Override
-    public void stopped(@Nullable Throwable failure) {
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
     }
 
     @Override

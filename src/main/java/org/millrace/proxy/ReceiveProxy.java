@@ -24,26 +24,23 @@ import org.millrace.net.MemoryRegion;
  *
  * {@code connFifo} is not touched: on this side its flags are the kernel's (NVIDIA/nccl pull 2390).
  */
-public final class ReceiveProxy implements ProxyConnection {
+public final class ReceiveProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final FrameReceiver receiver;
     private final ReceiveStepSource source;
-    private final StopListener listener;
     private final StepWindow window = new StepWindow();
     /** As it was at the beginning of this pass. */
     private long head;
 
     ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
             ReceiveStepSource source, StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.sendMem = sendMem;
         this.recvMem = recvMem;
         this.receiver = receiver;
         this.source = source;
-        this.listener = listener;
     }
 
     /**
@@ -173,12 +170,7 @@ public final class ReceiveProxy implements ProxyConnection {
     @Override
     public void stopped(@Nullable Throwable failure) {
         receiver.close();
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
+        super.stopped(failure);
     }
 
     @Override

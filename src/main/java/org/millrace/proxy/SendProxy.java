@@ -23,25 +23,22 @@ import org.millrace.net.MemoryRegion;
  *                                                     and may write the slot
  * </pre>
  */
-public final class SendProxy implements ProxyConnection {
+public final class SendProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final FrameSender sender;
     private final SendStepSource source;
-    private final StopListener listener;
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
 
     SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source,
             StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.sendMem = sendMem;
         this.recvMem = recvMem;
         this.sender = sender;
         this.source = source;
-        this.listener = listener;
     }
 
     /**
@@ -163,12 +160,7 @@ public final class SendProxy implements ProxyConnection {
         } else {
             sender.abort(); // the peer is to see that this end did not mean to go
         }
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
+        super.stopped(failure);
     }
 
     @Override

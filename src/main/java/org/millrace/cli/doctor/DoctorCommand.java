@@ -13,6 +13,7 @@ import org.millrace.cli.perf.SelfTest;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Origin;
+import org.millrace.config.PluginSettings;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
@@ -104,12 +105,13 @@ public final class DoctorCommand implements Callable<Integer> {
                     setting.description());
         }
         out.println("of the plugin for libnccl alone, and of the environment alone");
-        Settings.pluginVariables().forEach((name, description) -> {
-            String value = System.getenv(name);
+        for (Setting<?> setting : PluginSettings.all()) {
+            String value = System.getenv(setting.name());
             boolean isSet = value != null && !value.isEmpty();
-            line(out, name, isSet ? value : UNSET,
-                    new Origin(isSet ? Origin.Source.ENVIRONMENT : Origin.Source.DEFAULT, name), description);
-        });
+            line(out, setting.name(), isSet ? value : UNSET,
+                    new Origin(isSet ? Origin.Source.ENVIRONMENT : Origin.Source.DEFAULT, setting.name()),
+                    setting.description());
+        }
     }
 
     private static void line(PrintWriter out, String name, String value, Origin origin, String description) {

@@ -56,8 +56,6 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * A queue with nothing in it.
      *
-     * @param driver the driver's functions
-     * @param device the device that copies
      * @param kernel that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
     public CopyQueue(CudaDriver driver, CudaDevice device, @Nullable CopyKernel kernel) {
@@ -81,10 +79,7 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * Begins a copy.
      *
-     * @param to    address of the target
-     * @param from  address of the source
      * @param bytes 1 or more
-     * @return its number, to be asked after
      */
     public long copy(long to, long from, long bytes) {
         boolean fits = kernel != null && CopyCommands.fits(to, from, bytes);
@@ -98,9 +93,7 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * Begins a store of 8 bytes; quicker than a copy of them.
      *
-     * @param to    address of the target, a multiple of 8
-     * @param value what
-     * @return its number, to be asked after
+     * @param to address of the target, a multiple of 8
      */
     public long storeLong(long to, long value) {
         if (kernel != null && isKernelsTurn() && kernel.store(to, value, Long.BYTES)) {
@@ -113,9 +106,7 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * Begins a store of 4 bytes.
      *
-     * @param to    address of the target, a multiple of 4
-     * @param value what
-     * @return its number, to be asked after
+     * @param to address of the target, a multiple of 4
      */
     public long storeInt(long to, int value) {
         if (kernel != null && isKernelsTurn() && kernel.store(to, value, Integer.BYTES)) {
@@ -156,11 +147,7 @@ public final class CopyQueue implements AutoCloseable {
         return begun;
     }
 
-    /**
-     * The copy that was begun last.
-     *
-     * @return its number, to be asked after
-     */
+    /** The copy that was begun last. */
     public long last() {
         return begun;
     }

@@ -23,13 +23,7 @@ public record LibraryReport(String title, @Nullable Path path, @Nullable String 
         setAside = List.copyOf(setAside);
     }
 
-    /**
-     * A library that could not be loaded.
-     *
-     * @param title   what people call it
-     * @param problem why
-     * @return the report
-     */
+    /** A library that could not be loaded. */
     public static LibraryReport unusable(String title, MillraceException problem) {
         return new LibraryReport(title, null, null, problem.getMessage(),
                 problem instanceof NativeLibrary.NotFoundException, List.of());

@@ -68,7 +68,6 @@ public final class NativeHandle {
     /**
      * A handle whose address the library may still have to write.
      *
-     * @param name    what it is, for messages
      * @param slot    where the library stores the address; must live as long as the library may write to it. Null until
      *                then.
      * @param release gives it back, if there is an address by then
@@ -81,7 +80,6 @@ public final class NativeHandle {
     /**
      * Begins a call. Every successful one is followed by {@link #exit()}.
      *
-     * @return the address
      * @throws IllegalStateException if the handle is closed, or if the library has not made the object yet
      */
     public MemorySegment enter() {

@@ -57,11 +57,9 @@ public final class NativeLibrary {
     /**
      * Finds, checks and binds a library, or returns the one that is bound.
      *
-     * @param search   what to look for
      * @param explicit the file, its folder, or a name for the dynamic loader; nothing else is tried then. Null or
      *                 empty: what is bound already, or else what the system property says, or the environment variable,
      *                 or what the usual names and places hold
-     * @return the library
      * @throws MillraceException if there is none, if it is broken, or if another file of this kind is bound; the
      *                           message says where it was looked for, what each candidate's problem was, and how to
      *                           point at another
@@ -111,11 +109,7 @@ public final class NativeLibrary {
         return library;
     }
 
-    /**
-     * The file.
-     *
-     * @return its absolute path
-     */
+    /** The file. */
     public Path path() {
         return path;
     }
@@ -129,12 +123,7 @@ public final class NativeLibrary {
         return setAside;
     }
 
-    /**
-     * Looks up any symbol.
-     *
-     * @param symbol an exported name
-     * @return its address
-     */
+    /** Looks up any symbol. */
     public Optional<MemorySegment> find(String symbol) {
         return Optional.ofNullable(DynamicLoader.find(handle, symbol));
     }
@@ -152,8 +141,6 @@ public final class NativeLibrary {
     /**
      * Says what is needed to call a function.
      *
-     * @param function one that the library lacks
-     * @param version  the library's version, for people
      * @return an exception with the function, the library's version and path, and the release that has it
      */
     public MillraceException lacks(NativeFunction function, String version) {

@@ -1,5 +1,6 @@
 package org.millrace.plugin.fallback;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
@@ -13,14 +14,14 @@ public final class FallbackPath implements DataPath {
 
     private static final byte ID = 1;
 
-    private final UnpackDevice unpack;
+    private final @Nullable UnpackDevice unpack;
 
     /**
      * A service without threads.
      *
      * @param unpack what kernels that unpack need, closed with the service; null for those that do not
      */
-    public FallbackPath(UnpackDevice unpack) {
+    public FallbackPath(@Nullable UnpackDevice unpack) {
         this.unpack = unpack;
     }
 
@@ -30,13 +31,14 @@ public final class FallbackPath implements DataPath {
     }
 
     @Override
-    public NetConnection sending(FrameSender sender, Network network, DrainTimeout patience) {
-        return new FallbackSender(sender, network);
+    public NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout) {
+        return new FallbackConnection.Sender(sender, network);
     }
 
     @Override
-    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience) {
-        return new FallbackReceiver(receiver, network, unpack == null ? null : unpack.connection(network, true));
+    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
+        return new FallbackConnection.Receiver(receiver, network,
+                unpack == null ? null : unpack.connection(network, true));
     }
 
     @Override

@@ -5,10 +5,11 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -32,24 +33,18 @@ import org.millrace.plugin.shim.NativeMemory;
 /** GIN for kernels of one GPU. */
 final class CudaGinDevice implements GinDevice {
 
-    /** As long as kernels may post soon the thread spins: a round trip is a few microseconds. */
-    private static final int SPINS = 50_000;
-    private static final int YIELDS = 20_000;
-    private static final long MIN_PARK_NANOS = 20_000;
-    private static final long MAX_PARK_NANOS = 100_000;
-
     private final CudaDriver driver;
     private final CudaDevice device;
     private final boolean direct;
     private final boolean shared;
     private final long chunkBytes;
     private final GinAgent agent;
-    private final CopyKernel copyKernel;
+    private final @Nullable CopyKernel copyKernel;
     /**
      * Stores indices in the GPU's memory; null if they lie in host memory, which is so without a kernel that stores
      * quickly.
      */
-    private final CopyQueue indices;
+    private final @Nullable CopyQueue indices;
     private final AgentRunner runner;
     private final Arena arena = Arena.ofShared();
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
@@ -75,11 +70,10 @@ final class CudaGinDevice implements GinDevice {
         this.copyKernel = linger.isZero() ? null : copyKernel(linger);
         this.indices = copyKernel == null ? null : new CopyQueue(driver, device, copyKernel);
         this.agent = new GinAgent("gin-" + device.index());
-        this.runner = AgentRunner.start(new OnDevice(agent, device),
-                new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+        this.runner = AgentRunner.start(new OnDevice(agent, device), IdleProfile.GIN_PROXY.newStrategy());
     }
 
-    private CopyKernel copyKernel(Duration linger) {
+    private @Nullable CopyKernel copyKernel(Duration linger) {
         try (CurrentDevice _ = device.makeCurrent()) {
             return CopyKernel.load(device, linger);
         } catch (MillraceException e) {
@@ -92,7 +86,7 @@ final class CudaGinDevice implements GinDevice {
     private static final class OnDevice implements Agent {
         private final GinAgent agent;
         private final CudaDevice device;
-        private CurrentDevice current;
+        private @Nullable CurrentDevice current;
 
         OnDevice(GinAgent agent, CudaDevice device) {
             this.agent = agent;
@@ -189,7 +183,7 @@ final class CudaGinDevice implements GinDevice {
     }
 
     @Override
-    public ForeignMemory.Ticket invite(long address) {
+    public ForeignMemory.@Nullable Ticket invite(long address) {
         if (!direct) {
             return null;
         }
@@ -208,6 +202,7 @@ final class CudaGinDevice implements GinDevice {
             return HostWindowMemory.register(network, NativeMemory.at(address, all[rank].bytes()));
         }
         CudaMover mover = mover(network);
+        @Nullable
         ForeignMemory[] peers = new ForeignMemory[all.length];
         long[] bytes = new long[all.length];
         for (int peer = 0; peer < peers.length; peer++) {
@@ -219,7 +214,7 @@ final class CudaGinDevice implements GinDevice {
         return new CudaWindowMemory(mover, address, bytes[rank], peers, bytes);
     }
 
-    private ForeignMemory map(int peer, ForeignMemory.Ticket ticket) {
+    private @Nullable ForeignMemory map(int peer, ForeignMemory.Ticket ticket) {
         try (CurrentDevice _ = device.makeCurrent()) {
             return ForeignMemory.open(driver, device, ticket);
         } catch (MillraceException e) {

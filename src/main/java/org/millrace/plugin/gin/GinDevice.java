@@ -2,6 +2,7 @@ package org.millrace.plugin.gin;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.queue.GinContext;
@@ -41,7 +42,7 @@ interface GinDevice extends AutoCloseable {
      * @param store  what brings them there; null if it is the same memory. Otherwise they are to be given back by
      *               {@link #free}
      */
-    record Indices(MemorySegment host, long device, GinContext.IndexStore store) {
+    record Indices(MemorySegment host, long device, GinContext.@Nullable IndexStore store) {
     }
 
     /** Zeroed memory for 4 bytes each. */
@@ -86,7 +87,7 @@ interface GinDevice extends AutoCloseable {
      * @param address of the window
      * @return what they need for it, to be closed when they have used it; null if it is not possible
      */
-    ForeignMemory.Ticket invite(long address);
+    ForeignMemory.@Nullable Ticket invite(long address);
 
     /**
      * A window's memory.

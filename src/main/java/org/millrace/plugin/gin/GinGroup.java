@@ -4,8 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.millrace.abi.GinDescriptorFormat;
@@ -19,6 +21,7 @@ import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.queue.GinServed;
 import org.millrace.gin.window.Window;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
@@ -26,7 +29,7 @@ import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.shim.NativeMemory;
 
 /** What NCCL calls a GIN {@code collComm}: all ranks of a communicator, connected, with their windows and contexts. */
-final class GinGroup implements AutoCloseable {
+public final class GinGroup implements AutoCloseable {
 
     private static final Duration CONTROL_DEADLINE = Duration.ofSeconds(60);
     /** How long a group that closes waits for what is under way. */
@@ -55,6 +58,30 @@ final class GinGroup implements AutoCloseable {
         this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options, new Reports());
         this.signals = new GinSignals(this.control, shared, communicator);
         hardware.agent().add(communicator);
+    }
+
+    /** What all GIN contexts that NCCL has had of this process have served. */
+    public static final class Totals {
+        private static final Set<GinContext> OPEN = new HashSet<>();
+        private static GinServed closed = GinServed.NONE;
+
+        private Totals() {}
+
+        private static synchronized void opened(GinContext context) {
+            OPEN.add(context);
+        }
+
+        /** After the agent has let go of it. */
+        private static synchronized void closed(GinContext context) {
+            if (OPEN.remove(context)) {
+                closed = closed.plus(context.served());
+            }
+        }
+
+        /** The sum, of contexts that were destroyed too. */
+        public static synchronized GinServed served() {
+            return OPEN.stream().map(GinContext::served).reduce(closed, GinServed::plus);
+        }
     }
 
     /** Tells NCCL's log. */
@@ -141,12 +168,12 @@ final class GinGroup implements AutoCloseable {
 
     private void add(GinContext context) {
         communicator.add(context);
-        GinTally.opened(context);
+        Totals.opened(context);
     }
 
     private void remove(GinContext context) {
         communicator.remove(context);
-        GinTally.closed(context);
+        Totals.closed(context);
         NcclLog.info("GIN: rank " + rank + ", context " + context.number() + ": " + context.served());
     }
 
@@ -171,12 +198,12 @@ final class GinGroup implements AutoCloseable {
 
     /** Whether an operation that the host began is over. */
     boolean isDone(long request) {
-        RmaQueue queue = rma.get(RmaRequest.context(request));
+        RmaQueue queue = rma.get(RmaQueue.Request.context(request));
         if (queue == null) {
             throw new IllegalArgumentException(
                     "the context of request 0x" + Long.toHexString(request) + " was destroyed");
         }
-        return queue.isDone(RmaRequest.peer(request), RmaRequest.index(request));
+        return queue.isDone(RmaQueue.Request.peer(request), RmaQueue.Request.index(request));
     }
 
     /**

@@ -18,7 +18,6 @@ import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetDevice;
 import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.net.NetProperties;
 import org.millrace.plugin.net.PeerHandle;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeMemory;
@@ -83,7 +82,7 @@ public final class GinPlugin {
     public void ginGetProperties(int version, int device, long properties) {
         String names = environment.apply("NCCL_SOCKET_IFNAME");
         InetAddress address = Interfaces.choose(names == null ? "" : names, null);
-        NetProperties.write(version > 12 ? 12 : version, NetDevice.of(address), device, false, properties);
+        NetDevice.of(address).writeProperties(Math.min(version, 12), device, false, properties);
         ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
                 NetDeviceHandle.GIN_GDAKI);
     }
@@ -251,6 +250,6 @@ public final class GinPlugin {
 
     private static void begun(RmaQueue queue, int rank, long index, long request) {
         NativeMemory.putLong(request,
-                index == RmaQueue.FULL ? 0 : RmaRequest.pack(queue.context().number(), rank, (int) index));
+                index == RmaQueue.FULL ? 0 : RmaQueue.Request.pack(queue.context().number(), rank, (int) index));
     }
 }

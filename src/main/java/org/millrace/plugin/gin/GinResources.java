@@ -1,17 +1,28 @@
 package org.millrace.plugin.gin;
 
+import static org.millrace.config.PluginSettings.GIN;
+import static org.millrace.config.PluginSettings.GIN_COPY_KERNEL;
+import static org.millrace.config.PluginSettings.GIN_DIRECT;
+import static org.millrace.config.PluginSettings.GIN_SHARED;
+import static org.millrace.config.PluginSettings.LONGEST_COPY_KERNEL;
+
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.gin.GinOptions;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.settings.GinSettings;
 
 /**
  * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,
@@ -19,15 +30,46 @@ import org.millrace.plugin.settings.GinSettings;
  */
 final class GinResources {
 
-    private final UnaryOperator<String> environment;
+    private final UnaryOperator<@Nullable String> environment;
     private final GinOptions options = GinOptions.defaults();
     private final Map<Integer, GinDevice> hardware = new HashMap<>();
     private NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
-    private GinSettings settings;
+    private @Nullable GinSettings settings;
 
-    GinResources(UnaryOperator<String> environment) {
+    /**
+     * What the user wants of GIN. A value that is not usable is not taken in silence: GIN is there all the same, as
+     * NCCL may need it, and a complaint says so.
+     *
+     * @param kernels    which are served
+     * @param direct     whether memory of peers is mapped; all bytes are staged otherwise
+     * @param shared     whether what is staged between ranks of one host lies in memory that they share; it travels
+     *                   over the network otherwise
+     * @param linger     how long a kernel that makes small copies stays on the GPU after the last of them; zero: there
+     *                   is none
+     * @param complaints what was not usable, what is allowed, and what is taken instead
+     */
+    record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
+
+        private static final String ON = "it is on";
+
+        static GinSettings read(UnaryOperator<@Nullable String> environment) {
+            EnvironmentSettings settings = new EnvironmentSettings(environment);
+            List<String> complaints = new ArrayList<>();
+            boolean tooLong = settings.text(GIN_COPY_KERNEL.name()).matches("\\d{7,18}");
+            return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
+                    settings.get(GIN_DIRECT, true, ON, complaints::add),
+                    settings.get(GIN_SHARED, true, ON, complaints::add),
+                    Duration.of(
+                            settings.get(GIN_COPY_KERNEL, tooLong ? LONGEST_COPY_KERNEL : 0,
+                                    tooLong ? "it is " + LONGEST_COPY_KERNEL : "there is none", complaints::add),
+                            ChronoUnit.MICROS),
+                    List.copyOf(complaints));
+        }
+    }
+
+    GinResources(UnaryOperator<@Nullable String> environment) {
         this.environment = environment;
     }
 
@@ -46,10 +88,10 @@ final class GinResources {
 
     /** Why there is no GIN here, or null. */
     String problem() {
-        if (!settings().wanted()) {
-            return GinSettings.CHOICE + "=0";
+        if (settings().kernels() == Kernels.NONE) {
+            return GIN.name() + "=0";
         }
-        if (settings().onHost()) {
+        if (settings().kernels() == Kernels.HOST) {
             return null;
         }
         try {
@@ -79,9 +121,9 @@ final class GinResources {
 
     /** What serves the device that is current on the calling thread. */
     synchronized GinDevice acquire() {
-        GinDevice found =
-                settings().onHost() ? hardware.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
-                        : onCuda();
+        GinDevice found = settings().kernels() == Kernels.HOST
+                ? hardware.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
+                : onCuda();
         groups++;
         return found;
     }

@@ -4,8 +4,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.window.HostWindowMemory;
@@ -16,15 +17,10 @@ import org.millrace.plugin.shim.NativeMemory;
 /** GIN for what plays a kernel on the CPU: all memory is the host's. */
 final class HostGinDevice implements GinDevice {
 
-    private static final int SPINS = 100;
-    private static final int YIELDS = 1000;
-    private static final long MIN_PARK_NANOS = 20_000;
-    private static final long MAX_PARK_NANOS = 100_000;
     private static final long ALIGNMENT = 128;
 
     private final GinAgent agent = new GinAgent("gin-host");
-    private final AgentRunner runner =
-            AgentRunner.start(agent, new BackoffIdleStrategy(SPINS, YIELDS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+    private final AgentRunner runner = AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
     private final Map<Long, Arena> allocated = new ConcurrentHashMap<>();
     private final Arena arena = Arena.ofShared();
     private final boolean shared;
@@ -79,7 +75,7 @@ final class HostGinDevice implements GinDevice {
     }
 
     @Override
-    public ForeignMemory.Ticket invite(long address) {
+    public ForeignMemory.@Nullable Ticket invite(long address) {
         return null;
     }
 

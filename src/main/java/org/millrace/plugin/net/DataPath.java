@@ -35,20 +35,20 @@ public interface DataPath extends AutoCloseable {
     /**
      * Takes over the sending end of a connection that was just made.
      *
-     * @param sender   the service's to use and to close
-     * @param network  where memory is registered
-     * @param patience of the communicator
+     * @param sender  the service's to use and to close
+     * @param network where memory is registered
+     * @param timeout of the communicator
      */
-    NetConnection sending(FrameSender sender, Network network, DrainTimeout patience);
+    NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout);
 
     /**
      * Takes over the receiving end of a connection that was just made.
      *
      * @param receiver the service's to use and to close
      * @param network  where memory is registered
-     * @param patience of the communicator
+     * @param timeout  of the communicator
      */
-    NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience);
+    NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout);
 
     /** Ends what the service runs. Its connections are closed before. */
     @Override

@@ -13,17 +13,17 @@ import java.time.Duration;
  */
 public final class DrainTimeout {
 
-    private static final Duration WHOLE = Duration.ofSeconds(2);
+    private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
     private volatile boolean over;
 
     /** For the next connection: how long nothing may move before it is given up. */
-    public Duration left() {
-        return over ? Duration.ZERO : WHOLE;
+    public Duration remaining() {
+        return over ? Duration.ZERO : TIMEOUT;
     }
 
     /** A connection was given up; returns whether it was the first. */
-    public synchronized boolean end() {
+    public synchronized boolean expire() {
         boolean first = !over;
         over = true;
         return first;
@@ -33,7 +33,7 @@ public final class DrainTimeout {
      * Connections are being made: whatever was torn down before was another communicator, of a table version that has
      * no context for each.
      */
-    public void renew() {
+    public void restart() {
         over = false;
     }
 }

@@ -8,6 +8,16 @@ import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.millrace.abi.NetDeviceHandle;
+import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
+import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
+import org.millrace.ffi.plugin.ncclNetProperties_v8_t;
+import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
+import org.millrace.ffi.plugin.ncclNetVDeviceProps_v12_t;
+import org.millrace.ffi.plugin.ncclNetVDeviceProps_v9_t;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.unpack.UnpackConnection;
 
 /**
  * A network device, as NCCL's topology sees it.
@@ -19,6 +29,10 @@ public record NetDevice(MemorySegment name, int speedMbps) {
 
     /** What NCCL's own socket network says of an interface that does not tell its speed. */
     private static final int USUAL_SPEED_MBPS = 10_000;
+
+    private static final int MAX_COMMS = 1 << 16;
+    private static final int MAX_RECVS = 1;
+    private static final short UNDEFINED = -1;
 
     /** The device of an address of this machine. */
     public static NetDevice of(InetAddress address) {
@@ -42,6 +56,86 @@ public record NetDevice(MemorySegment name, int speedMbps) {
         } catch (IOException | NumberFormatException unknown) {
             return USUAL_SPEED_MBPS;
         }
+    }
+
+    /**
+     * Fills in what getProperties returns, in the struct of a table's version. v9 adds virtual devices and size limits
+     * in the middle, v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8
+     * and v9 stand at the same places in all.
+     *
+     * @param unpacks whether kernels gather what they receive from pages
+     */
+    public void writeProperties(int version, int index, boolean unpacks, long address) {
+        switch (version) {
+            case 8 -> writeV8(index, unpacks, NativeMemory.at(address, ncclNetProperties_v8_t.sizeof()));
+            case 9, 10 -> writeV9(index, unpacks, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
+            case 11 -> writeV11(index, unpacks, NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()));
+            case 12 -> writeV12(index, unpacks, NativeMemory.at(address, ncclNetProperties_v12_t.sizeof()));
+            default -> throw new IllegalArgumentException("network tables have versions 8 to 12, not " + version);
+        }
+    }
+
+    private void writeV8(int index, boolean unpacks, MemorySegment to) {
+        ncclNetProperties_v8_t.name(to, name);
+        ncclNetProperties_v8_t.pciPath(to, MemorySegment.NULL);
+        ncclNetProperties_v8_t.guid(to, index);
+        ncclNetProperties_v8_t.ptrSupport(to, plugin_h.NCCL_PTR_HOST());
+        ncclNetProperties_v8_t.regIsGlobal(to, 0);
+        ncclNetProperties_v8_t.speed(to, speedMbps);
+        ncclNetProperties_v8_t.port(to, 0);
+        ncclNetProperties_v8_t.latency(to, 0);
+        ncclNetProperties_v8_t.maxComms(to, MAX_COMMS);
+        ncclNetProperties_v8_t.maxRecvs(to, MAX_RECVS);
+        ncclNetProperties_v8_t.netDeviceType(to, deviceType(unpacks));
+        ncclNetProperties_v8_t.netDeviceVersion(to, unpacks ? UnpackConnection.VERSION : 0);
+    }
+
+    private void writeV9(int index, boolean unpacks, MemorySegment to) {
+        writeHead(index, unpacks, to);
+        MemorySegment virtual = ncclNetProperties_v9_t.vProps(to);
+        ncclNetVDeviceProps_v9_t.ndevs(virtual, 1);
+        ncclNetVDeviceProps_v9_t.devs(virtual, 0, index);
+        ncclNetProperties_v9_t.maxP2pBytes(to, plugin_h.MAX_NET_SIZE());
+        ncclNetProperties_v9_t.maxCollBytes(to, plugin_h.MAX_NET_SIZE());
+    }
+
+    private void writeV11(int index, boolean unpacks, MemorySegment to) {
+        writeV9(index, unpacks, to);
+        ncclNetProperties_v11_t.maxMultiRequestSize(to, 1);
+    }
+
+    private void writeV12(int index, boolean unpacks, MemorySegment to) {
+        writeHead(index, unpacks, to);
+        MemorySegment virtual = ncclNetProperties_v12_t.vProps(to);
+        ncclNetVDeviceProps_v12_t.ndevs(virtual, 1);
+        ncclNetVDeviceProps_v12_t.devs(virtual, 0, index);
+        ncclNetProperties_v12_t.maxP2pBytes(to, plugin_h.MAX_NET_SIZE());
+        ncclNetProperties_v12_t.maxCollBytes(to, plugin_h.MAX_NET_SIZE());
+        ncclNetProperties_v12_t.maxMultiRequestSize(to, 1);
+        ncclNetProperties_v12_t.railId(to, UNDEFINED);
+        ncclNetProperties_v12_t.planeId(to, UNDEFINED);
+    }
+
+    /** No kernel of NCCL's talks to a plain host device. */
+    private static int deviceType(boolean unpacks) {
+        return unpacks ? NetDeviceHandle.UNPACK : NetDeviceHandle.HOST;
+    }
+
+    /** Everything before the virtual devices, which v9 to v12 have alike. */
+    private void writeHead(int index, boolean unpacks, MemorySegment to) {
+        ncclNetProperties_v9_t.name(to, name);
+        ncclNetProperties_v9_t.pciPath(to, MemorySegment.NULL);
+        ncclNetProperties_v9_t.guid(to, index);
+        ncclNetProperties_v9_t.ptrSupport(to, plugin_h.NCCL_PTR_HOST());
+        ncclNetProperties_v9_t.regIsGlobal(to, 0);
+        ncclNetProperties_v9_t.forceFlush(to, 0);
+        ncclNetProperties_v9_t.speed(to, speedMbps);
+        ncclNetProperties_v9_t.port(to, 0);
+        ncclNetProperties_v9_t.latency(to, 0);
+        ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
+        ncclNetProperties_v9_t.maxRecvs(to, MAX_RECVS);
+        ncclNetProperties_v9_t.netDeviceType(to, deviceType(unpacks));
+        ncclNetProperties_v9_t.netDeviceVersion(to, unpacks ? UnpackConnection.VERSION : 0);
     }
 
     @Override

@@ -5,13 +5,15 @@ import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.plugin.settings.NcclInteger;
 
 /**
  * Where this process is in the network: one listener serves all communicators.
@@ -24,7 +26,6 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device) 
 
     /** Streams of one connection at most, as NCCL's own socket network has it. */
     private static final long MAX_STREAMS = 16;
-    private static final String NETWORK = "MILLRACE_NET";
 
     /**
      * Opens what NCCL's variables ask for: NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, and the product of
@@ -32,23 +33,21 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device) 
      *
      * @param environment the value of a variable, or null
      */
-    public static NetEndpoint open(UnaryOperator<String> environment) {
-        String wanted = environment.apply("NCCL_SOCKET_IFNAME");
-        String names = wanted == null ? "" : wanted;
-        ProtocolFamily family = family(environment.apply("NCCL_SOCKET_FAMILY"));
+    public static NetEndpoint open(UnaryOperator<@Nullable String> environment) {
+        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        String names = settings.get(Settings.SOCKET_INTERFACES).orElse("");
+        ProtocolFamily family = family(settings.text("NCCL_SOCKET_FAMILY"));
         InetAddress address = Interfaces.choose(names, family);
         SocketOptions options = SocketOptions.defaults();
-        long streams = NcclInteger.parse(environment.apply("NCCL_SOCKET_NTHREADS"), 1)
-                * NcclInteger.parse(environment.apply("NCCL_NSOCKS_PERTHREAD"), 1);
-        String choice = environment.apply(NETWORK);
-        Network network = NetworkChoice.parse(choice == null ? "auto" : choice)
+        long streams = settings.ncclNumber("NCCL_SOCKET_NTHREADS", 1) * settings.ncclNumber("NCCL_NSOCKS_PERTHREAD", 1);
+        Network network = NetworkChoice.parse(settings.get(Settings.NETWORK))
                 .open(options.withStreams((int) Math.clamp(streams, 1, MAX_STREAMS), options.stripeThreshold())
                         .withAddresses(names, family, address), ShmOptions.defaults());
         return new NetEndpoint(network, network.listen(), NetDevice.of(address));
     }
 
-    private static ProtocolFamily family(String name) {
-        return switch (name == null ? "" : name.toUpperCase(Locale.ROOT)) {
+    private static @Nullable ProtocolFamily family(String name) {
+        return switch (name.toUpperCase(Locale.ROOT)) {
             case "AF_INET" -> StandardProtocolFamily.INET;
             case "AF_INET6" -> StandardProtocolFamily.INET6;
             default -> null;

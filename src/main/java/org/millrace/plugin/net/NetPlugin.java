@@ -1,16 +1,21 @@
 package org.millrace.plugin.net;
 
 import java.security.SecureRandom;
+import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
+import org.millrace.net.Pending;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.settings.NativeEnvironment;
-import org.millrace.plugin.settings.TakeoverSettings;
+import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls;
@@ -24,16 +29,64 @@ public final class NetPlugin {
     /** Communicators of table versions before 11 have no context of their own. */
     private static final long NO_CONTEXT = 0;
 
-    private final Function<TakeoverSettings, DataPath> paths;
+    private final Function<PluginConfiguration, DataPath> paths;
     private final HandleTable handles = new HandleTable();
-    private final PluginContext commonContext = new PluginContext(0);
+    private final Context commonContext = new Context(0);
     private final SecureRandom random = new SecureRandom();
 
     /** What is open while there are communicators; guarded by this, and read without it behind an init. */
-    private volatile Session session;
+    private volatile @Nullable Session session;
     private int communicators;
 
     private record Session(NetEndpoint endpoint, DataPath path) {
+    }
+
+    /**
+     * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls
+     * connect again and again with the handle of one peer, until it gets a connection; if it gives up, it tells nobody.
+     */
+    private static final class Context implements AutoCloseable {
+        private final Map<ConnectionKey, Pending<FrameSender>> connecting = new ConcurrentHashMap<>();
+        private final DrainTimeout drainTimeout = new DrainTimeout();
+        private final long communicator;
+
+        /** NCCL's hash of the communicator is for messages. */
+        Context(long communicator) {
+            this.communicator = communicator;
+        }
+
+        /** Goes on with a connection, or begins it; returns null while it is not made. */
+        @Nullable
+        FrameSender connect(PeerHandle peer, NetEndpoint endpoint) {
+            Pending<FrameSender> pending =
+                    connecting.computeIfAbsent(peer.key(), key -> endpoint.network().connect(peer.address(), key));
+            FrameSender sender = null;
+            boolean goesOn = false;
+            try {
+                sender = pending.poll();
+                goesOn = sender == null;
+            } finally {
+                if (!goesOn) {
+                    connecting.remove(peer.key());
+                }
+            }
+            return sender;
+        }
+
+        @Override
+        public void close() {
+            connecting.values().forEach(Pending::close);
+            connecting.clear();
+        }
+
+        @Override
+        public String toString() {
+            return "communicator " + Long.toHexString(communicator);
+        }
+    }
+
+    /** What NCCL calls a listener: it is good for one connection, of the communicator that has this timeout. */
+    private record Listening(Pending<FrameReceiver> connection, DrainTimeout timeout) {
     }
 
     /**
@@ -41,7 +94,7 @@ public final class NetPlugin {
      *
      * @param paths makes the path that the settings allow
      */
-    public NetPlugin(Function<TakeoverSettings, DataPath> paths) {
+    public NetPlugin(Function<PluginConfiguration, DataPath> paths) {
         this.paths = paths;
     }
 
@@ -49,13 +102,13 @@ public final class NetPlugin {
         NcclLog.use(logger);
         openSession(version);
         if (context != 0) {
-            NativeMemory.putLong(context, handles.add(new PluginContext(communicator)));
+            NativeMemory.putLong(context, handles.add(new Context(communicator)));
         }
     }
 
     private synchronized void openSession(int version) {
         if (session == null) {
-            TakeoverSettings settings = TakeoverSettings.decide(NativeEnvironment::get);
+            PluginConfiguration settings = PluginConfiguration.read(NativeEnvironment::get);
             if (settings.refusal() != null) {
                 NcclLog.warn(settings.refusal());
             }
@@ -70,7 +123,7 @@ public final class NetPlugin {
         communicators++;
     }
 
-    private DataPath path(TakeoverSettings settings, NetEndpoint endpoint) {
+    private DataPath path(PluginConfiguration settings, NetEndpoint endpoint) {
         try {
             return paths.apply(settings);
         } catch (RuntimeException e) {
@@ -95,7 +148,7 @@ public final class NetPlugin {
 
     public void getProperties(int version, int device, long properties) {
         checkDevice(device);
-        NetProperties.write(version, session().endpoint.device(), device, session().path.unpacks(), properties);
+        session().endpoint.device().writeProperties(version, device, session().path.unpacks(), properties);
     }
 
     private static void checkDevice(int device) {
@@ -108,11 +161,11 @@ public final class NetPlugin {
         checkDevice(device);
         Session now = session();
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
-        DrainTimeout patience = owner(context).patience();
-        patience.renew();
-        PendingAccept pending = new PendingAccept(now.endpoint.listener().expect(key), patience);
+        DrainTimeout timeout = owner(context).drainTimeout;
+        timeout.restart();
+        Listening listening = new Listening(now.endpoint.listener().expect(key), timeout);
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
-        NativeMemory.putLong(listener, handles.add(pending));
+        NativeMemory.putLong(listener, handles.add(listening));
     }
 
     public void connect(long context, int device, long handle, long connection, long deviceHandle) {
@@ -120,32 +173,31 @@ public final class NetPlugin {
         Session now = session();
         PeerHandle peer = PeerHandle.read(handle);
         if (peer.path() != now.path.id()) {
-            throw new ConnectionException(
-                    "the receiving rank is served another way than this one (here: " + now.path + "); give "
-                            + TakeoverSettings.TAKEOVER + " and the NCCL_* settings the same values on every rank");
+            throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.path
+                    + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
-        PluginContext owner = owner(context);
+        Context owner = owner(context);
         FrameSender sender = owner.connect(peer, now.endpoint);
-        finish(sender == null ? null : now.path.sending(sender, now.endpoint.network(), owner.patience()), connection,
+        finish(sender == null ? null : now.path.sending(sender, now.endpoint.network(), owner.drainTimeout), connection,
                 deviceHandle);
     }
 
-    private PluginContext owner(long context) {
-        return context == NO_CONTEXT ? commonContext : handles.get(context, PluginContext.class);
+    private Context owner(long context) {
+        return context == NO_CONTEXT ? commonContext : handles.get(context, Context.class);
     }
 
     public void accept(long listener, long connection, long deviceHandle) {
         Session now = session();
-        PendingAccept pending = handles.get(listener, PendingAccept.class);
-        FrameReceiver receiver = pending.connection().poll();
-        finish(receiver == null ? null : now.path.receiving(receiver, now.endpoint.network(), pending.patience()),
+        Listening listening = handles.get(listener, Listening.class);
+        FrameReceiver receiver = listening.connection.poll();
+        finish(receiver == null ? null : now.path.receiving(receiver, now.endpoint.network(), listening.timeout),
                 connection, deviceHandle);
     }
 
     /** Hands a connection to NCCL, or null for "call again". */
-    private void finish(NetConnection made, long connection, long deviceHandle) {
-        if (deviceHandle != 0 && made != null) { // for a kernel that unpacks NCCL has put one of its own there, and
-                                                 // makes another whenever it finds none
+    private void finish(@Nullable NetConnection made, long connection, long deviceHandle) {
+        // for a kernel that unpacks NCCL has put one of its own there, and makes another whenever it finds none
+        if (deviceHandle != 0 && made != null) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
         NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));
@@ -196,13 +248,13 @@ public final class NetPlugin {
     }
 
     public void closeListen(long listener) {
-        handles.remove(listener, PendingAccept.class).connection().close();
+        handles.remove(listener, Listening.class).connection.close();
     }
 
     /** NCCL 2.28 finalizes with a null context if init failed: there is nothing to end then. */
     public void finalize(long context) {
         if (context != NO_CONTEXT) {
-            handles.remove(context, PluginContext.class).close();
+            handles.remove(context, Context.class).close();
             closeSessionOfLast();
         }
     }

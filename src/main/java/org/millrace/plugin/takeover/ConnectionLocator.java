@@ -6,7 +6,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
-import org.millrace.plugin.settings.TakeoverSettings;
+import org.millrace.config.Settings;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
@@ -26,7 +26,7 @@ final class ConnectionLocator {
             throw new MillraceException(
                     "a fourth buffer of " + bytes + " bytes was registered with a connection that was taken over:"
                             + " NCCL registered user memory; set NCCL_LOCAL_REGISTER=0 and NCCL_GRAPH_REGISTER=0, or "
-                            + TakeoverSettings.TAKEOVER + "=0");
+                            + Settings.TAKEOVER.name() + "=0");
         }
         addresses[registered] = address;
         sizes[registered] = bytes;
@@ -78,6 +78,6 @@ final class ConnectionLocator {
     private static MillraceException refusal(String what) {
         return new MillraceException(
                 "cannot take this connection over: " + what + ". Its memory is not laid out as by NCCL 2.28 to 2.30; "
-                        + TakeoverSettings.TAKEOVER + "=0 leaves it to NCCL's proxy");
+                        + Settings.TAKEOVER.name() + "=0 leaves it to NCCL's proxy");
     }
 }

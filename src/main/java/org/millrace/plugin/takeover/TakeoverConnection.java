@@ -4,19 +4,30 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
+import org.millrace.abi.Protocol;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.net.DrainTimeout;
 import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.unpack.UnpackConnection;
+import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ReceiveProxy;
+import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.unpack.UnpackMemory;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
@@ -32,19 +43,19 @@ abstract class TakeoverConnection implements NetConnection {
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
 
     private final Network network;
-    private final TakeoverPath service;
+    private final TakeoverPath path;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle;
     private final ConnectionLocator locator = new ConnectionLocator();
-    private MemoryRegion region;
-    private MemoryRegion staging;
-    private ProxyAgent agent;
-    private ProxyConnection proxy;
-    private volatile Throwable failure;
+    private @Nullable MemoryRegion region;
+    private @Nullable MemoryRegion staging;
+    private @Nullable ProxyAgent agent;
+    private @Nullable ProxyConnection proxy;
+    private volatile @Nullable Throwable failure;
 
-    TakeoverConnection(Network network, TakeoverPath service) {
+    private TakeoverConnection(Network network, TakeoverPath path) {
         this.network = network;
-        this.service = service;
+        this.path = path;
         handle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
         NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
     }
@@ -56,10 +67,10 @@ abstract class TakeoverConnection implements NetConnection {
     abstract ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging);
 
     /** How long a stop waits for what is under way while nothing moves. */
-    abstract Duration drainPatience();
+    abstract Duration drainTimeout();
 
     /** A stop gave up what was under way. */
-    abstract void givenUp(String lastSeen);
+    abstract void gaveUp(String lastSeen);
 
     /** Gives back what an end has besides; the proxy has stopped. */
     void closed() {
@@ -82,7 +93,7 @@ abstract class TakeoverConnection implements NetConnection {
             region = network.register(locator.memory());
             staging = network.register(allocateStaging(stagingBytes(layout)));
             proxy = start(layout, region, staging);
-            agent = service.assign();
+            agent = path.assign();
             agent.add(List.of(proxy));
         }
         return number;
@@ -134,18 +145,19 @@ abstract class TakeoverConnection implements NetConnection {
             return;
         }
         ProxyAgent.Acknowledgement removal =
-                agent.remove(List.of(proxy), failure == null ? drainPatience() : Duration.ZERO);
+                agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
         if (!removal.await(DRAIN_LIMIT)) {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
             if (!removal.await(ACKNOWLEDGE)) {
-                throw new MillraceException(proxy.name()
-                        + ": the proxy's thread does not let go of the connection's memory: a pass of it does not return");
+                throw new MillraceException(
+                        proxy.name() + ": the proxy's thread does not let go of the connection's memory:"
+                                + " a pass of it does not return");
             }
         }
         if (!removal.drained()) {
-            givenUp(proxy.lastSeen());
+            gaveUp(proxy.lastSeen());
         }
-        service.release(agent);
+        path.release(agent);
         agent = null;
         region.close();
         staging.close();
@@ -175,5 +187,122 @@ abstract class TakeoverConnection implements NetConnection {
         }
         closed();
         arena.close();
+    }
+
+    /** The sending end of a connection that was taken over. */
+    static final class Sender extends TakeoverConnection {
+
+        private final FrameSender sender;
+        private final DrainTimeout timeout;
+
+        Sender(FrameSender sender, Network network, TakeoverPath path, DrainTimeout timeout) {
+            super(network, path);
+            this.sender = sender;
+            this.timeout = timeout;
+        }
+
+        /** A kernel that has ended has all its data in the slots, and nobody else would send it. */
+        @Override
+        Duration drainTimeout() {
+            return timeout.remaining();
+        }
+
+        @Override
+        void gaveUp(String lastSeen) {
+            if (timeout.expire()) {
+                NcclLog.warn(sender + ": the peer takes nothing, and what the device posted for it is dropped ("
+                        + lastSeen
+                        + "), here and on the communicator's other connections. It was aborted, or the peer did not"
+                        + " receive all that was sent");
+            }
+        }
+
+        @Override
+        long stagingBytes(ConnectionLayout layout) {
+            return 0;
+        }
+
+        @Override
+        ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging) {
+            return SendProxy.byMemory(ConnectionName.of(sender.toString()), layout, memory, 0, sender, this::stopped);
+        }
+
+        @Override
+        void closeUnstarted() {
+            sender.close();
+        }
+
+        @Override
+        public String toString() {
+            return sender.toString();
+        }
+    }
+
+    /** The receiving end of a connection that was taken over. */
+    static final class Receiver extends TakeoverConnection {
+
+        private final FrameReceiver receiver;
+        private final @Nullable UnpackConnection unpack;
+
+        /**
+         * A receiver that is served once its memory is known.
+         *
+         * @param unpack what kernels that unpack need; null for those that do not
+         */
+        Receiver(FrameReceiver receiver, Network network, TakeoverPath path, @Nullable UnpackConnection unpack) {
+            super(network, path);
+            this.receiver = receiver;
+            this.unpack = unpack;
+        }
+
+        @Override
+        public long deviceHandle() {
+            return unpack == null ? super.deviceHandle() : unpack.deviceHandle();
+        }
+
+        /** LL and LL128 lines wait there until they are stored one by one. */
+        @Override
+        long stagingBytes(ConnectionLayout layout) {
+            return layout.bufferOffset(Protocol.SIMPLE);
+        }
+
+        @Override
+        ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging) {
+            ConnectionName name = ConnectionName.of(receiver.toString());
+            if (unpack == null) {
+                return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped);
+            }
+            UnpackMemory pages = unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
+            return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped,
+                    slots -> new UnpackReceiveSource(name, pages, slots));
+        }
+
+        /** A kernel that has ended has all it waited for. */
+        @Override
+        Duration drainTimeout() {
+            return Duration.ZERO;
+        }
+
+        @Override
+        void gaveUp(String lastSeen) {
+            // only after an abort is anything under way
+        }
+
+        @Override
+        void closed() {
+            if (unpack != null) {
+                unpack.close();
+            }
+        }
+
+        @Override
+        void closeUnstarted() {
+            receiver.close();
+        }
+
+        @Override
+        public String toString() {
+            return receiver.toString();
+        }
     }
 }

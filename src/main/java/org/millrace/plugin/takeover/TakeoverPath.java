@@ -1,10 +1,10 @@
 package org.millrace.plugin.takeover;
 
 import java.util.List;
-import java.util.function.UnaryOperator;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.TimedIdleStrategy;
-import org.millrace.config.ConfigurationException;
+import org.millrace.agent.IdleProfile;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
@@ -12,7 +12,6 @@ import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.DrainTimeout;
 import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.settings.NcclInteger;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
 
@@ -23,7 +22,6 @@ import org.millrace.proxy.ProxyAgent;
 public final class TakeoverPath implements DataPath {
 
     private static final byte ID = 2;
-    private static final String THREADS = "MILLRACE_THREADS";
 
     /**
      * Threads of a process unless it is told otherwise: enough for the bandwidth of host memory, few enough to leave a
@@ -32,47 +30,33 @@ public final class TakeoverPath implements DataPath {
     private static final int MOST_THREADS = 8;
     private static final int CORES_PER_THREAD = 4;
 
-    /**
-     * A program that reduces in every few milliseconds finds its proxies awake; the threads of channels that it does
-     * not use soon leave their cores to others.
-     */
-    private static final long SPIN_NANOS = 4_000_000;
-    private static final long YIELD_NANOS = 6_000_000;
-    private static final long MIN_PARK_NANOS = 20_000;
-    private static final long MAX_PARK_NANOS = 100_000;
-
     private final ProxyAgent[] agents;
     private final AgentRunner[] runners;
     private final int[] served;
 
-    private final UnpackDevice unpack;
-    private WarmUp warmUp;
+    private final @Nullable UnpackDevice unpack;
+    private @Nullable WarmUp warmUp;
 
-    private TakeoverPath(int threads, UnpackDevice unpack) {
+    private TakeoverPath(int threads, @Nullable UnpackDevice unpack) {
         this.unpack = unpack;
         agents = new ProxyAgent[threads];
         runners = new AgentRunner[threads];
         served = new int[threads];
         for (int i = 0; i < threads; i++) {
             agents[i] = new ProxyAgent("proxy-" + i);
-            runners[i] = AgentRunner.start(agents[i],
-                    new TimedIdleStrategy(SPIN_NANOS, YIELD_NANOS, MIN_PARK_NANOS, MAX_PARK_NANOS));
+            runners[i] = AgentRunner.start(agents[i], IdleProfile.TAKEOVER_PROXY.newStrategy());
         }
     }
 
     /**
      * Starts the threads.
      *
-     * @param unpack what kernels that unpack need, closed with the service; null for those that do not
+     * @param threads how many the user wants, if they say so
+     * @param unpack  what kernels that unpack need, closed with the path; null for those that do not
      */
-    public static TakeoverPath start(UnaryOperator<String> environment, UnpackDevice unpack) {
+    public static TakeoverPath start(Optional<Integer> threads, @Nullable UnpackDevice unpack) {
         int usual = Math.clamp(Runtime.getRuntime().availableProcessors() / CORES_PER_THREAD, 1, MOST_THREADS);
-        long threads = NcclInteger.parse(environment.apply(THREADS), usual);
-        if (threads < 1 || threads > 256) {
-            throw new ConfigurationException(THREADS + "=" + threads
-                    + " is not possible; allowed: 1 to 256 proxy threads, or not set (here: " + usual + ")");
-        }
-        return new TakeoverPath((int) threads, unpack);
+        return new TakeoverPath(threads.orElse(usual), unpack);
     }
 
     @Override
@@ -81,13 +65,14 @@ public final class TakeoverPath implements DataPath {
     }
 
     @Override
-    public NetConnection sending(FrameSender sender, Network network, DrainTimeout patience) {
-        return new TakeoverSender(sender, network, this, patience);
+    public NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout) {
+        return new TakeoverConnection.Sender(sender, network, this, timeout);
     }
 
     @Override
-    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience) {
-        return new TakeoverReceiver(receiver, network, this, unpack == null ? null : unpack.connection(network, false));
+    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
+        return new TakeoverConnection.Receiver(receiver, network, this,
+                unpack == null ? null : unpack.connection(network, false));
     }
 
     @Override

@@ -3,8 +3,8 @@ package org.millrace.plugin.unpack;
 import java.util.BitSet;
 import java.util.Random;
 import org.millrace.MillraceException;
+import org.millrace.config.PluginSettings;
 import org.millrace.net.MemoryRegion;
-import org.millrace.plugin.settings.UnpackSettings;
 import org.millrace.proxy.unpack.BouncePages;
 
 /**
@@ -43,7 +43,7 @@ final class BounceBuffer {
         if (count > pages - first) {
             throw new MillraceException("the bounce buffer of " + (bytes() >> 20) + " MiB has no room for "
                     + ((long) count * BouncePages.PAGE_BYTES >> 20) + " MiB of another connection; set "
-                    + UnpackSettings.SIZE + " to more, or NCCL_BUFFSIZE to less");
+                    + PluginSettings.UNPACK_MIB.name() + " to more, or NCCL_BUFFSIZE to less");
         }
         used.set(first, first + count);
         int[] offsets = new int[count];

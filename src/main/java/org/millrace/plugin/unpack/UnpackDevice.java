@@ -2,11 +2,12 @@ package org.millrace.plugin.unpack;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.Network;
-import org.millrace.plugin.settings.UnpackSettings;
+import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
@@ -17,18 +18,18 @@ public final class UnpackDevice implements AutoCloseable {
 
     private static final long ALIGNMENT = 4096;
 
-    private final UnpackSettings settings;
+    private final PluginConfiguration settings;
     private final Arena arena = Arena.ofShared();
     private BounceBuffer bounce;
     private long bounceAddress;
 
-    private UnpackDevice(UnpackSettings settings) {
+    private UnpackDevice(PluginConfiguration settings) {
         this.settings = settings;
     }
 
     /** What the settings ask for, or null; nothing is taken before the first connection. */
-    public static UnpackDevice of(UnpackSettings settings) {
-        return settings.wanted() ? new UnpackDevice(settings) : null;
+    public static UnpackDevice of(PluginConfiguration settings) {
+        return settings.unpack() != Kernels.NONE ? new UnpackDevice(settings) : null;
     }
 
     /**
@@ -42,7 +43,7 @@ public final class UnpackDevice implements AutoCloseable {
 
     /** Zeroed memory of the device that is current on the calling thread, or of the host. */
     Shared share(long bytes, Arena owner) {
-        if (settings.onHost()) {
+        if (settings.unpack() == Kernels.HOST) {
             long address = owner.allocate(bytes, ALIGNMENT).address();
             return new Shared(NativeMemory.at(address, bytes), address);
         }
@@ -83,6 +84,6 @@ public final class UnpackDevice implements AutoCloseable {
     @Override
     public String toString() {
         return "kernels unpack from a bounce buffer of " + (settings.bounceBytes() >> 20) + " MiB"
-                + (settings.onHost() ? ", on the host" : "");
+                + (settings.unpack() == Kernels.HOST ? ", on the host" : "");
     }
 }

@@ -21,10 +21,9 @@ public final class BouncePages {
     /**
      * Pages of one connection.
      *
-     * @param bounce    the process' bounce buffer; what the kernel's source offsets count from
-     * @param offsets   of the pages in it, unsigned: {@link #needed} of them; one behind the other if the network does
-     *                  not scatter
-     * @param slotBytes of protocol Simple
+     * @param bounce  the process' bounce buffer; what the kernel's source offsets count from
+     * @param offsets of the pages in it, unsigned: {@link #needed} of them; one behind the other if the network does
+     *                not scatter
      */
     public BouncePages(MemoryRegion bounce, int[] offsets, long slotBytes) {
         if (offsets.length != needed(slotBytes)) {
@@ -36,22 +35,12 @@ public final class BouncePages {
         this.slotBytes = slotBytes;
     }
 
-    /**
-     * How many pages a connection needs.
-     *
-     * @param slotBytes of protocol Simple
-     * @return pages
-     */
+    /** How many pages a connection needs. */
     public static int needed(long slotBytes) {
         return Math.toIntExact((slotBytes + PAGE_BYTES - 1) / PAGE_BYTES * ConnectionLayout.SLOTS);
     }
 
-    /**
-     * The first page of a slot; those of the slots behind it follow.
-     *
-     * @param slot 0 to 7
-     * @return its index
-     */
+    /** The first page of a slot; those of the slots behind it follow. */
     public int first(int slot) {
         return slot * pagesPerSlot;
     }
@@ -59,20 +48,13 @@ public final class BouncePages {
     /**
      * How long a payload may be that begins in a slot.
      *
-     * @param slot  0 to 7
      * @param slots how many it may fill
-     * @return bytes
      */
     public long room(int slot, long slots) {
         return Math.min(slots, ConnectionLayout.SLOTS - slot) * slotBytes;
     }
 
-    /**
-     * Receives the payload of the header last polled.
-     *
-     * @param receiver where it comes from
-     * @param first    its first page
-     */
+    /** Receives the payload of the header last polled. */
     public void receive(FrameReceiver receiver, int first) {
         if (receiver.scatters()) {
             receiver.acceptScattered(pages, first);
@@ -84,10 +66,8 @@ public final class BouncePages {
     /**
      * Tells the kernel where a slice's payload lies.
      *
-     * @param lists   the connection's
-     * @param ordinal the slice's number
-     * @param first   its first page
-     * @param bytes   its length, more than 0
+     * @param lists the connection's
+     * @param bytes its length, more than 0
      */
     public void publish(SliceLists lists, long ordinal, int first, long bytes) {
         lists.begin(ordinal, bytes);

@@ -18,11 +18,7 @@ public final class PieceCheck {
     private long covered;
     private int pieces;
 
-    /**
-     * A check for one bounce buffer.
-     *
-     * @param bounceBytes its length
-     */
+    /** A check for one bounce buffer. */
     public PieceCheck(long bounceBytes) {
         this.bounceBytes = bounceBytes;
     }
@@ -30,7 +26,6 @@ public final class PieceCheck {
     /**
      * Begins a slice.
      *
-     * @param bytes its length
      * @throws ProxyException if no slice can have it
      */
     public void begin(long bytes) {
@@ -47,9 +42,7 @@ public final class PieceCheck {
      * Takes the next piece in.
      *
      * @param source of its bytes in the bounce buffer, unsigned
-     * @param length its bytes, unsigned
      * @param target where in the slice it goes
-     * @return its index
      * @throws ProxyException if it must not be shown to a kernel
      */
     public int next(int source, int length, long target) {
@@ -85,7 +78,6 @@ public final class PieceCheck {
     /**
      * Ends the slice.
      *
-     * @return how many pieces it has
      * @throws ProxyException if they are not all of it
      */
     public int end() {

@@ -31,7 +31,6 @@ public final class SliceLists {
      *
      * @param meta         zeroed memory of {@link UnpackMeta#BYTES} bytes
      * @param handle       the kernel's, of {@link UnpackHandle#BYTES} bytes, filled in
-     * @param bounceBytes  length of the bounce buffer
      * @param firstOrdinal of the first slice: the handle's head and 1
      */
     public SliceLists(MemorySegment meta, MemorySegment handle, long bounceBytes, long firstOrdinal) {
@@ -45,7 +44,6 @@ public final class SliceLists {
      * Begins a list.
      *
      * @param number the slice's number, greater than that of the one before
-     * @param bytes  the slice's length
      * @throws ProxyException if the kernel has used this slice's list already, or the slice is too long
      */
     public void begin(long number, long bytes) {
@@ -64,7 +62,6 @@ public final class SliceLists {
      * Adds a piece.
      *
      * @param source of its bytes in the bounce buffer, unsigned
-     * @param length its bytes, unsigned
      * @param target where in the slice it goes
      * @throws ProxyException if it must not be shown to a kernel: see {@link PieceCheck}
      */

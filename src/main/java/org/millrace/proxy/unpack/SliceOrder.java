@@ -38,11 +38,7 @@ public final class SliceOrder {
         next = firstOrdinal;
     }
 
-    /**
-     * An empty step was posted.
-     *
-     * @param step its number
-     */
+    /** An empty step was posted. */
     public void empty(long step) {
         resolve(step);
         beforeEmpty = last;
@@ -51,22 +47,13 @@ public final class SliceOrder {
         lastWasEmpty = true;
     }
 
-    /**
-     * An LL or LL128 step with lines was posted.
-     *
-     * @param step its number
-     */
+    /** An LL or LL128 step with lines was posted. */
     public void lines(long step) {
         resolve(step);
         follow(step);
     }
 
-    /**
-     * A Simple slice with data was posted.
-     *
-     * @param step its first
-     * @return its number
-     */
+    /** A Simple slice with data was posted. */
     public long slice(long step) {
         resolve(step);
         follow(step);

@@ -34,7 +34,6 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     /**
      * Steps of one connection.
      *
-     * @param name   the connection
      * @param unpack the pages, and where the device looks for their lists
      * @param slots  where lines go
      */

@@ -1,26 +1,23 @@
 package org.millrace.transport.collnet;
 
 import org.millrace.abi.ConnectionInfo;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.StopListener;
 
 /** Asks for the oldest request, and tells the device of results that are there. */
-final class CollNetReceiveProxy implements ProxyConnection {
+final class CollNetReceiveProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final ConnectionInfo receive;
     private final CollectiveNetwork network;
     private final RequestsUnderWay requests;
-    private final StopListener listener;
 
     CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
             RequestsUnderWay requests, StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.receive = receive;
         this.network = network;
         this.requests = requests;
-        this.listener = listener;
     }
 
     /** The release of tail pairs with the device's acquire: it sees the result in its slot. */
@@ -38,16 +35,6 @@ final class CollNetReceiveProxy implements ProxyConnection {
     @Override
     public boolean drained() {
         return requests.isEmpty();
-    }
-
-    @Override
-    public void stopped(Throwable failure) {
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
     }
 
     @Override

@@ -7,8 +7,8 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.Steps;
 import org.millrace.proxy.StopListener;
@@ -18,16 +18,14 @@ import org.millrace.proxy.StopListener;
  * result; and gives slots back to the device whose requests are done. Protocol Simple, one step after the other,
  * without rounding, as NCCL's COLLNET has it.
  */
-final class CollNetSendProxy implements ProxyConnection {
+final class CollNetSendProxy extends AbstractProxy {
 
-    private final ConnectionName name;
     private final ConnectionInfo send;
     private final ConnectionInfo receive;
     private final MemoryRegion from;
     private final MemoryRegion to;
     private final CollectiveNetwork network;
     private final RequestsUnderWay requests;
-    private final StopListener listener;
     private final Queue<CollNetOp> operations = new ConcurrentLinkedQueue<>();
     private final long slotBytes;
     private CollNetOp op;
@@ -37,14 +35,13 @@ final class CollNetSendProxy implements ProxyConnection {
 
     CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from,
             MemoryRegion to, CollectiveNetwork network, RequestsUnderWay requests, StopListener listener) {
-        this.name = name;
+        super(name, listener);
         this.send = send;
         this.receive = receive;
         this.from = from;
         this.to = to;
         this.network = network;
         this.requests = requests;
-        this.listener = listener;
         this.slotBytes = send.layout().slotBytes(Protocol.SIMPLE);
         this.posted = send.firstStep();
         this.freed = send.firstStep();
@@ -105,16 +102,6 @@ final class CollNetSendProxy implements ProxyConnection {
     @Override
     public boolean drained() {
         return remaining == 0 && operations.isEmpty() && requests.isEmpty();
-    }
-
-    @Override
-    public void stopped(Throwable failure) {
-        listener.stopped(this, failure);
-    }
-
-    @Override
-    public ConnectionName name() {
-        return name;
     }
 
     @Override

@@ -23,6 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.PluginSettings;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinMesh;
@@ -40,7 +41,6 @@ import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.net.PeerHandle;
-import org.millrace.plugin.settings.GinSettings;
 
 /** A rank is lost, or fails, before there is anything to serve: it is named, and nothing stays open. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -132,7 +132,7 @@ class GinLossTest {
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
         GinPlugin plugin = new GinPlugin(name -> {
-            if (name.equals(GinSettings.CHOICE)) {
+            if (name.equals(PluginSettings.GIN.name())) {
                 throw new ConfigurationException("refused by the test");
             }
             return Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo").get(name);

@@ -1,7 +1,6 @@
 package org.millrace.plugin.gin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
@@ -10,24 +9,25 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.plugin.gin.GinResources.GinSettings;
 import org.millrace.plugin.log.CapturedLog;
-import org.millrace.plugin.settings.GinSettings;
 
 class GinSettingsTest {
 
     @Test
     void whatIsNotSetIsOnForGpusWithoutACopyKernel() {
-        GinSettings usual = new GinSettings(true, false, true, true, Duration.ZERO, List.of());
+        GinSettings usual = new GinSettings(Kernels.GPU, true, true, Duration.ZERO, List.of());
         assertEquals(usual, GinSettings.read(Map.<String, String>of()::get));
         assertEquals(usual, GinSettings.read(name -> ""));
     }
 
     @Test
     void whatIsUsableIsTakenWithoutAWord() {
-        assertEquals(new GinSettings(true, true, false, false, Duration.ofSeconds(1), List.of()),
+        assertEquals(new GinSettings(Kernels.HOST, false, false, Duration.ofSeconds(1), List.of()),
                 GinSettings.read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
                         "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
-        assertFalse(GinSettings.read(Map.of("MILLRACE_GIN", "0")::get).wanted());
+        assertEquals(Kernels.NONE, GinSettings.read(Map.of("MILLRACE_GIN", "0")::get).kernels());
         assertEquals(List.of(), GinSettings.read(name -> "1").complaints());
     }
 
@@ -47,7 +47,7 @@ class GinSettingsTest {
         servers.problem();
         List<String> said = CapturedLog.lines().stream().filter(line -> line.contains(name)).toList();
         assertEquals(1, said.size(), said.toString());
-        assertTrue(said.getFirst().contains(name + "=" + value + " cannot be used; allowed: " + allowed)
+        assertTrue(said.getFirst().contains(name + "=" + value + " is not usable; allowed: " + allowed)
                 && said.getFirst().endsWith("Here " + instead), said.toString());
     }
 }

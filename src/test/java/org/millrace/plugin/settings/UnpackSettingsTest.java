@@ -10,26 +10,28 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.PluginSettings.Kernels;
 
 class UnpackSettingsTest {
 
     @Test
     void offByDefaultAndThenNothingIsSetForIt() {
-        assertFalse(UnpackSettings.read(Map.<String, String>of()::get).wanted());
-        assertFalse(TakeoverSettings.decide(Map.<String, String>of()::get).toSet().containsKey("NCCL_PAT_ENABLE"));
+        assertFalse(PluginConfiguration.read(Map.<String, String>of()::get).unpack() != Kernels.NONE);
+        assertFalse(PluginConfiguration.read(Map.<String, String>of()::get).toSet().containsKey("NCCL_PAT_ENABLE"));
     }
 
     @Test
     void whatKernelsThatUnpackCannotDoIsTurnedOffWithAndWithoutTheTakeover() {
         for (String takeover : new String[] {"0", "1"}) {
             Map<String, String> set =
-                    TakeoverSettings.decide(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", takeover)::get).toSet();
+                    PluginConfiguration.read(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", takeover)::get)
+                            .toSet();
             assertEquals("0", set.get("NCCL_PAT_ENABLE"));
             assertEquals("Ring", set.get("NCCL_ALGO"));
             assertEquals("0", set.get("NCCL_NET_SHARED_BUFFERS"));
         }
-        Map<String, String> set = TakeoverSettings
-                .decide(Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get)
+        Map<String, String> set = PluginConfiguration
+                .read(Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get)
                 .toSet();
         assertFalse(set.containsKey("NCCL_ALGO") || set.containsKey("NCCL_PAT_ENABLE"),
                 "the user's word counts: " + set);
@@ -44,7 +46,7 @@ class UnpackSettingsTest {
                 new java.util.HashMap<>(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", "0"));
         environment.put(name, value);
         ConfigurationException refused =
-                assertThrows(ConfigurationException.class, () -> TakeoverSettings.decide(environment::get));
+                assertThrows(ConfigurationException.class, () -> PluginConfiguration.read(environment::get));
         assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
     }
 }

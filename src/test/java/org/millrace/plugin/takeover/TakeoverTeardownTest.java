@@ -21,7 +21,7 @@ class TakeoverTeardownTest {
     private static final int CHANNELS = 4;
     /** So many that it shows if each waits by itself. */
     private static final int STUCK_CHANNELS = 8;
-    private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DrainTimeout().left().toMillis();
+    private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DrainTimeout().remaining().toMillis();
     private static final int CYCLES = 100;
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
@@ -125,13 +125,13 @@ class TakeoverTeardownTest {
     }
 
     @Test
-    void patienceIsOneForAllAndNewForNewConnections() {
-        DrainTimeout patience = new DrainTimeout();
-        assertTrue(patience.left().isPositive());
-        assertTrue(patience.end());
-        assertTrue(patience.left().isZero());
-        assertTrue(!patience.end());
-        patience.renew();
-        assertTrue(patience.left().isPositive());
+    void theDrainTimeoutIsOneForAllAndNewForNewConnections() {
+        DrainTimeout timeout = new DrainTimeout();
+        assertTrue(timeout.remaining().isPositive());
+        assertTrue(timeout.expire());
+        assertTrue(timeout.remaining().isZero());
+        assertTrue(!timeout.expire());
+        timeout.restart();
+        assertTrue(timeout.remaining().isPositive());
     }
 }

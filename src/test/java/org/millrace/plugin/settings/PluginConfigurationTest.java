@@ -11,16 +11,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.EnvironmentSettings;
 
-class TakeoverSettingsTest {
+class PluginConfigurationTest {
 
-    private static TakeoverSettings decide(Map<String, String> environment) {
-        return TakeoverSettings.decide(environment::get);
+    private static PluginConfiguration decide(Map<String, String> environment) {
+        return PluginConfiguration.read(environment::get);
     }
 
     @Test
     void nothingSetMeansTakeoverAndSetsWhatItNeeds() {
-        TakeoverSettings settings = decide(Map.of());
+        PluginConfiguration settings = decide(Map.of());
         assertTrue(settings.takeover());
         assertNull(settings.refusal());
         assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8"),
@@ -29,7 +30,7 @@ class TakeoverSettingsTest {
 
     @Test
     void whatTheUserHasSetRightIsNotSetAgain() {
-        TakeoverSettings settings = decide(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1",
+        PluginConfiguration settings = decide(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1",
                 "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS", "2"));
         assertTrue(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
@@ -39,7 +40,7 @@ class TakeoverSettingsTest {
     @CsvSource({"NCCL_NET_SHARED_BUFFERS, 1", "NCCL_NET_SHARED_BUFFERS, -2", "NCCL_PXN_DISABLE, 0",
             "NCCL_PXN_DISABLE, true", "NCCL_GDRCOPY_ENABLE, 1", "NCCL_ALLOC_P2P_NET_LL_BUFFERS, 1"})
     void aSettingOfTheUsersThatForbidsItIsNamedInTheRefusal(String name, String value) {
-        TakeoverSettings settings = decide(Map.of(name, value));
+        PluginConfiguration settings = decide(Map.of(name, value));
         assertFalse(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
         assertTrue(settings.refusal().contains(name + "=" + value + " ("), settings.refusal());
@@ -50,7 +51,7 @@ class TakeoverSettingsTest {
 
     @Test
     void theUserMayDeclineIt() {
-        TakeoverSettings settings = decide(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_PXN_DISABLE", "0"));
+        PluginConfiguration settings = decide(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_PXN_DISABLE", "0"));
         assertFalse(settings.takeover());
         assertNull(settings.refusal());
         assertEquals(Map.of(), settings.toSet());
@@ -59,14 +60,14 @@ class TakeoverSettingsTest {
     @Test
     void anUnknownWishIsAnErrorThatListsWhatIsAllowed() {
         ConfigurationException refused =
-                assertThrows(ConfigurationException.class, () -> decide(Map.of("MILLRACE_TAKEOVER", "yes")));
-        assertTrue(refused.getMessage().startsWith("MILLRACE_TAKEOVER=yes is not known; allowed: 1"),
+                assertThrows(ConfigurationException.class, () -> decide(Map.of("MILLRACE_TAKEOVER", "maybe")));
+        assertTrue(refused.getMessage().startsWith("MILLRACE_TAKEOVER=maybe is not usable; allowed: 1"),
                 refused.getMessage());
     }
 
     @ParameterizedTest
     @CsvSource({"1, 1", "' -3x', -3", "0x10, 16", "010, 8", "08, 0", "true, 0", "'', 7", "99999999999999999999, 7"})
     void numbersAreReadAsNcclReadsThem(String text, long value) {
-        assertEquals(value, NcclInteger.parse(text, 7));
+        assertEquals(value, new EnvironmentSettings(Map.of("NCCL_X", text)::get).ncclNumber("NCCL_X", 7));
     }
 }
