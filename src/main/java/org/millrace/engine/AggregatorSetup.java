@@ -6,7 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
@@ -27,7 +27,6 @@ final class AggregatorSetup {
     private static final long TO_AGGREGATOR = 1L << 40;
     private static final long FROM_AGGREGATOR = TO_AGGREGATOR + 1;
     private static final long POLL_NANOS = 50_000;
-    private static final long FIRST_PARK_NANOS = 10_000;
 
     private final ControlPlane control;
     private final EngineOptions options;
@@ -138,7 +137,7 @@ final class AggregatorSetup {
                         (type, op, from, fromOffset, into, intoOffset, count) -> ElementKernels.of(type, op, ranks)
                                 .reduce(from, fromOffset, into, intoOffset, into, intoOffset, count, false),
                         this::failed));
-        resources.add(AgentRunner.start(aggregator, new BackoffIdleStrategy(options.spins(), options.yields(),
-                FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
+        resources.add(AgentRunner.start(aggregator,
+                IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos())));
     }
 }

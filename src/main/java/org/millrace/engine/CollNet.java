@@ -19,7 +19,7 @@ import org.millrace.net.Network;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.transport.collnet.CollNetConnection;
-import org.millrace.transport.collnet.CollNetOp;
+import org.millrace.transport.collnet.CollNetConnection.CollNetOp;
 import org.millrace.transport.collnet.CollectiveNetwork;
 
 /** All-reduces that go through a network that reduces: which ones, and how they get there. */

@@ -54,7 +54,7 @@ final class CollectivePlanner {
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
         DataType moved = reduces ? type : DataType.UINT8;
         int parts = function.parts(ranks);
-        Protocol protocol = options.protocols().of(operation.code(), bytes / parts);
+        Protocol protocol = options.protocols().of(operation, bytes / parts);
         int number = FunctionNumber.pack(operation, algorithm, protocol, moved, reduces ? op : ReduceOp.SUM);
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
         ChannelPartition.spread(work, reduces ? count : bytes, moved.bytes(), parts, channels(algorithm));

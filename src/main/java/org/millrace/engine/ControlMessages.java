@@ -1,7 +1,7 @@
 package org.millrace.engine;
 
 import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.transport.PeerMessages;
+import org.millrace.transport.TransportConnections.PeerMessages;
 
 /**
  * What the ends of connections tell each other, over the control plane.

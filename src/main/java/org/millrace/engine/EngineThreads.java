@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.engine.connect.ConnectorService;
@@ -22,7 +22,6 @@ import org.millrace.proxy.ProxyConnection;
  */
 final class EngineThreads implements AutoCloseable {
 
-    private static final long FIRST_PARK_NANOS = 10_000;
     /** How long a thread may take to say that it touches something no more. */
     static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
 
@@ -42,8 +41,7 @@ final class EngineThreads implements AutoCloseable {
     }
 
     private static AgentRunner start(Agent agent, EngineOptions options) {
-        IdleStrategy idle = new BackoffIdleStrategy(options.spins(), options.yields(), FIRST_PARK_NANOS,
-                Math.max(FIRST_PARK_NANOS, options.maxParkNanos()));
+        IdleStrategy idle = IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos());
         return AgentRunner.start(agent, idle);
     }
 

@@ -4,7 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.device.gin.GinDeviceCommunicator;
@@ -28,7 +28,6 @@ import org.millrace.net.Network;
 public final class GinRank implements AutoCloseable {
 
     private static final long KEY = 0x47494EL;
-    private static final long FIRST_PARK_NANOS = 10_000;
 
     private final ControlPlane control;
     private final Configuration configuration;
@@ -78,8 +77,8 @@ public final class GinRank implements AutoCloseable {
                     GinOptions.defaults(), failure -> joined.fail(String.valueOf(failure.getMessage())));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);
-            resources.add(AgentRunner.start(agent, new BackoffIdleStrategy(options.spins(), options.yields(),
-                    FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, options.maxParkNanos()))));
+            resources.add(AgentRunner.start(agent,
+                    IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos())));
             return new GinRank(control, configuration, resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {
             if (control != null) {

@@ -13,17 +13,16 @@ import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.Machine;
 import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.Transports;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.proxy.ProxyConnection;
-import org.millrace.transport.Connections;
 import org.millrace.transport.EndSettings;
+import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.PeerInfo;
-import org.millrace.transport.SharedSlotSizes;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportConnections;
-import org.millrace.transport.Transports;
 
 /**
  * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the
@@ -68,7 +67,7 @@ final class Members {
             failure = new CommunicatorFailure(control, device);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
-            Connections connections = control.size() > 1 ? resources.add(connections(network, here)) : null;
+            TransportConnections connections = control.size() > 1 ? resources.add(connections(network, here)) : null;
             registrations = resources
                     .add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
             collNet = control.size() > 1
@@ -85,7 +84,7 @@ final class Members {
         }
     }
 
-    private Connections connections(Network network, Listener here) {
+    private TransportConnections connections(Network network, Listener here) {
         List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
         return new TransportConnections(control.rank(),
                 PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,

@@ -2,16 +2,12 @@ package org.millrace.engine;
 
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.WorkLauncher;
 
 /** Launches a communicator's plans: their work is placed, then the proxies hear of it, then the kernel starts. */
 final class PlanLauncher {
-
-    private static final int SPINS = 100;
-    private static final int YIELDS = 100;
-    private static final long FIRST_PARK_NANOS = 10_000;
-    private static final long LAST_PARK_NANOS = 1_000_000;
 
     private final WorkLauncher device;
     private final Announcer announcer;
@@ -23,7 +19,7 @@ final class PlanLauncher {
 
     /** Launches a plan. Returns at once, unless the FIFO is full. */
     void launch(PlannedKernel plan, Stream stream) {
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
+        IdleStrategy idle = IdleProfile.ROOM.newStrategy();
         while (!launchIfRoom(plan, stream)) {
             idle.idle(0);
         }

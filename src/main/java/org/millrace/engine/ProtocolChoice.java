@@ -6,6 +6,8 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.stream.IntStream;
+import org.millrace.Operation;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -16,17 +18,15 @@ import org.millrace.config.Settings;
  * between, after {@code ^} those that are not wanted; sections with semicolons between, each for the function that it
  * begins with, or for all. Sends and receives do not look at it.
  *
- * @param allowed    what may be used, by the functions' numbers
+ * @param allowed    what may be used, by the operations' codes
  * @param thresholds which is best, where several may
  */
 record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thresholds) {
 
-    /**
-     * By NCCL's numbers, which are those of {@link org.millrace.proxy.OperationSignature}; sends and receives come
-     * behind.
-     */
-    private static final List<String> FUNCTIONS =
-            List.of("broadcast", "reduce", "allgather", "reducescatter", "allreduce");
+    /** By {@linkplain Operation#code() code}; sends and receives come behind. */
+    private static final List<String> FUNCTIONS = IntStream.range(0, Operation.SEND_RECEIVE.code())
+            .mapToObj(code -> Operation.ofCode(code).ncclName().toLowerCase(Locale.ROOT))
+            .toList();
 
     static ProtocolChoice of(Configuration configuration, boolean oneHost) {
         return parse(configuration.get(Settings.PROTOCOLS).orElse("LL,LL128,Simple"), ProtocolThresholds.of(oneHost));
@@ -79,10 +79,10 @@ record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thresholds
     /**
      * The protocol of an operation. All ranks say the same.
      *
-     * @param function NCCL's number of it
-     * @param bytes    of data that one hop carries for a chunk
+     * @param bytes of data that one hop carries for a chunk
      */
-    Protocol of(int function, long bytes) {
+    Protocol of(Operation operation, long bytes) {
+        int function = operation.code();
         Protocol best = thresholds.best(bytes);
         if (function >= allowed.size() || allowed.get(function).contains(best)) {
             return best;

@@ -8,8 +8,8 @@ import org.apache.logging.log4j.Logger;
 import org.millrace.Registration;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
-import org.millrace.transport.Connections;
 import org.millrace.transport.RegisteredMemory;
+import org.millrace.transport.TransportConnections;
 
 /** The user's memory that operations may use in place (mode PTR), and which of them do. */
 final class Registrations implements AutoCloseable {
@@ -29,14 +29,14 @@ final class Registrations implements AutoCloseable {
 
     private final int rank;
     /** Null in a group of one. */
-    private final Connections connections;
+    private final TransportConnections connections;
     private final long threshold;
     private final List<Registered> all = new CopyOnWriteArrayList<>();
     /** What needs no registration; null in a group of one. */
     private final RegisteredMemory anything;
 
     /** @param threshold bytes from which on it is worth it to use memory in place that nobody registered */
-    Registrations(int rank, Connections connections, long threshold) {
+    Registrations(int rank, TransportConnections connections, long threshold) {
         this.rank = rank;
         this.connections = connections;
         this.threshold = threshold;

@@ -14,7 +14,7 @@ import org.millrace.device.function.CollectiveFunction.InPlace;
 import org.millrace.device.function.FunctionTable;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
-import org.millrace.transport.Connections;
+import org.millrace.transport.TransportConnections;
 
 /**
  * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread
@@ -68,7 +68,7 @@ final class Routes {
     }
 
     private int index() {
-        return algorithm == Algorithm.DIRECT ? Connections.POINT_TO_POINT : Connections.COLLECTIVE;
+        return algorithm == Algorithm.DIRECT ? TransportConnections.POINT_TO_POINT : TransportConnections.COLLECTIVE;
     }
 
     private List<Connector<?>> used(List<Connector<?>> all) {

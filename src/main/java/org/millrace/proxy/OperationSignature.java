@@ -11,24 +11,11 @@ import org.millrace.ReduceOp;
  * <pre>
  *   0        8        16       24       32                              63
  *  +--------+--------+--------+--------+--------------------------------+
- *  | kind   | type   | op     | 0      | root                           |
+ *  | code   | type   | op     | 0      | root                           |
  *  +--------+--------+--------+--------+--------------------------------+
  * </pre>
  */
 public final class OperationSignature {
-
-    /** Kind of a broadcast. */
-    public static final int BROADCAST = 0;
-    /** Kind of a reduction to one rank. */
-    public static final int REDUCE = 1;
-    /** Kind of an all-gather. */
-    public static final int ALL_GATHER = 2;
-    /** Kind of a reduce-scatter. */
-    public static final int REDUCE_SCATTER = 3;
-    /** Kind of an all-reduce. */
-    public static final int ALL_REDUCE = 4;
-    /** Kind of a send and of the receive that belongs to it, which NCCL numbers apart. */
-    public static final int SEND_RECEIVE = 5;
 
     private static final int TYPE_SHIFT = 8;
     private static final int OP_SHIFT = 16;
@@ -36,20 +23,6 @@ public final class OperationSignature {
     private static final int PRE_MUL_SUM = ReduceOp.BuiltIn.values().length;
 
     private OperationSignature() {}
-
-    /**
-     * Packs a signature.
-     *
-     * @param kind one of the constants of this class; their values are those of {@code ncclFunc_t}
-     * @param type element type
-     * @param op   how elements are combined. The factor of a pre-multiplied sum is each rank's own and is left out.
-     * @param root the root rank, or 0
-     * @return the signature
-     */
-    public static long pack(int kind, DataType type, ReduceOp op, int root) {
-        int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
-        return kind | (long) type.code() << TYPE_SHIFT | (long) opCode << OP_SHIFT | (long) root << ROOT_SHIFT;
-    }
 
     /**
      * Packs a signature.
@@ -75,16 +48,6 @@ public final class OperationSignature {
      */
     public static Operation operation(long signature) {
         return Operation.ofCode((int) signature & 0xff);
-    }
-
-    /**
-     * The kind of a packed signature.
-     *
-     * @param signature any
-     * @return one of the constants of this class, if it is one of ours
-     */
-    public static int kind(long signature) {
-        return (int) signature & 0xff;
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.millrace.transport;
 
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.proxy.StopListener;
 
@@ -17,5 +18,15 @@ import org.millrace.proxy.StopListener;
  * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,
-        Consumer<? super Throwable> failure, SharedSlotSizes sharedSlots, int groupedChannels) {
+        Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels) {
+
+    /**
+     * How connections of sends and receives share slots ({@code NCCL_NET_SHARED_BUFFERS}): those of one channel and
+     * direction have a pool of their own.
+     *
+     * @param slotBytes   bytes of a slot: of a chunk
+     * @param connections how many share a pool at the most: one for each other rank
+     */
+    public record SharedSlotSizes(int slotBytes, int connections) {
+    }
 }

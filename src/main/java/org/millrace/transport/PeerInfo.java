@@ -21,7 +21,7 @@ import org.millrace.MillraceException;
  * @param pid    its process there
  * @param offers by the transports' names, what each said on that rank: {@link Transport#offer}
  */
-public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> offers) {
+public record PeerInfo(int rank, String host, long pid, Map<String, Availability> offers) {
 
     /** Copies the map. */
     public PeerInfo {
@@ -49,7 +49,7 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> off
     }
 
     private static PeerInfo here(int rank, String host, List<? extends Transport> transports) {
-        Map<String, Verdict> offers = new LinkedHashMap<>();
+        Map<String, Availability> offers = new LinkedHashMap<>();
         transports.forEach(transport -> offers.put(transport.name(), transport.offer()));
         return new PeerInfo(rank, host, ProcessHandle.current().pid(), offers);
     }
@@ -60,8 +60,8 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> off
      * @param transport its name
      * @return its offer; a refusal where there is no such transport
      */
-    public Verdict offer(String transport) {
-        return offers.getOrDefault(transport, Verdict.no("there is no such transport"));
+    public Availability offer(String transport) {
+        return offers.getOrDefault(transport, Availability.no("there is no such transport"));
     }
 
     byte[] encode() {
@@ -71,7 +71,7 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> off
             out.writeUTF(host);
             out.writeLong(pid);
             out.writeInt(offers.size());
-            for (Map.Entry<String, Verdict> offer : offers.entrySet()) {
+            for (Map.Entry<String, Availability> offer : offers.entrySet()) {
                 out.writeUTF(offer.getKey());
                 out.writeBoolean(offer.getValue().yes());
                 out.writeUTF(offer.getValue().text());
@@ -87,9 +87,9 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Verdict> off
             int said = in.readInt();
             String host = in.readUTF();
             long pid = in.readLong();
-            Map<String, Verdict> offers = new LinkedHashMap<>();
+            Map<String, Availability> offers = new LinkedHashMap<>();
             for (int remaining = in.readInt(); remaining > 0; remaining--) {
-                offers.put(in.readUTF(), new Verdict(in.readBoolean(), in.readUTF()));
+                offers.put(in.readUTF(), new Availability(in.readBoolean(), in.readUTF()));
             }
             if (said != rank) {
                 throw new IOException("it says that it is rank " + said);

@@ -4,15 +4,17 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Pending;
+import org.millrace.transport.TransportConnections.PeerMessages;
 
 /**
  * An end of a connection that is being made: it is taken through the phases of {@link TransportEnd}. What goes wrong in
  * any of them frees all that the ones before took.
  */
-public final class PendingConnection implements Pending<Connection> {
+public final class PendingConnection implements Pending<TransportConnection> {
 
     private static final int SENDER = 1;
 
@@ -20,14 +22,15 @@ public final class PendingConnection implements Pending<Connection> {
     private final String transport;
     private final TransportEnd end;
     private final PeerMessages messages;
-    private final BiConsumer<PendingConnection, Connection> onMade;
-    private byte[] theirs;
+    private final BiConsumer<PendingConnection, TransportConnection> onMade;
+    /** What the other end has set up. */
+    private byte @Nullable [] theirs;
     private boolean proxyConnected;
     private boolean over;
 
     /** Runs the first phases, and tells the other end. */
     PendingConnection(EndRequest request, String transport, TransportEnd end, PeerMessages messages,
-            BiConsumer<PendingConnection, Connection> onMade) {
+            BiConsumer<PendingConnection, TransportConnection> onMade) {
         this.request = request;
         this.transport = transport;
         this.end = end;
@@ -59,7 +62,7 @@ public final class PendingConnection implements Pending<Connection> {
     }
 
     @Override
-    public synchronized Connection poll() {
+    public synchronized @Nullable TransportConnection poll() {
         if (over) {
             throw new IllegalStateException(this + ": was made or given up before");
         }

@@ -1,9 +1,40 @@
 package org.millrace.transport;
 
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /** Memory of the user's as the transports of one rank know it. */
-public interface RegisteredMemory extends AutoCloseable {
+public final class RegisteredMemory implements AutoCloseable {
+
+    private final Map<Transport, MemoryRegion> regions = new HashMap<>();
+    private final IntFunction<Transport> choices;
+
+    /**
+     * Asks each transport.
+     *
+     * @param choices which transport connects this rank with another
+     * @param maker   the region of a transport; null if it takes none
+     */
+    RegisteredMemory(List<Transport> transports, IntFunction<Transport> choices,
+            Function<Transport, @Nullable MemoryRegion> maker) {
+        this.choices = choices;
+        try {
+            for (Transport transport : transports) {
+                MemoryRegion region = maker.apply(transport);
+                if (region != null) {
+                    regions.put(transport, region);
+                }
+            }
+        } catch (RuntimeException | Error failure) {
+            close();
+            throw failure;
+        }
+    }
 
     /**
      * What operations on connections with a peer may be announced with.
@@ -11,9 +42,14 @@ public interface RegisteredMemory extends AutoCloseable {
      * @param peer the rank at the other end
      * @return the region; null if data to and from there always goes through slots
      */
-    MemoryRegion with(int peer);
+    public @Nullable MemoryRegion with(int peer) {
+        return regions.get(choices.apply(peer));
+    }
 
-    /** Nobody uses the memory any more. May be called twice. */
+    /** No operation uses the memory any more. May be called twice. */
     @Override
-    void close();
+    public void close() {
+        regions.values().forEach(MemoryRegion::close);
+        regions.clear();
+    }
 }

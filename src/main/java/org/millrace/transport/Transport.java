@@ -1,6 +1,7 @@
 package org.millrace.transport;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
@@ -28,7 +29,7 @@ public interface Transport {
      * @return a text for {@link #canConnect} to read on all ranks, at most some hundred characters; or why not, as in
      *         {@code "NCCL_SHM_DISABLE=1"}
      */
-    Verdict offer();
+    Availability offer();
 
     /**
      * Whether two ranks that both offer this transport can use it. Both ranks ask, each with itself as the first: they
@@ -38,7 +39,7 @@ public interface Transport {
      * @param there the other
      * @return yes, or why not
      */
-    Verdict canConnect(PeerInfo here, PeerInfo there);
+    Availability canConnect(PeerInfo here, PeerInfo there);
 
     /**
      * The sending end of a connection, of which nothing is done yet.
@@ -63,7 +64,7 @@ public interface Transport {
      * @return what operations of this transport's connections may be announced with; null if their data always goes
      *         through slots
      */
-    default MemoryRegion register(MemorySegment memory) {
+    default @Nullable MemoryRegion register(MemorySegment memory) {
         return null;
     }
 
@@ -72,7 +73,7 @@ public interface Transport {
      *
      * @return what operations on any memory may be announced with; null if it has to be registered
      */
-    default MemoryRegion allMemory() {
+    default @Nullable MemoryRegion allMemory() {
         return null;
     }
 }

@@ -20,7 +20,7 @@ record TransportChoice(Transport transport, List<String> refusals) {
     static TransportChoice of(List<? extends Transport> transports, PeerInfo here, PeerInfo there) {
         List<String> refusals = new ArrayList<>();
         for (Transport transport : transports) {
-            Verdict verdict = ask(transport, here, there);
+            Availability verdict = ask(transport, here, there);
             if (verdict.yes()) {
                 return new TransportChoice(transport, List.copyOf(refusals));
             }
@@ -30,14 +30,14 @@ record TransportChoice(Transport transport, List<String> refusals) {
                 + String.join("; ", refusals));
     }
 
-    private static Verdict ask(Transport transport, PeerInfo here, PeerInfo there) {
-        Verdict mine = here.offer(transport.name());
-        Verdict theirs = there.offer(transport.name());
+    private static Availability ask(Transport transport, PeerInfo here, PeerInfo there) {
+        Availability mine = here.offer(transport.name());
+        Availability theirs = there.offer(transport.name());
         if (!mine.yes()) {
             return mine;
         }
         return theirs.yes() ? transport.canConnect(here, there)
-                : Verdict.no("rank " + there.rank() + ": " + theirs.text());
+                : Availability.no("rank " + there.rank() + ": " + theirs.text());
     }
 
     @Override

@@ -9,8 +9,8 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 
-/** An end that is connected. */
-final class TransportConnection implements Connection {
+/** This rank's end of one direction of one channel to one peer, ready for a device. */
+public final class TransportConnection implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(TransportConnection.class);
 
@@ -21,6 +21,7 @@ final class TransportConnection implements Connection {
     private final List<ProxyConnection> proxies;
     private final AtomicBoolean closed = new AtomicBoolean();
 
+    /** @param end connected */
     TransportConnection(ConnectionName name, String transport, TransportEnd end) {
         this.name = name;
         this.transport = (transport + " " + end.way()).strip();
@@ -29,31 +30,54 @@ final class TransportConnection implements Connection {
         this.proxies = List.copyOf(end.proxyProgress());
     }
 
-    @Override
+    /**
+     * Which connection this is.
+     *
+     * @return its name, for messages
+     */
     public ConnectionName name() {
         return name;
     }
 
-    @Override
+    /**
+     * What the data goes over.
+     *
+     * @return the transport's name and how this end uses it, as in {@code "P2P"}, {@code "SHM by copy"} or
+     *         {@code "NET socket"}
+     */
     public String transport() {
         return transport;
     }
 
-    @Override
+    /**
+     * What the device needs.
+     *
+     * @return slots and counters
+     */
     public ConnectionInfo info() {
         return info;
     }
 
-    @Override
+    /**
+     * What moves the data.
+     *
+     * @return the proxies to be added to an agent; none where the devices reach each other's memory
+     */
     public List<ProxyConnection> proxies() {
         return proxies;
     }
 
-    @Override
+    /**
+     * Announces an operation to the proxies, in the order in which the device will run them. Nothing to do where there
+     * are none.
+     *
+     * @param op this connection's share of it
+     */
     public void announce(ProxyOp op) {
         end.announce(op);
     }
 
+    /** Frees what the connection holds, after its proxies have stopped. May be called twice. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

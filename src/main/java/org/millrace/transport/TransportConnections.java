@@ -8,9 +8,44 @@ import java.util.Objects;
 import java.util.function.BiFunction;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 
-/** Connections of one rank, each over the first transport that can make it. */
-public final class TransportConnections implements Connections {
+/**
+ * Makes the connections of one rank of one communicator, each over the first transport that can make it. Both ends must
+ * ask for the same connection, each in its own time; none waits for another.
+ *
+ * <p>
+ * A connection is named by channel and index: index 0 is the collectives', index 1 is that of sends and receives, as in
+ * NCCL.
+ */
+public final class TransportConnections implements AutoCloseable {
+
+    /** Carries what the two ends of a connection tell each other while they are made. Nothing waits. */
+    public interface PeerMessages {
+
+        /**
+         * Sends a message to a rank.
+         *
+         * @param peer the rank
+         * @param tag  which message: none is used twice between two ranks
+         * @param data some hundred bytes
+         */
+        void send(int peer, long tag, byte[] data);
+
+        /**
+         * A message that a rank sent to this one.
+         *
+         * @param peer the rank
+         * @param tag  which message
+         * @return it, once; null if it has not come
+         */
+        byte @Nullable [] receive(int peer, long tag);
+    }
+
+    /** Index of collectives' connections. */
+    public static final int COLLECTIVE = 0;
+    /** Index of the connections of sends and receives. */
+    public static final int POINT_TO_POINT = 1;
 
     private static final Logger LOG = LogManager.getLogger(TransportConnections.class);
 
@@ -19,9 +54,9 @@ public final class TransportConnections implements Connections {
     private final List<Transport> transports;
     private final PeerMessages messages;
     private final EndSettings settings;
-    private final TransportChoice[] choices;
-    private final List<PendingConnection> making = new ArrayList<>();
-    private final List<Connection> made = new ArrayList<>();
+    private final @Nullable TransportChoice[] choices;
+    private final List<PendingConnection> pending = new ArrayList<>();
+    private final List<TransportConnection> made = new ArrayList<>();
     private final List<String> descriptions = new ArrayList<>();
     private boolean closed;
 
@@ -44,12 +79,27 @@ public final class TransportConnections implements Connections {
         this.choices = new TransportChoice[peers.size()];
     }
 
-    @Override
+    /**
+     * Begins to make the sending end of a connection.
+     *
+     * @param peer    the rank that receives
+     * @param channel number of the channel
+     * @param index   {@link #COLLECTIVE} or {@link #POINT_TO_POINT}
+     * @return the end that is being made
+     * @throws org.millrace.MillraceException if the peer cannot be reached
+     */
     public PendingConnection send(int peer, int channel, int index) {
         return begin(peer, channel, index, true, Transport::send);
     }
 
-    @Override
+    /**
+     * Begins to make the receiving end of a connection.
+     *
+     * @param peer    the rank that sends
+     * @param channel number of the channel
+     * @param index   {@link #COLLECTIVE} or {@link #POINT_TO_POINT}
+     * @return the end that is being made
+     */
     public PendingConnection receive(int peer, int channel, int index) {
         return begin(peer, channel, index, false, Transport::receive);
     }
@@ -66,7 +116,7 @@ public final class TransportConnections implements Connections {
         descriptions.add(description);
         PendingConnection end = new PendingConnection(request, choice.transport().name(),
                 maker.apply(choice.transport(), request), messages, this::made);
-        making.add(end);
+        pending.add(end);
         return end;
     }
 
@@ -77,31 +127,49 @@ public final class TransportConnections implements Connections {
         return choices[peer];
     }
 
-    @Override
+    /**
+     * Makes memory of the user's ready to be sent from and received into, wherever a transport can.
+     *
+     * @param memory native memory, which outlives what is returned
+     * @return what it is to each peer's connections
+     */
     public RegisteredMemory register(MemorySegment memory) {
-        return new TransportRegions(transports, this::transport, transport -> transport.register(memory));
+        return new RegisteredMemory(transports, this::transport, transport -> transport.register(memory));
     }
 
-    @Override
+    /**
+     * All memory of this process, for transports that reach it without its being made ready.
+     *
+     * @return what any memory is to each peer's connections: null to those of other transports
+     */
     public RegisteredMemory allMemory() {
-        return new TransportRegions(transports, this::transport, Transport::allMemory);
+        return new RegisteredMemory(transports, this::transport, Transport::allMemory);
     }
 
     private synchronized Transport transport(int peer) {
         return choice(peer).transport();
     }
 
-    private synchronized void made(PendingConnection end, Connection connection) {
-        making.remove(end);
+    private synchronized void made(PendingConnection end, TransportConnection connection) {
+        pending.remove(end);
         made.add(connection);
     }
 
-    @Override
+    /**
+     * Which transports were chosen, and why none before them.
+     *
+     * @return a line for each end that was begun, as in
+     *         {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}
+     */
     public synchronized List<String> describe() {
         return List.copyOf(descriptions);
     }
 
-    @Override
+    /**
+     * Which transports were not possible.
+     *
+     * @return each reason once, as in {@code "P2P: other process 4711"}
+     */
     public synchronized List<String> refusals() {
         return Arrays.stream(choices)
                 .filter(Objects::nonNull)
@@ -110,12 +178,16 @@ public final class TransportConnections implements Connections {
                 .toList();
     }
 
+    /**
+     * Gives up what is still being made, and frees all connections: their devices and their proxies must have stopped.
+     * May be called twice.
+     */
     @Override
     public synchronized void close() {
         closed = true;
-        making.forEach(PendingConnection::close);
-        made.forEach(Connection::close);
-        making.clear();
+        pending.forEach(PendingConnection::close);
+        made.forEach(TransportConnection::close);
+        pending.clear();
         made.clear();
     }
 }

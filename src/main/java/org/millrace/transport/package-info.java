@@ -1,5 +1,10 @@
 /**
- * How two ranks' devices come to share a connection: over a network with a proxy on each side, or through memory that
- * both reach.
+ * How two ranks' devices come to share a connection: a transport is chosen for each peer, and both ends are taken
+ * through the same phases. Which transports there are is not known here: {@link org.millrace.transport.shared} and
+ * {@link org.millrace.transport.net} have ours, others are found as services of
+ * {@link org.millrace.transport.Transport}.
  */
+@NullMarked
 package org.millrace.transport;
+
+import org.jspecify.annotations.NullMarked;

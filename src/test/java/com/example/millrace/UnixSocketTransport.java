@@ -1,10 +1,10 @@
 package com.example.millrace;
 
+import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
-import org.millrace.transport.Verdict;
 
 /**
  * Step 1, the transport: a Unix-domain socket for each connection between ranks of one host. As a user's jar does not
@@ -24,13 +24,13 @@ public final class UnixSocketTransport implements Transport {
     }
 
     @Override
-    public Verdict offer() {
-        return Boolean.getBoolean(ENABLE) ? Verdict.yes("") : Verdict.no(ENABLE + " is not set");
+    public Availability offer() {
+        return Boolean.getBoolean(ENABLE) ? Availability.yes("") : Availability.no(ENABLE + " is not set");
     }
 
     @Override
-    public Verdict canConnect(PeerInfo here, PeerInfo there) {
-        return here.host().equals(there.host()) ? Verdict.yes("one host") : Verdict.no("other host");
+    public Availability canConnect(PeerInfo here, PeerInfo there) {
+        return here.host().equals(there.host()) ? Availability.yes("one host") : Availability.no("other host");
     }
 
     @Override

@@ -12,12 +12,14 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /** A run whose ranks hang, and that is ended from outside, as by Ctrl-C. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("slow")
 class EndedFromOutsideTest {
 
     private void endAndExpectNoProcess(Consumer<Process> end) throws Exception {

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
@@ -26,6 +27,7 @@ import org.millrace.Stream;
  * is handed to another thread, and those are left to the collector. The bounds are what interpreted code allocates and
  * a fifth more, so that they hold whatever the JIT compiler has come to.
  */
+@Tag("optimized")
 class EngineAllocationTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);

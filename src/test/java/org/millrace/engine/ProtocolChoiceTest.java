@@ -8,10 +8,10 @@ import java.util.Map;
 import java.util.Properties;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.Operation;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.proxy.OperationSignature;
 
 /** What NCCL_PROTO means, and NCCL_P2P_LL_THRESHOLD. */
 class ProtocolChoiceTest {
@@ -35,7 +35,7 @@ class ProtocolChoiceTest {
             allreduce : ^LL,LL128  | 1    | SIMPLE
             """)
     void theBestThatIsAllowedIsChosen(String text, long bytes, Protocol expected) {
-        assertEquals(expected, ProtocolChoice.parse(text, THRESHOLDS).of(OperationSignature.ALL_REDUCE, bytes));
+        assertEquals(expected, ProtocolChoice.parse(text, THRESHOLDS).of(Operation.ALL_REDUCE, bytes));
     }
 
     @ParameterizedTest

@@ -8,12 +8,12 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
+import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
-import org.millrace.transport.NetTransport;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
-import org.millrace.transport.Verdict;
+import org.millrace.transport.net.NetTransport;
 
 /**
  * NET over a {@link WatchedNetwork}, for tests that switch it on: only for their threads there is a file that names it
@@ -67,21 +67,21 @@ public final class WatchedTransport implements Transport {
     }
 
     @Override
-    public Verdict offer() {
+    public Availability offer() {
         if (directory == null) {
-            return Verdict.no("no test watches");
+            return Availability.no("no test watches");
         }
         network = new WatchedNetwork(directory, flushes);
         Listener here = network.listen();
         transport = new NetTransport(network, here);
         OPENED.add(here);
         OPENED.add(network);
-        return Verdict.yes("");
+        return Availability.yes("");
     }
 
     @Override
-    public Verdict canConnect(PeerInfo here, PeerInfo there) {
-        return Verdict.yes("");
+    public Availability canConnect(PeerInfo here, PeerInfo there) {
+        return Availability.yes("");
     }
 
     @Override

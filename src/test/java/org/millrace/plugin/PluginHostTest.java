@@ -3,11 +3,13 @@ package org.millrace.plugin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The built shim in a process that is not Java. */
+@Tag("slow")
 class PluginHostTest {
 
     private static final int EXIT_BY_SIGTERM = 128 + 15;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.ffi.nccl.nccl_h;
@@ -15,6 +16,7 @@ import org.millrace.plugin.shim.Upcalls;
  * What the user reads if the plugin cannot start or does not as it is told: always one line, and NCCL goes on with
  * another network.
  */
+@Tag("slow")
 class PluginStartTest {
 
     private static final int WARN = 2;

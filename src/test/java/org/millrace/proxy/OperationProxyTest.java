@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
+import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
@@ -26,7 +27,7 @@ class OperationProxyTest {
     private static final int CHUNK_STEPS = 4;
     private static final int SLICE_STEPS = 2;
     private static final long SIGNATURE =
-            OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.INT32, ReduceOp.SUM, 0);
+            OperationSignature.pack(Operation.ALL_REDUCE, DataType.INT32, ReduceOp.SUM, 0);
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * SLOT);
 
@@ -206,7 +207,7 @@ class OperationProxyTest {
     void ranksThatDisagreeAreToldWhoRunsWhat() {
         try (Arena arena = Arena.ofConfined()) {
             Pair pair = new Pair(arena, 0);
-            long other = OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.FLOAT64, ReduceOp.MAX, 0);
+            long other = OperationSignature.pack(Operation.ALL_REDUCE, DataType.FLOAT64, ReduceOp.MAX, 0);
             pair.from.queue.add(new ProxyOp(7, other, 50, 4, CHUNK_STEPS, SLICE_STEPS));
             pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
             pair.post(8);

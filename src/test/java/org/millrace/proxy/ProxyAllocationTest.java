@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.abi.ConnectionInfo;
@@ -17,6 +18,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
 /** A proxy thread's allocated bytes stay where they are over a million steps of every protocol and buffer mode. */
+@Tag("slow")
+@Tag("optimized")
 class ProxyAllocationTest {
 
     private static final int SLOT = 64;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.ConnectionInfo;
@@ -28,6 +29,7 @@ import org.millrace.proxy.unpack.UnpackReceiveSource;
  * The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks:
  * slices, empty ones, and lines.
  */
+@Tag("optimized")
 class UnpackAllocationTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 12288);

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
 import org.millrace.net.auto.NetworkChoice;
+import org.millrace.transport.shared.TwoRanks;
 
 class TransportChoiceTest {
 
@@ -18,10 +19,10 @@ class TransportChoiceTest {
     Path directory;
 
     /** A transport that says what it is told to say, and makes nothing. */
-    private record Said(String name, Verdict offer, Verdict canConnect) implements Transport {
+    private record Said(String name, Availability offer, Availability canConnect) implements Transport {
 
         @Override
-        public Verdict canConnect(PeerInfo here, PeerInfo there) {
+        public Availability canConnect(PeerInfo here, PeerInfo there) {
             return canConnect;
         }
 
@@ -36,10 +37,10 @@ class TransportChoiceTest {
         }
     }
 
-    private static final Verdict YES = Verdict.yes("");
+    private static final Availability YES = Availability.yes("");
     private static final Transport GOOD = new Said("GOOD", YES, YES);
-    private static final Transport FAR = new Said("FAR", YES, Verdict.no("other planet"));
-    private static final Transport OFF = new Said("OFF", Verdict.no("switched off"), YES);
+    private static final Transport FAR = new Said("FAR", YES, Availability.no("other planet"));
+    private static final Transport OFF = new Said("OFF", Availability.no("switched off"), YES);
 
     private static PeerInfo peer(int rank, Transport... transports) {
         return PeerInfo.exchange(rank, "host", List.of(transports), bytes -> {
@@ -64,7 +65,7 @@ class TransportChoiceTest {
     @Test
     void whatOnlyOneRankHasIsNotTaken() {
         PeerInfo here = peer(0, GOOD, FAR);
-        PeerInfo there = peer(1, new Said("GOOD", Verdict.no("not today"), YES));
+        PeerInfo there = peer(1, new Said("GOOD", Availability.no("not today"), YES));
         String message =
                 assertThrows(MillraceException.class, () -> TransportChoice.of(List.of(GOOD, FAR), here, there))
                         .getMessage();
@@ -99,13 +100,13 @@ class TransportChoiceTest {
         }
 
         @Override
-        public Verdict offer() {
+        public Availability offer() {
             return transport.offer();
         }
 
         @Override
-        public Verdict canConnect(PeerInfo here, PeerInfo there) {
-            return Verdict.no("changed its mind");
+        public Availability canConnect(PeerInfo here, PeerInfo there) {
+            return Availability.no("changed its mind");
         }
 
         @Override

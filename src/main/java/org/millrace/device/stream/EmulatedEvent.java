@@ -3,15 +3,11 @@ package org.millrace.device.stream;
 import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 
 /** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
 public final class EmulatedEvent implements Event {
-
-    private static final int SPINS = 1_000;
-    private static final int YIELDS = 100;
-    private static final long FIRST_PARK_NANOS = 10_000;
-    private static final long LAST_PARK_NANOS = 1_000_000;
 
     private volatile EventMark latest;
 
@@ -57,7 +53,7 @@ public final class EmulatedEvent implements Event {
     public void synchronize(Duration deadline) {
         EventMark mark = latest;
         long start = System.nanoTime();
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(SPINS, YIELDS, FIRST_PARK_NANOS, LAST_PARK_NANOS);
+        IdleStrategy idle = IdleProfile.COMPLETION.newStrategy();
         while (mark != null && !isReached(mark)) {
             if (System.nanoTime() - start >= deadline.toNanos()) {
                 throw new MillraceException("the event was not reached within " + deadline.toMillis()

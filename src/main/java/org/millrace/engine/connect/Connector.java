@@ -9,8 +9,8 @@ import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.transport.Connection;
 import org.millrace.transport.PendingConnection;
+import org.millrace.transport.TransportConnection;
 
 /**
  * One direction of one channel to one peer ({@code ncclConnector}), connected or on the way to be: operations can be
@@ -38,13 +38,13 @@ public final class Connector<P> {
 
     private final DeviceEndpoint<P> endpoint;
     private final Supplier<PendingConnection> setup;
-    private final Function<Connection, P> toPort;
+    private final Function<TransportConnection, P> toPort;
     private final long deadline;
     private final Queue<ProxyOp> early = new ArrayDeque<>();
     private volatile State state = State.ASKED;
     /** What is on the way. The service's thread alone. */
     private @Nullable PendingConnection pending;
-    private @Nullable Connection connection;
+    private @Nullable TransportConnection connection;
     /** Sends or receives issued so far. Guarded by the thread that issues. */
     private long transfers;
     /** The last operation that was announced. Guarded by the thread that issues. */
@@ -57,7 +57,7 @@ public final class Connector<P> {
      * @param toPort   makes the device's end of it
      */
     Connector(DeviceEndpoint<P> endpoint, long deadline, Supplier<PendingConnection> setup,
-            Function<Connection, P> toPort) {
+            Function<TransportConnection, P> toPort) {
         this.deadline = deadline;
         this.endpoint = endpoint;
         this.setup = setup;
@@ -115,7 +115,7 @@ public final class Connector<P> {
      * @throws MillraceException if the connection cannot be made
      */
     @Nullable
-    Connection progress() {
+    TransportConnection progress() {
         try {
             if (state == State.ASKED) {
                 pending = setup.get();
@@ -131,8 +131,8 @@ public final class Connector<P> {
         }
     }
 
-    private @Nullable Connection connect() {
-        Connection made = pending.poll();
+    private @Nullable TransportConnection connect() {
+        TransportConnection made = pending.poll();
         if (made == null) {
             return null;
         }

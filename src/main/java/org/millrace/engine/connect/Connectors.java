@@ -20,8 +20,8 @@ import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.transport.Connection;
-import org.millrace.transport.Connections;
+import org.millrace.transport.TransportConnection;
+import org.millrace.transport.TransportConnections;
 
 /**
  * A communicator's connectors, each connected when it is asked for the first time. The thread that asks does not wait:
@@ -36,7 +36,7 @@ public final class Connectors {
     }
 
     private final DeviceCommunicator device;
-    private final @Nullable Connections connections;
+    private final @Nullable TransportConnections connections;
     private final Duration connectDeadline;
     private final GroupFailure failure;
     private final ProxyAgent proxies;
@@ -48,7 +48,7 @@ public final class Connectors {
     /** What is on the way. The service's thread alone. */
     private final List<Connector<?>> connecting = new ArrayList<>();
     /** The service's thread alone, until it has acknowledged that it stopped. */
-    private final List<Connection> made = new ArrayList<>();
+    private final List<TransportConnection> made = new ArrayList<>();
 
     /**
      * Connectors that a service serves from now on.
@@ -57,7 +57,7 @@ public final class Connectors {
      * @param failure     learns what cannot be made; watched on the service's thread
      * @param proxies     serve what is made
      */
-    public Connectors(DeviceCommunicator device, @Nullable Connections connections, Duration connectDeadline,
+    public Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
             GroupFailure failure, ProxyAgent proxies, ConnectorService service) {
         this.device = device;
         this.connections = connections;
@@ -127,7 +127,7 @@ public final class Connectors {
      */
     public void announceWithout(ProxyOp without) {
         receives.forEach((key, connector) -> {
-            if (key.index == Connections.COLLECTIVE) {
+            if (key.index == TransportConnections.COLLECTIVE) {
                 connector.announceUnlessPart(without);
             }
         });
@@ -177,7 +177,7 @@ public final class Connectors {
 
     /** Returns true if there is nothing more to do for the connector. */
     private boolean isOver(Connector<?> connector) {
-        Connection connection;
+        TransportConnection connection;
         try {
             connection = connector.progress();
         } catch (ConnectionException lost) {
@@ -228,7 +228,7 @@ public final class Connectors {
 
     /** Frees what the connections hold, after their proxies have stopped. */
     public void close() {
-        made.forEach(Connection::close);
+        made.forEach(TransportConnection::close);
         made.clear();
     }
 }

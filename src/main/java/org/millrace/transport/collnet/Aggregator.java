@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.function.Consumer;
 import org.millrace.DataType;
+import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.agent.Agent;
 import org.millrace.net.FrameHeader;
@@ -201,6 +202,35 @@ public final class Aggregator implements Agent, AutoCloseable {
             receivers.forEach(FrameReceiver::close);
             List.of(contributions).forEach(MemoryRegion::close);
             arena.close();
+        }
+    }
+
+    /** The arithmetic of an aggregator. */
+    @FunctionalInterface
+    public interface Reducer {
+
+        /**
+         * Combines elements: {@code into[i] = op(from[i], into[i])}.
+         *
+         * @param type       element type
+         * @param op         how
+         * @param from       one rank's elements
+         * @param fromOffset bytes
+         * @param into       what the ranks before it came to
+         * @param intoOffset bytes
+         * @param count      elements
+         */
+        void reduce(DataType type, ReduceOp.BuiltIn op, MemorySegment from, long fromOffset, MemorySegment into,
+                long intoOffset, long count);
+    }
+
+    /** What ranks give to an aggregator does not fit together. */
+    public static final class AggregatorException extends MillraceException {
+
+        private static final long serialVersionUID = 1L;
+
+        AggregatorException(String message) {
+            super(message);
         }
     }
 }

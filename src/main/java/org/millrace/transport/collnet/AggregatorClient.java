@@ -61,8 +61,7 @@ public final class AggregatorClient implements CollectiveNetwork {
     @Override
     public boolean test(int request) {
         progress();
-        // the request is the only one under way of its number, so it is done if the oldest one that is not comes after
-        // it
+        // no other request under way has its number, so it is done if the oldest that is not done comes after it
         long ahead = Math.floorMod(request - done, (long) REQUESTS);
         return done + ahead >= begun;
     }

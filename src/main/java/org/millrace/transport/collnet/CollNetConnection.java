@@ -2,6 +2,8 @@ package org.millrace.transport.collnet;
 
 import java.lang.foreign.Arena;
 import java.util.List;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
@@ -41,7 +43,7 @@ public final class CollNetConnection implements AutoCloseable {
         this.collective = collective;
         send = ConnectionInfo.allocate(arena, layout, firstStep);
         receive = ConnectionInfo.allocate(arena, layout, firstStep);
-        RequestsUnderWay requests = new RequestsUnderWay();
+        RequestFifo requests = new RequestFifo();
         regions = List.of(network.register(send.buffer(Protocol.SIMPLE)),
                 network.register(receive.buffer(Protocol.SIMPLE)));
         sendProxy = new CollNetSendProxy(name(rank, "->"), send, receive, regions.getFirst(), regions.getLast(),
@@ -108,5 +110,51 @@ public final class CollNetConnection implements AutoCloseable {
             regions.forEach(MemoryRegion::close);
             arena.close();
         }
+    }
+
+    /**
+     * What the send proxy has begun and the receive proxy waits for, oldest first (NCCL's {@code reqFifo}). Both run on
+     * one agent's thread.
+     */
+    static final class RequestFifo {
+
+        private final int[] requests = new int[CollectiveNetwork.REQUESTS];
+        private long added;
+        private long done;
+
+        boolean isFull() {
+            return added - done == requests.length;
+        }
+
+        boolean isEmpty() {
+            return added == done;
+        }
+
+        void add(int request) {
+            requests[(int) (added++ % requests.length)] = request;
+        }
+
+        int oldest() {
+            return requests[(int) (done % requests.length)];
+        }
+
+        void removeOldest() {
+            done++;
+        }
+
+        /** How many are done since the beginning: the slots of as many steps are the device's again. */
+        long done() {
+            return done;
+        }
+    }
+
+    /**
+     * One all-reduce that goes through the network, as an engine enqueues it.
+     *
+     * @param type  element type
+     * @param op    how elements are combined
+     * @param steps steps it takes: one request each
+     */
+    public record CollNetOp(DataType type, ReduceOp.BuiltIn op, long steps) {
     }
 }

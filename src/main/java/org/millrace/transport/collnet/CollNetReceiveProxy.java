@@ -4,16 +4,17 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.StopListener;
+import org.millrace.transport.collnet.CollNetConnection.RequestFifo;
 
 /** Asks for the oldest request, and tells the device of results that are there. */
 final class CollNetReceiveProxy extends AbstractProxy {
 
     private final ConnectionInfo receive;
     private final CollectiveNetwork network;
-    private final RequestsUnderWay requests;
+    private final RequestFifo requests;
 
-    CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
-            RequestsUnderWay requests, StopListener listener) {
+    CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network, RequestFifo requests,
+            StopListener listener) {
         super(name, listener);
         this.receive = receive;
         this.network = network;

@@ -2,6 +2,7 @@ package org.millrace.transport.collnet;
 
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
@@ -12,6 +13,8 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.Steps;
 import org.millrace.proxy.StopListener;
+import org.millrace.transport.collnet.CollNetConnection.CollNetOp;
+import org.millrace.transport.collnet.CollNetConnection.RequestFifo;
 
 /**
  * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the
@@ -25,16 +28,16 @@ final class CollNetSendProxy extends AbstractProxy {
     private final MemoryRegion from;
     private final MemoryRegion to;
     private final CollectiveNetwork network;
-    private final RequestsUnderWay requests;
+    private final RequestFifo requests;
     private final Queue<CollNetOp> operations = new ConcurrentLinkedQueue<>();
     private final long slotBytes;
-    private CollNetOp op;
+    private @Nullable CollNetOp op;
     private long remaining;
     private long posted;
     private long freed;
 
     CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from,
-            MemoryRegion to, CollectiveNetwork network, RequestsUnderWay requests, StopListener listener) {
+            MemoryRegion to, CollectiveNetwork network, RequestFifo requests, StopListener listener) {
         super(name, listener);
         this.send = send;
         this.receive = receive;

@@ -9,4 +9,7 @@
  *                        └────────── requests under way ───────────────┘
  * </pre>
  */
+@NullMarked
 package org.millrace.transport.collnet;
+
+import org.jspecify.annotations.NullMarked;

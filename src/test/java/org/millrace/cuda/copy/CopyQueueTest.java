@@ -14,6 +14,7 @@ import java.util.Random;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +23,7 @@ import org.millrace.abi.CopyMailbox;
 
 /** Copies by a copy engine and by a kernel that comes and goes are made in the order in which they were begun. */
 @Timeout(120)
+@Tag("optimized")
 class CopyQueueTest {
 
     private static final int BYTES = 1 << 14;

@@ -18,6 +18,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,6 +29,7 @@ import org.millrace.ReduceOp;
 import org.millrace.element.Elements;
 
 /** What surrounds the arithmetic: slices of any length and place, who may overlap, the end of an operation, errors. */
+@Tag("slow")
 class ElementKernelTest {
 
     private static final long SEED = 7;

@@ -8,6 +8,7 @@ import java.util.EnumSet;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.IntToLongFunction;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
@@ -17,6 +18,7 @@ import org.millrace.element.Elements;
  * Every step of every type against {@link Reference}: all pairs of 8-bit elements, all 16-bit elements with some
  * partners, edges and random pairs of the others.
  */
+@Tag("slow")
 class ElementLoopTest {
 
     private static final long SEED = 20_260_214;

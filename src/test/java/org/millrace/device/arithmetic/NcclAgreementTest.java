@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.zip.CRC32;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
@@ -16,6 +17,7 @@ import org.millrace.element.Elements;
  * rank 1 over two ranks, whose elements were {@link #element}; protocols LL and Simple returned the same. Only which
  * NaN a float result is was made equal before.
  */
+@Tag("slow")
 class NcclAgreementTest {
 
     /**

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.Protocol;
@@ -17,6 +18,7 @@ import org.millrace.device.primitives.ChunkShape;
  * Transfers whose slots are shared (OFFSET), or that use none (PTR), mixed with those of other protocols on the same
  * connections; counters that wrap.
  */
+@Tag("slow")
 class BufferModesTest {
 
     private static final String CASES = """

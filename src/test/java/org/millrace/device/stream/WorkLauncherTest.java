@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -42,6 +43,8 @@ import org.millrace.device.work.PlanBuilder;
 
 /** Work goes through the FIFO to a device on a thread of its own. */
 @Timeout(120)
+@Tag("slow")
+@Tag("optimized")
 class WorkLauncherTest {
 
     private static final int ADD = 3;

@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.ConnectionInfo;
@@ -27,6 +28,7 @@ import org.millrace.proxy.unpack.UnpackReceiveSource;
  * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring
  * of 16 lists and the wraps of both counters.
  */
+@Tag("slow")
 class UnpackProxyTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 12288);

@@ -29,6 +29,7 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -48,6 +49,7 @@ import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 
 /** Ranks that do not fit, strangers at rank 0's listener, and strangers where rank 0 should be. */
 @Timeout(120)
+@Tag("slow")
 class AcceptorTest {
 
     private static final Duration LITTLE = Duration.ofMillis(400);

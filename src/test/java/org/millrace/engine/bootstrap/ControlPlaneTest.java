@@ -17,6 +17,7 @@ import java.util.Random;
 import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,6 +27,7 @@ import org.millrace.MillraceException;
 
 /** What works when all ranks behave. */
 @Timeout(120)
+@Tag("slow")
 class ControlPlaneTest {
 
     @TempDir

@@ -33,15 +33,14 @@ import org.millrace.engine.connect.Connector.State;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.transport.Connections;
+import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
-import org.millrace.transport.PeerMessages;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportConnections;
+import org.millrace.transport.TransportConnections.PeerMessages;
 import org.millrace.transport.TransportEnd;
-import org.millrace.transport.Verdict;
 
 /** A connection's states, which thread makes it, and how that ends. The peer is the test. */
 class ConnectorsTest {
@@ -75,13 +74,13 @@ class ConnectorsTest {
         }
 
         @Override
-        public Verdict offer() {
-            return Verdict.yes("");
+        public Availability offer() {
+            return Availability.yes("");
         }
 
         @Override
-        public Verdict canConnect(PeerInfo here, PeerInfo there) {
-            return Verdict.yes("");
+        public Availability canConnect(PeerInfo here, PeerInfo there) {
+            return Availability.yes("");
         }
 
         @Override
@@ -205,7 +204,7 @@ class ConnectorsTest {
 
     @Test
     void aConnectionGoesThroughItsStatesOnAnotherThread() {
-        Connector<SendPort> connector = connectors.send(1, 0, Connections.COLLECTIVE);
+        Connector<SendPort> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
         connector.announce(operation(1));
         await(connector, State.SETTING_UP);
         assertNull(connector.transport());
@@ -220,13 +219,13 @@ class ConnectorsTest {
         assertEquals(List.of(operation(1), operation(2), operation(3)), announced);
         assertEquals("FAKE", connector.transport());
         assertTrue(maker.getName().contains("connect-0"), maker.getName());
-        assertSame(connector, connectors.send(1, 0, Connections.COLLECTIVE));
+        assertSame(connector, connectors.send(1, 0, TransportConnections.COLLECTIVE));
     }
 
     @Test
     void noneWaitsForAnother() {
-        Connector<?> first = connectors.receive(1, 0, Connections.COLLECTIVE);
-        Connector<?> second = connectors.receive(2, 0, Connections.COLLECTIVE);
+        Connector<?> first = connectors.receive(1, 0, TransportConnections.COLLECTIVE);
+        Connector<?> second = connectors.receive(2, 0, TransportConnections.COLLECTIVE);
         connects = true;
         arrived.add(2L);
         await(second, State.CONNECTED);
@@ -240,17 +239,17 @@ class ConnectorsTest {
     void theThreadSleepsWhenNothingIsAsked() {
         arrived.addAll(List.of(1L, 2L));
         connects = true;
-        connectors.send(1, 0, Connections.COLLECTIVE);
+        connectors.send(1, 0, TransportConnections.COLLECTIVE);
         connectors.await();
         await(() -> maker.getState() == Thread.State.WAITING, "the thread does not sleep");
-        connectors.send(2, 0, Connections.COLLECTIVE);
+        connectors.send(2, 0, TransportConnections.COLLECTIVE);
         connectors.await();
         await(() -> maker.getState() == Thread.State.WAITING, "the thread does not sleep again");
     }
 
     @Test
     void whatIsOnTheWayIsStoppedAndFreed() {
-        Connector<?> connector = connectors.send(1, 0, Connections.COLLECTIVE);
+        Connector<?> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
         await(connector, State.SETTING_UP);
         assertTrue(connectors.stop(PATIENCE));
         assertEquals(State.STOPPED, connector.state());
@@ -263,7 +262,7 @@ class ConnectorsTest {
     @Test
     void aStopIsAcknowledgedByTheThreadAlone() throws InterruptedException {
         held = new CountDownLatch(1);
-        Connector<?> connector = connectors.send(1, 0, Connections.COLLECTIVE);
+        Connector<?> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
         assertTrue(inSetup.await(PATIENCE.toSeconds(), TimeUnit.SECONDS));
         assertFalse(connectors.stop(Duration.ofMillis(20)));
         assertEquals(0, freed);
@@ -276,7 +275,7 @@ class ConnectorsTest {
     @Test
     void aConnectionThatIsNotMadeInTimeFailsTheCommunicator() {
         Connectors hasty = connectors(Duration.ofMillis(20));
-        Connector<?> connector = hasty.send(1, 0, Connections.COLLECTIVE);
+        Connector<?> connector = hasty.send(1, 0, TransportConnections.COLLECTIVE);
         await(() -> failure.get() != null, "no failure");
         assertEquals(State.FAILED, connector.state());
         assertTrue(failure.get().getMessage().contains("was not made within 20 ms (MILLRACE_CONNECT_DEADLINE)"),
@@ -293,7 +292,7 @@ class ConnectorsTest {
     void aConnectionThatIsLostFailsTheCommunicatorIfNoRankSaysWhy() {
         lost = true;
         arrived.add(1L);
-        Connector<?> connector = connectors.send(1, 0, Connections.COLLECTIVE);
+        Connector<?> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
         await(connector, State.FAILED);
         await(() -> failure.get() != null, "no failure");
         assertTrue(failure.get().getMessage().startsWith("the connection rank 0 -> rank 1, channel 0 cannot be made: "),

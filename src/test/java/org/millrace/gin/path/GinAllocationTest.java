@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -15,6 +16,8 @@ import org.millrace.gin.GinOptions;
 import org.millrace.gin.window.HostWindowMemory;
 
 /** An agent's allocated bytes stay where they are over a million descriptors. */
+@Tag("slow")
+@Tag("optimized")
 class GinAllocationTest {
 
     private static final int DESCRIPTORS = 1_000_000;

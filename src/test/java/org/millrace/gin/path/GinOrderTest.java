@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
@@ -21,6 +22,8 @@ import org.millrace.gin.window.Window;
  * Random programs over memory whose copies end late and in any order. After every pass: what a signal covers is there,
  * and what was declared complete may be overwritten, which the test does at once.
  */
+@Tag("slow")
+@Tag("optimized")
 class GinOrderTest {
 
     private static final int CONTEXTS = 3;

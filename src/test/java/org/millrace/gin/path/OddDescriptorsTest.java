@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -18,6 +19,7 @@ import org.millrace.gin.GinOptions;
 import org.millrace.gin.window.HostWindowMemory;
 
 /** What no kernel of NCCL's posts, for a peer and for oneself. */
+@Tag("slow")
 class OddDescriptorsTest {
 
     private static final int CHUNK = 64;

@@ -3,6 +3,7 @@ package org.millrace.net.auto;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.Connected;
 import org.millrace.net.Network;
@@ -11,12 +12,18 @@ import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** A host without shared memory: TCP. */
+@Tag("slow")
 class AutoNetworkWithoutShmTest extends NetworkContract {
 
     @Override
     protected Network newNetwork() {
         return NetworkChoice.AUTO.open(SocketOptions.defaults(),
                 ShmOptions.defaults().withDirectory(Path.of("/there/is/no/such/directory")));
+    }
+
+    @Override
+    protected int framesWithoutAllocation() {
+        return 250_000;
     }
 
     @Test

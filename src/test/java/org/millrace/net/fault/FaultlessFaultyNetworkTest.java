@@ -1,14 +1,21 @@
 package org.millrace.net.fault;
 
+import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** A fault that never comes changes nothing: the wrapped sender is as good as the sender. */
+@Tag("slow")
 class FaultlessFaultyNetworkTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
         return new FaultyNetwork(new SocketNetwork(SocketOptions.defaults()), Fault.parse("cut:frame=100000000"));
+    }
+
+    @Override
+    protected int framesWithoutAllocation() {
+        return 250_000;
     }
 }

@@ -1,11 +1,14 @@
 package org.millrace.net.shm;
 
+import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.shm.ring.RingAccess;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /** Rings that are accessed with Chronicle Bytes. */
+@Tag("slow")
+@Tag("optimized")
 class ShmNetworkChronicleTest extends NetworkContract {
     @Override
     protected Network newNetwork() {

@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.Connected;
@@ -26,6 +27,7 @@ import org.millrace.net.shm.ring.ShmOptions;
 
 /** Another process at the other end: what it gets, how it learns of the end, and what is left when it is killed. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("slow")
 class TwoProcessesTest {
 
     private static final int SLOTS = 24;

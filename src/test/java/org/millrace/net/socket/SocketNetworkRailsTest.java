@@ -3,16 +3,24 @@ package org.millrace.net.socket;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** Three rails, and payloads cut into pieces that small frames reach too. */
+@Tag("slow")
+@Tag("optimized")
 public class SocketNetworkRailsTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
         return new SocketNetwork(
                 SocketOptions.defaults().withStreams(1, 20_000).withFramesInFlight(5).withRails(loopbacks(3)));
+    }
+
+    @Override
+    protected int framesWithoutAllocation() {
+        return 250_000;
     }
 
     /** 127.0.0.1 and its neighbours, all of which are addresses of every machine. */

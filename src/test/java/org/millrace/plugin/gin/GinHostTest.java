@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -13,6 +14,7 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.plugin.HostProgram;
 
 /** GIN's tables, with a host in C that posts what NCCL's kernels post. */
+@Tag("slow")
 class GinHostTest {
 
     private static final int PUTS = 60;
@@ -33,7 +35,6 @@ class GinHostTest {
     private static void runs(int version, int backend, int ranks, String network) throws Exception {
         long seed = 0x61_6e + version * 100L + ranks;
         var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend)
-                .withQuickStart()
                 .with("MILLRACE_GIN", "host")
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), ranks, PUTS, seed);
@@ -68,7 +69,6 @@ class GinHostTest {
     @CsvSource({"2, socket", "3, shm"})
     void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
         var outcome = HostProgram.compile("rma_host")
-                .withQuickStart()
                 .with("MILLRACE_GIN", "host")
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), ranks, 12);

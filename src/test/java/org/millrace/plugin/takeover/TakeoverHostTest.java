@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
@@ -14,6 +15,7 @@ import org.millrace.plugin.HostProgram;
  * random sequences of operations of all protocols, in both directions of several channels. The kernels look at every
  * byte; the totals show that all kinds of steps were among them.
  */
+@Tag("slow")
 class TakeoverHostTest {
 
     private static final int CHANNELS = 3;
@@ -34,8 +36,8 @@ class TakeoverHostTest {
         HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version)
                 .with("MILLRACE_NET", network)
                 .with("MILLRACE_THREADS", Integer.toString(threads));
-        if (way.equals("processes")) {
-            host.withQuickStart();
+        if (sizes.equals("usual")) {
+            host.withEveryCompiler();
         }
         var outcome = host.run(HostProgram.library(), way, CHANNELS, steps, seed, sizes);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());

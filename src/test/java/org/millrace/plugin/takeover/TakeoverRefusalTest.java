@@ -3,12 +3,14 @@ package org.millrace.plugin.takeover;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
 
 /** What a host is told whose connections cannot be taken over, or who asks for what a taken one does not do. */
+@Tag("slow")
 class TakeoverRefusalTest {
 
     private static HostProgram.Outcome refuse(HostProgram host, String way) throws Exception {
@@ -18,7 +20,7 @@ class TakeoverRefusalTest {
     }
 
     private static HostProgram host() throws Exception {
-        return HostProgram.compile("refusal_host", "-DNET_VERSION=12").withQuickStart();
+        return HostProgram.compile("refusal_host", "-DNET_VERSION=12");
     }
 
     @ParameterizedTest

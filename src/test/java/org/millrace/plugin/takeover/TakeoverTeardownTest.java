@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.List;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -16,6 +17,7 @@ import org.millrace.plugin.net.DrainTimeout;
  * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is
  * deregistered: whoever touches it then crashes.
  */
+@Tag("slow")
 class TakeoverTeardownTest {
 
     private static final int CHANNELS = 4;
@@ -26,7 +28,6 @@ class TakeoverTeardownTest {
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
         var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11")
-                .withQuickStart()
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), way, channels);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -98,7 +99,7 @@ class TakeoverTeardownTest {
     void aHundredCommunicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
                 .with("MILLRACE_NET", network)
-                .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -Xmx24m")
+                .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());

@@ -3,6 +3,7 @@ package org.millrace.plugin.unpack;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
@@ -11,6 +12,7 @@ import org.millrace.plugin.HostProgram;
  * The C host with kernels that gather what they receive from pages (UNPACK), taken over and with NCCL's own proxy, over
  * a network that scatters and one that does not.
  */
+@Tag("slow")
 class UnpackHostTest {
 
     private static final int CHANNELS = 3;
@@ -19,8 +21,7 @@ class UnpackHostTest {
         return HostProgram.compile(program, "-DNET_VERSION=" + version)
                 .with("MILLRACE_UNPACK", "host")
                 .with("MILLRACE_UNPACK_MIB", "32")
-                .with("MILLRACE_NET", network)
-                .withQuickStart();
+                .with("MILLRACE_NET", network);
     }
 
     @ParameterizedTest

@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
+import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.OperationSignature;
@@ -15,8 +16,7 @@ import org.millrace.proxy.ProxyOp;
 
 class OperationCheckTest {
 
-    private static final long SUM =
-            OperationSignature.pack(OperationSignature.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, 0);
+    private static final long SUM = OperationSignature.pack(Operation.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, 0);
 
     private final MemorySegment memory = Arena.ofAuto().allocate(OperationCheck.BYTES, 8);
     private final OperationCheck sender = new OperationCheck(ConnectionName.ofRing(0, 1, 0, true), memory, true);

@@ -1,13 +1,20 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import java.lang.foreign.Arena;
 import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 import org.millrace.proxy.CopyProxy;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.TransportEnd;
 
 /**
  * An end of a connection whose slots and counters lie in memory that both ends reach.
@@ -21,19 +28,20 @@ import org.millrace.proxy.ProxyOp;
  * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run
  * the same operation is checked when it is announced ({@link OperationCheck}).
  */
-final class MemoryEnd implements TransportEnd {
+final class SharedMemoryEnd implements TransportEnd {
 
     private final EndRequest request;
     private final CommonMemory.Source source;
     private final boolean owns;
     private final boolean copies;
     private final OperationQueue operations = new OperationQueue();
-    private CommonMemory common;
-    private ConnectionInfo shared;
-    private OperationCheck check;
-    private Arena arena;
-    private ConnectionInfo own;
-    private CopyProxy proxy;
+    private @Nullable CommonMemory common;
+    private @Nullable ConnectionInfo shared;
+    private @Nullable OperationCheck check;
+    /** Of what this end copies from or into; null if it does not copy. */
+    private @Nullable Arena arena;
+    private @Nullable ConnectionInfo own;
+    private @Nullable CopyProxy proxy;
 
     /**
      * An end.
@@ -41,11 +49,20 @@ final class MemoryEnd implements TransportEnd {
      * @param owns   whether this end makes the memory; the other one does not
      * @param copies whether a proxy of this end copies between the common memory and memory of its own
      */
-    MemoryEnd(EndRequest request, CommonMemory.Source source, boolean owns, boolean copies) {
+    SharedMemoryEnd(EndRequest request, CommonMemory.Source source, boolean owns, boolean copies) {
         this.request = request;
         this.source = source;
         this.owns = owns;
         this.copies = copies;
+    }
+
+    /** Why the ranks must not share memory: the user wants every step to be a frame of a network. */
+    static Optional<Availability> refusal(Configuration configuration) {
+        if (!configuration.get(Settings.NETWORK).equals(Settings.NETWORK.defaultValue())) {
+            return Optional.of(Availability.no("MILLRACE_NET=" + configuration.get(Settings.NETWORK)));
+        }
+        return configuration.get(Settings.FAULT)
+                .map(fault -> Availability.no("MILLRACE_FAULT is planted in a network"));
     }
 
     @Override

@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -9,15 +9,22 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.config.Configuration;
+import org.millrace.engine.connect.Transports;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.Pending;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.transport.EndSettings;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.PendingConnection;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportConnection;
+import org.millrace.transport.TransportConnections;
+import org.millrace.transport.TransportConnections.PeerMessages;
 
 /** Two ranks in this thread that make connections to each other, their messages in a map. */
-final class TwoRanks implements AutoCloseable {
+public final class TwoRanks implements AutoCloseable {
 
     static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);
 
@@ -27,9 +34,9 @@ final class TwoRanks implements AutoCloseable {
     private final Map<Address, byte[]> letters = new ConcurrentHashMap<>();
     private final List<Runnable> opened = new ArrayList<>();
     final List<Throwable> failures = new ArrayList<>();
-    final TransportConnections[] ranks = new TransportConnections[2];
+    public final TransportConnections[] ranks = new TransportConnections[2];
 
-    TwoRanks(Path directory, Map<String, String> settings, NetworkChoice choice, UnaryOperator<Transport> wrap) {
+    public TwoRanks(Path directory, Map<String, String> settings, NetworkChoice choice, UnaryOperator<Transport> wrap) {
         Configuration configuration = Configuration.load(Map.of(), new java.util.Properties(), settings);
         List<List<Transport>> transports = new ArrayList<>();
         byte[][] told = new byte[2][];
@@ -70,10 +77,10 @@ final class TwoRanks implements AutoCloseable {
      * Rank 0's sending end and rank 1's receiving end; what goes wrong on either is thrown, after both have seen it or
      * made theirs.
      */
-    List<Connection> connect() {
-        List<Pending<Connection>> pending =
-                List.of(ranks[0].send(1, 0, Connections.COLLECTIVE), ranks[1].receive(0, 0, Connections.COLLECTIVE));
-        Connection[] made = new Connection[2];
+    public List<TransportConnection> connect() {
+        List<PendingConnection> pending = List.of(ranks[0].send(1, 0, TransportConnections.COLLECTIVE),
+                ranks[1].receive(0, 0, TransportConnections.COLLECTIVE));
+        TransportConnection[] made = new TransportConnection[2];
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (made[0] == null || made[1] == null) {
             for (int end = 0; end < 2; end++) {

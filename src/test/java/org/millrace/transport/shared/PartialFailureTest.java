@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;

@@ -1,17 +1,19 @@
-package org.millrace.transport;
+package org.millrace.engine.connect;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.transport.Transport;
+import org.millrace.transport.net.NetTransport;
+import org.millrace.transport.shared.P2pTransport;
+import org.millrace.transport.shared.ShmTransport;
 
 /**
  * The transports there are, in the order in which they are asked: those of other jars, and then NCCL's order, P2P, SHM,
@@ -52,13 +54,5 @@ public final class Transports {
             }
         }
         return found;
-    }
-
-    /** That the user wants every step to be a frame of a network, for transports that have none. */
-    static Optional<Verdict> frames(Configuration configuration) {
-        if (!configuration.get(Settings.NETWORK).equals(Settings.NETWORK.defaultValue())) {
-            return Optional.of(Verdict.no("MILLRACE_NET=" + configuration.get(Settings.NETWORK)));
-        }
-        return configuration.get(Settings.FAULT).map(fault -> Verdict.no("MILLRACE_FAULT is planted in a network"));
     }
 }

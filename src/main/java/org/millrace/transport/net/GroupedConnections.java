@@ -1,9 +1,10 @@
-package org.millrace.transport;
+package org.millrace.transport.net;
 
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -13,12 +14,14 @@ import org.millrace.net.Pending;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.SharedReceiver;
 import org.millrace.proxy.SharedSender;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.TransportConnections;
 
 /**
  * Connections of the network that the channels of a ring share, {@value SharedSender#MEMBERS} of them each: fewer to
  * hold open and to poll. The first channel that asks begins to make one.
  */
-final class NetGroups {
+final class GroupedConnections {
 
     /** Behind the indexes of connections that nobody shares. */
     private static final int INDEX = 2;
@@ -31,14 +34,14 @@ final class NetGroups {
     private final Map<Place, Shared<FrameSender, SharedSender>> senders = new HashMap<>();
     private final Map<Place, Shared<FrameReceiver, SharedReceiver>> receivers = new HashMap<>();
 
-    NetGroups(Network network, Listener here) {
+    GroupedConnections(Network network, Listener here) {
         this.network = network;
         this.here = here;
     }
 
     /** Whether a connection shares. Both ends say the same. */
     static boolean has(EndRequest request) {
-        return request.settings().groupedChannels() > 0 && request.index() == Connections.COLLECTIVE;
+        return request.settings().groupedChannels() > 0 && request.index() == TransportConnections.COLLECTIVE;
     }
 
     synchronized Pending<FrameSender> send(EndRequest request, byte[] address, OperationQueue queue) {
@@ -77,7 +80,7 @@ final class NetGroups {
 
         private final Pending<F> pending;
         private final Function<F, G> toGroup;
-        private G group;
+        private @Nullable G group;
         private boolean givenUp;
 
         Shared(Supplier<Pending<F>> begin, Function<F, G> toGroup) {
@@ -88,7 +91,7 @@ final class NetGroups {
         Pending<F> member(Function<G, F> toMember) {
             return new Pending<>() {
                 @Override
-                public F poll() {
+                public @Nullable F poll() {
                     G made = made();
                     return made == null ? null : toMember.apply(made);
                 }
@@ -100,7 +103,7 @@ final class NetGroups {
             };
         }
 
-        private synchronized G made() {
+        private synchronized @Nullable G made() {
             if (group == null) {
                 F end = pending.poll();
                 group = end == null ? null : toGroup.apply(end);

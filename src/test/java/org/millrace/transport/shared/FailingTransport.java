@@ -1,9 +1,14 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import java.util.List;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
 
 /** A transport one of whose phases fails on one end, before it or after it has done its work. */
 record FailingTransport(Transport transport, Phase phase, boolean afterwards, boolean onSender) implements Transport {
@@ -27,12 +32,12 @@ record FailingTransport(Transport transport, Phase phase, boolean afterwards, bo
     }
 
     @Override
-    public Verdict offer() {
+    public Availability offer() {
         return transport.offer();
     }
 
     @Override
-    public Verdict canConnect(PeerInfo here, PeerInfo there) {
+    public Availability canConnect(PeerInfo here, PeerInfo there) {
         return transport.canConnect(here, there);
     }
 

@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.transport.net;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -7,12 +7,14 @@ import java.util.Map;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.proxy.SlotPool;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings.SharedSlotSizes;
 
 /**
  * A rank's pools of slots, one for each channel and direction, made with the first connection of each and freed with
  * its last.
  */
-final class SharedPools {
+final class SlotPools {
 
     private record Place(int channel, boolean sends) {
     }
@@ -22,16 +24,16 @@ final class SharedPools {
     private final Network network;
     private final Map<Place, Pool> pools = new HashMap<>();
 
-    SharedPools(Network network) {
+    SlotPools(Network network) {
         this.network = network;
     }
 
     /** A connection joins its pool. */
-    synchronized Member join(EndRequest request) {
+    synchronized PoolMember join(EndRequest request) {
         Place place = new Place(request.channel(), request.sends());
         Pool pool = pools.computeIfAbsent(place, _ -> new Pool(request.settings().sharedSlots()));
         pool.users++;
-        return new Member(place, pool, pool.slots.attach());
+        return new PoolMember(place, pool, pool.slots.attach());
     }
 
     private synchronized void leave(Place place, Pool pool) {
@@ -63,14 +65,14 @@ final class SharedPools {
     }
 
     /** One connection's part in a pool. */
-    final class Member {
+    final class PoolMember {
 
         private final Place place;
         private final Pool pool;
         private final SlotPool.Share share;
         private boolean left;
 
-        private Member(Place place, Pool pool, SlotPool.Share share) {
+        private PoolMember(Place place, Pool pool, SlotPool.Share share) {
             this.place = place;
             this.pool = pool;
             this.share = share;
@@ -88,7 +90,7 @@ final class SharedPools {
         void leave() {
             if (!left) {
                 left = true;
-                SharedPools.this.leave(place, pool);
+                SlotPools.this.leave(place, pool);
             }
         }
     }

@@ -1,13 +1,18 @@
-package org.millrace.transport;
+package org.millrace.transport.net;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
 
 /**
- * NET: over a network, with a proxy on each side. Every rank listens, and whoever sends connects. It connects any two
+ * NET: over a network, with a proxy on each side. Every rank listens, and the sender connects. It connects any two
  * ranks.
  */
 public final class NetTransport implements Transport {
@@ -17,20 +22,20 @@ public final class NetTransport implements Transport {
 
     private final Network network;
     private final Listener here;
-    private final SharedPools pools;
-    private final NetGroups groups;
+    private final SlotPools pools;
+    private final GroupedConnections groups;
 
     /**
      * The transport of a rank.
      *
      * @param network what carries the frames
-     * @param here    where the others reach this rank; whoever opened it closes it
+     * @param here    where the others reach this rank; not closed here
      */
     public NetTransport(Network network, Listener here) {
         this.network = network;
         this.here = here;
-        this.pools = new SharedPools(network);
-        this.groups = new NetGroups(network, here);
+        this.pools = new SlotPools(network);
+        this.groups = new GroupedConnections(network, here);
     }
 
     @Override
@@ -39,28 +44,28 @@ public final class NetTransport implements Transport {
     }
 
     @Override
-    public Verdict offer() {
-        return Verdict.yes(network.name());
+    public Availability offer() {
+        return Availability.yes(network.name());
     }
 
     @Override
-    public Verdict canConnect(PeerInfo self, PeerInfo there) {
+    public Availability canConnect(PeerInfo self, PeerInfo there) {
         String mine = self.offer(name()).text();
         String theirs = there.offer(name()).text();
-        return mine.equals(theirs) ? Verdict.yes(mine)
-                : Verdict.no("rank " + self.rank() + " uses the network " + mine + ", rank " + there.rank() + " "
+        return mine.equals(theirs) ? Availability.yes(mine)
+                : Availability.no("rank " + self.rank() + " uses the network " + mine + ", rank " + there.rank() + " "
                         + theirs + ": MILLRACE_NET must be the same on all ranks");
     }
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new NetSendEnd(request, network, pools, groups,
+        return new NetworkEnd.Sender(request, network, pools, groups,
                 key(request.index(), request.channel(), request.here().rank()));
     }
 
     @Override
     public TransportEnd receive(EndRequest request) {
-        return new NetReceiveEnd(request, network, pools, groups, here,
+        return new NetworkEnd.Receiver(request, network, pools, groups, here,
                 key(request.index(), request.channel(), request.there().rank()));
     }
 

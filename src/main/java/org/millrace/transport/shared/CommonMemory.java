@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import java.lang.foreign.MemorySegment;
 

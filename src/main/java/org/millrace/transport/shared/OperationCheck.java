@@ -1,16 +1,17 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Finds out that the two ranks of a connection without frames run different operations: whoever announces an operation
- * as the second compares it with what the first one wrote down. Not on the way of any step.
+ * Finds out that the two ranks of a connection without frames run different operations: the side that announces an
+ * operation second compares it with what the first one wrote down. Not on the way of any step.
  *
  * <pre>
  *   0                       RECORDS                         RECORDS + 1        2 * (RECORDS + 1)   records
@@ -76,14 +77,15 @@ final class OperationCheck {
     }
 
     /**
-     * Writes an operation down and compares it with the other side's, if that has come so far; returns what is wrong,
-     * or null.
+     * Writes an operation down and compares it with the other side's, if that has come so far; returns what is wrong;
+     * null if nothing is.
      */
+    @Nullable
     ProxyException announce(ProxyOp op) {
         return op.steps() == 0 ? announceWithoutPart(op) : announcePart(op);
     }
 
-    private ProxyException announcePart(ProxyOp op) {
+    private @Nullable ProxyException announcePart(ProxyOp op) {
         long number = ++announced;
         long at = number % RECORDS * RECORD_BYTES;
         write(at, number, op);
@@ -99,7 +101,7 @@ final class OperationCheck {
         return passedBy ? disagreement(op, without) : null;
     }
 
-    private ProxyException announceWithoutPart(ProxyOp op) {
+    private @Nullable ProxyException announceWithoutPart(ProxyOp op) {
         write(WITHOUT_PART, ++withoutPart, op);
         long next = announced + 1;
         read(next % RECORDS * RECORD_BYTES, other);
@@ -113,8 +115,8 @@ final class OperationCheck {
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());
         LONG.setOpaque(mine, at + COUNT, op.count());
         LONG.setRelease(mine, at + NUMBER, number);
-        VarHandle.fullFence(); // pairs with the other side's: of two that announce at the same time one at least sees
-                               // the other's record
+        // pairs with the other side's: of two that announce at the same time one at least sees the other's record
+        VarHandle.fullFence();
     }
 
     /**
@@ -126,8 +128,8 @@ final class OperationCheck {
         into.opCount = (long) LONG.getOpaque(theirs, at + OP_COUNT);
         into.signature = (long) LONG.getOpaque(theirs, at + SIGNATURE);
         into.count = (long) LONG.getOpaque(theirs, at + COUNT);
-        VarHandle.loadLoadFence(); // pairs with the fence after the number's reset: a record that is being written over
-                                   // is not judged
+        // pairs with the fence after the number's reset: a record that is being written over is not judged
+        VarHandle.loadLoadFence();
         boolean whole = (long) LONG.getOpaque(theirs, at + NUMBER) == number;
         into.number = whole ? number : BEING_WRITTEN;
     }

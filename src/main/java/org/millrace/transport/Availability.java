@@ -6,7 +6,7 @@ package org.millrace.transport;
  * @param yes  whether it can
  * @param text why not; or what there is to know about it
  */
-public record Verdict(boolean yes, String text) {
+public record Availability(boolean yes, String text) {
 
     /**
      * It can be used.
@@ -14,8 +14,8 @@ public record Verdict(boolean yes, String text) {
      * @param text what there is to know about it, perhaps nothing
      * @return the verdict
      */
-    public static Verdict yes(String text) {
-        return new Verdict(true, text);
+    public static Availability yes(String text) {
+        return new Availability(true, text);
     }
 
     /**
@@ -24,7 +24,7 @@ public record Verdict(boolean yes, String text) {
      * @param reason why, for people, as in {@code "other process 4711"}
      * @return the verdict
      */
-    public static Verdict no(String reason) {
-        return new Verdict(false, reason);
+    public static Availability no(String reason) {
+        return new Availability(false, reason);
     }
 }

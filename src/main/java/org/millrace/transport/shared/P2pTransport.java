@@ -1,14 +1,19 @@
-package org.millrace.transport;
+package org.millrace.transport.shared;
 
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
 
 /**
  * P2P: between ranks of one process, whose devices reach each other's memory. The sending device writes into the
  * receiver's slots and moves the receiver's {@code tail}; with {@code NCCL_P2P_USE_CUDA_MEMCPY} it writes into its own,
  * and its proxy copies.
  */
-final class P2pTransport implements Transport {
+public final class P2pTransport implements Transport {
 
     static final String NAME = "P2P";
 
@@ -26,7 +31,7 @@ final class P2pTransport implements Transport {
 
     private final Configuration configuration;
 
-    P2pTransport(Configuration configuration) {
+    public P2pTransport(Configuration configuration) {
         this.configuration = configuration;
     }
 
@@ -36,28 +41,28 @@ final class P2pTransport implements Transport {
     }
 
     @Override
-    public Verdict offer() {
+    public Availability offer() {
         if (configuration.get(Settings.P2P_DISABLE)) {
-            return Verdict.no("NCCL_P2P_DISABLE=1");
+            return Availability.no("NCCL_P2P_DISABLE=1");
         }
-        return Transports.frames(configuration).orElse(Verdict.yes(ProcessMemory.PROCESS));
+        return SharedMemoryEnd.refusal(configuration).orElse(Availability.yes(ProcessMemory.PROCESS));
     }
 
     @Override
-    public Verdict canConnect(PeerInfo here, PeerInfo there) {
+    public Availability canConnect(PeerInfo here, PeerInfo there) {
         if (here.offer(NAME).equals(there.offer(NAME))) {
-            return Verdict.yes("one process");
+            return Availability.yes("one process");
         }
-        return Verdict.no(here.host().equals(there.host()) ? "other process " + there.pid() : "other host");
+        return Availability.no(here.host().equals(there.host()) ? "other process " + there.pid() : "other host");
     }
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new MemoryEnd(request, MEMORY, false, configuration.get(Settings.P2P_MEMCPY));
+        return new SharedMemoryEnd(request, MEMORY, false, configuration.get(Settings.P2P_MEMCPY));
     }
 
     @Override
     public TransportEnd receive(EndRequest request) {
-        return new MemoryEnd(request, MEMORY, true, false);
+        return new SharedMemoryEnd(request, MEMORY, true, false);
     }
 }

@@ -1,0 +1,120 @@
+package org.millrace.transport.shared;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
+
+/**
+ * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with
+ * {@code NCCL_SHM_USE_CUDA_MEMCPY} the proxies of the sides that {@code NCCL_SHM_MEMCPY_MODE} names copy.
+ * {@code NCCL_SHM_LOCALITY} says which side makes the memory, and so on which memory node it lies.
+ */
+public final class ShmTransport implements Transport {
+
+    static final String NAME = "SHM";
+
+    private static final int SENDER = 1;
+    private static final int RECEIVER = 2;
+
+    private final Configuration configuration;
+    private final Path directory;
+    private final CommonMemory.Source memory;
+
+    public ShmTransport(Configuration configuration, Path directory) {
+        this.configuration = configuration;
+        this.directory = directory;
+        this.memory = FileMemory.in(directory);
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    /** The side that makes the memory is one of the things that both ranks must say alike. */
+    @Override
+    public Availability offer() {
+        if (configuration.get(Settings.SHM_DISABLE)) {
+            return Availability.no("NCCL_SHM_DISABLE=1");
+        }
+        return SharedMemoryEnd.refusal(configuration).orElseGet(() -> {
+            try {
+                return Availability
+                        .yes(SharedMemory.place(directory) + ", locality " + configuration.get(Settings.SHM_LOCALITY));
+            } catch (ShmUnavailableException e) {
+                return Availability.no(e.getMessage());
+            }
+        });
+    }
+
+    @Override
+    public Availability canConnect(PeerInfo here, PeerInfo there) {
+        String mine = here.offer(NAME).text();
+        String theirs = there.offer(NAME).text();
+        return mine.equals(theirs) ? Availability.yes(mine)
+                : Availability.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
+    }
+
+    @Override
+    public TransportEnd send(EndRequest request) {
+        return new SharedMemoryEnd(request, memory, configuration.get(Settings.SHM_LOCALITY) == SENDER, copies(SENDER));
+    }
+
+    @Override
+    public TransportEnd receive(EndRequest request) {
+        return new SharedMemoryEnd(request, memory, configuration.get(Settings.SHM_LOCALITY) == RECEIVER,
+                copies(RECEIVER));
+    }
+
+    private boolean copies(int side) {
+        return configuration.get(Settings.SHM_MEMCPY) && (configuration.get(Settings.SHM_MEMCPY_MODE) & side) != 0;
+    }
+
+    /**
+     * Memory that two processes of one host share.
+     *
+     * @param memory this process's mapping of it
+     */
+    private record FileMemory(SharedMemory memory) implements CommonMemory {
+
+        /** Memory in files of a directory. */
+        static Source in(Path directory) {
+            return new Source() {
+                @Override
+                public CommonMemory create(long bytes) {
+                    return new FileMemory(SharedMemory.create(directory, bytes));
+                }
+
+                @Override
+                public CommonMemory open(byte[] handle, long bytes) {
+                    return new FileMemory(
+                            SharedMemory.open(directory, new String(handle, StandardCharsets.UTF_8), bytes));
+                }
+            };
+        }
+
+        @Override
+        public MemorySegment segment() {
+            return memory.segment();
+        }
+
+        @Override
+        public byte[] handle() {
+            return memory.name().getBytes(StandardCharsets.UTF_8);
+        }
+
+        @Override
+        public void close() {
+            memory.close();
+        }
+    }
+}
