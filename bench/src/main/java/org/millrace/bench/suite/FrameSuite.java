@@ -9,7 +9,6 @@ import org.millrace.bench.measure.Pair;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.RingAccess;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -38,10 +37,14 @@ public final class FrameSuite implements Suite {
 
     @Override
     public String description() {
-        return "Two spinning threads, Millrace's networks. Round trip: a frame there and one back. Stream: frames one way, as many under way as the network "
-                + "takes, all with the same payload memory. Shared memory: rings read and written with memory segments, and with Chronicle Bytes. C moves the "
-                + "same bytes, 64 bytes of header and the payload, over a TCP connection, up to 16 frames with one call, or through rings of the same length, "
-                + "without checks, frames in flight and ends of connections. In a stream of short frames the side that is faster waits for the other frame by "
+        return "Two spinning threads, Millrace's networks. Round trip: a frame there and one back. Stream: frames "
+                + "one way, as many under way as the network "
+                + "takes, all with the same payload memory. Shared memory: rings read and written with memory "
+                + "segments, and with Chronicle Bytes. C moves the "
+                + "same bytes, 64 bytes of header and the payload, over a TCP connection, up to 16 frames with one "
+                + "call, or through rings of the same length, "
+                + "without checks, frames in flight and ends of connections. In a stream of short frames the side "
+                + "that is faster waits for the other frame by "
                 + "frame, and its looks slow the other: there C can be the slower one.";
     }
 
@@ -87,7 +90,7 @@ public final class FrameSuite implements Suite {
         return switch (variant) {
             case SOCKET -> new SocketNetwork(SocketOptions.defaults());
             case SHM -> new ShmNetwork(ShmOptions.defaults());
-            default -> new ShmNetwork(ShmOptions.defaults().withAccess(RingAccess.CHRONICLE));
+            default -> new ShmNetwork(ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE));
         };
     }
 
