@@ -3,6 +3,8 @@ package org.millrace.gpu;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -11,6 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
+import org.millrace.config.Origin;
+import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
@@ -45,9 +49,34 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     static Libraries prepare(Configuration configuration) {
         Libraries libraries = Libraries.load(configuration);
         libraries.cuda().deviceCount(); // a rank without a GPU says so before it keeps others waiting
-        InProcessPlugin.configure(NcclVariables.of(configuration));
+        InProcessPlugin.configure(variables(configuration));
         InProcessPlugin.activate();
         return libraries;
+    }
+
+    /**
+     * The settings that somebody has set, as environment variables: libnccl, and the plugin that it loads, know of no
+     * system properties and of no sizes with units.
+     */
+    static Map<String, String> variables(Configuration configuration) {
+        Map<String, String> variables = new LinkedHashMap<>();
+        for (Setting<?> setting : Settings.all()) {
+            if (configuration.origin(setting).source() != Origin.Source.DEFAULT && !setting.secret()) {
+                variables.put(setting.name(), text(setting, configuration));
+            }
+        }
+        return variables;
+    }
+
+    private static String text(Setting<?> setting, Configuration configuration) {
+        Object value =
+                configuration.get(setting) instanceof Optional<?> optional && optional.isPresent() ? optional.get()
+                        : configuration.get(setting);
+        return switch (value) {
+            case Number number -> number.toString();
+            case Boolean flag -> flag ? "1" : "0";
+            default -> configuration.show(setting);
+        };
     }
 
     /** The part of joining that other ranks take part in. */

@@ -1,5 +1,7 @@
 package org.millrace.net;
 
+import org.jspecify.annotations.Nullable;
+
 /** The receiving end of a connection. One thread at a time. */
 public interface FrameReceiver extends AutoCloseable {
 
@@ -7,20 +9,20 @@ public interface FrameReceiver extends AutoCloseable {
      * The header of the oldest frame whose payload has no destination yet. The same object comes back until
      * {@link #accept} is called, and it is reused after.
      *
-     * @return the header, or null if none has arrived (or as many payloads are being received as the connection can
-     *         hold)
+     * @return the header; null if none has arrived (or as many payloads are being received as the connection can hold)
      * @throws ConnectionException if the connection is lost, or the peer has closed it
      */
+    @Nullable
     FrameHeader poll();
 
     /**
      * Says where the payload of the header last polled goes. It is written later, until {@link #framesCompleted()}
      * counts the frame.
      *
-     * @param region the destination; may be null if the payload's length is 0
+     * @param region the destination; null only if the payload's length is 0
      * @param offset of the payload's first byte in the region
      */
-    void accept(MemoryRegion region, long offset);
+    void accept(@Nullable MemoryRegion region, long offset);
 
     /**
      * Whether payloads can be spread over pages.
@@ -60,7 +62,7 @@ public interface FrameReceiver extends AutoCloseable {
 
     /**
      * Whether payloads whose destination and length are multiples of 8 are stored in whole 8-byte words, in any order,
-     * so that one who polls the destination never sees half of one.
+     * so that a thread that polls the destination never sees half of one.
      *
      * @return false unless the network promises it
      */

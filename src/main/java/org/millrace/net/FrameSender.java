@@ -1,5 +1,7 @@
 package org.millrace.net;
 
+import org.jspecify.annotations.Nullable;
+
 /** The sending end of a connection. Frames arrive in the order in which they were offered. One thread at a time. */
 public interface FrameSender extends AutoCloseable {
 
@@ -8,13 +10,13 @@ public interface FrameSender extends AutoCloseable {
      * {@link #framesCompleted()} counts the frame.
      *
      * @param header the frame's words and payload length
-     * @param region where the payload lies; may be null if the length is 0
+     * @param region where the payload lies; null only if the length is 0
      * @param offset of the payload's first byte in the region
      * @return false if as many frames as the connection can hold are in flight: make {@link #progress()} and offer
      *         again
      * @throws ConnectionException if the connection is lost
      */
-    boolean offer(FrameHeader header, MemoryRegion region, long offset);
+    boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset);
 
     /**
      * Moves what can be moved without waiting.

@@ -3,7 +3,7 @@ package org.millrace.net;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Memory that a network may read payloads from and write payloads to. Whatever the network needs to reach it (views,
+ * Memory that a network may read payloads from and write payloads to. What the network needs to reach it (views,
  * registrations with a card) is made once, here, and not per frame.
  */
 public interface MemoryRegion extends AutoCloseable {

@@ -1,6 +1,7 @@
 package org.millrace.net;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /** One way to move frames: TCP, shared memory, or another. All methods are safe from any thread. */
 public interface Network extends AutoCloseable {
@@ -40,11 +41,11 @@ public interface Network extends AutoCloseable {
 
     /**
      * All native memory of this process as one region, for networks that read and write any of it without preparing it:
-     * what nobody registered can be sent from and received into then. An offset is an address.
+     * memory that is not registered can then be sent from and received into. An offset is an address.
      *
      * @return a region of the caller's; null if memory has to be registered
      */
-    default MemoryRegion allMemory() {
+    default @Nullable MemoryRegion allMemory() {
         return null;
     }
 

@@ -422,8 +422,8 @@ class GpuCommunicatorTest {
 
     @Test
     void settingsBecomeVariablesThatNcclUnderstands() {
-        Map<String, String> variables = NcclVariables.of(configuration("NCCL_BUFFSIZE", "8M", "NCCL_MAX_NCHANNELS", "4",
-                "MILLRACE_TAKEOVER", "no", "MILLRACE_SECRET", "swordfish"));
+        Map<String, String> variables = GpuRank.variables(configuration("NCCL_BUFFSIZE", "8M", "NCCL_MAX_NCHANNELS",
+                "4", "MILLRACE_TAKEOVER", "no", "MILLRACE_SECRET", "swordfish"));
         assertEquals("8388608", variables.get("NCCL_BUFFSIZE"));
         assertEquals("4", variables.get("NCCL_MAX_NCHANNELS"));
         assertEquals("0", variables.get("MILLRACE_TAKEOVER"));

@@ -7,6 +7,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
+import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.handshake.ShmAddress;
 
 /**
@@ -23,11 +24,11 @@ import org.millrace.net.shm.handshake.ShmAddress;
  *
  * <p>
  * The host is 0 if the listener has no shared memory. Id and secret of the shared-memory listener are not in it: both
- * sides compute them from the hash of the socket network's address, which nobody can guess either, as it holds a
+ * sides compute them from the hash of the socket network's address, which cannot be guessed either, as it holds a
  * secret.
  *
  * @param socket the address for the socket network
- * @param host   see {@link ShmAddress#thisHost}; 0 for none
+ * @param host   see {@link SharedMemory#thisHost}; 0 for none
  */
 record AutoAddress(byte[] socket, long host) {
 
@@ -61,7 +62,7 @@ record AutoAddress(byte[] socket, long host) {
     }
 
     boolean isOnThisHost() {
-        return host == ShmAddress.thisHost();
+        return host == SharedMemory.thisHost();
     }
 
     /** Where the shared-memory listener of this address is. */

@@ -5,16 +5,18 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.handshake.ShmAddress;
 import org.millrace.net.socket.SocketNetwork;
 
 /**
@@ -49,12 +51,12 @@ public final class AutoNetwork implements Network {
     @Override
     public Listener listen() {
         Listener overSocket = socket.listen();
-        AutoAddress address = new AutoAddress(overSocket.address(), ShmAddress.thisHost());
+        AutoAddress address = new AutoAddress(overSocket.address(), SharedMemory.thisHost());
         try {
-            return new AutoListener(address.encode(), overSocket, shm.listen(address.shm()));
+            return new BothListener(address.encode(), overSocket, shm.listen(address.shm()));
         } catch (ShmUnavailableException e) {
             noSharedMemory(e);
-            return new AutoListener(new AutoAddress(overSocket.address(), 0).encode(), overSocket, null);
+            return new BothListener(new AutoAddress(overSocket.address(), 0).encode(), overSocket, null);
         } catch (RuntimeException e) {
             overSocket.close();
             throw e;
@@ -63,7 +65,7 @@ public final class AutoNetwork implements Network {
 
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
-        return new Connecting(this, AutoAddress.decode(address), key);
+        return new AutoConnect(this, AutoAddress.decode(address), key);
     }
 
     @Override
@@ -79,16 +81,8 @@ public final class AutoNetwork implements Network {
     /**
      * What of a region the connections of one network take. A region that is none of ours is left for them to refuse.
      */
-    static MemoryRegion part(MemoryRegion region, boolean overShm) {
+    static @Nullable MemoryRegion part(@Nullable MemoryRegion region, boolean overShm) {
         return region instanceof AutoRegion both ? overShm ? both.shm() : both.socket() : region;
-    }
-
-    ShmNetwork shm() {
-        return shm;
-    }
-
-    SocketNetwork socket() {
-        return socket;
     }
 
     /** Logs why shared memory is not used where it might be. */
@@ -103,6 +97,177 @@ public final class AutoNetwork implements Network {
             shm.close();
         } finally {
             socket.close();
+        }
+    }
+
+    /** A listener of each network. */
+    private static final class BothListener implements Listener {
+
+        private final byte[] address;
+        private final Listener socket;
+        /** Null where there is no shared memory. */
+        private final @Nullable Listener shm;
+
+        BothListener(byte[] address, Listener socket, @Nullable Listener shm) {
+            this.address = address;
+            this.socket = socket;
+            this.shm = shm;
+        }
+
+        @Override
+        public byte[] address() {
+            return address.clone();
+        }
+
+        @Override
+        public Pending<FrameReceiver> expect(ConnectionKey key) {
+            Pending<FrameReceiver> overSocket = socket.expect(key);
+            return new AutoAccept(shm == null ? null : shm.expect(key), overSocket);
+        }
+
+        @Override
+        public void close() {
+            socket.close();
+            if (shm != null) {
+                shm.close();
+            }
+        }
+
+        @Override
+        public String toString() {
+            return shm == null ? socket.toString() : socket + " and " + shm;
+        }
+    }
+
+    /**
+     * Memory that is registered with both networks, as it may serve connections of either.
+     *
+     * @param shm    the shared-memory network's region
+     * @param socket the socket network's
+     */
+    private record AutoRegion(MemoryRegion shm, MemoryRegion socket) implements MemoryRegion {
+
+        @Override
+        public MemorySegment segment() {
+            return shm.segment();
+        }
+
+        @Override
+        public void close() {
+            shm.close();
+            socket.close();
+        }
+    }
+
+    /** A connection in the making: over shared memory as long as that may work, over TCP from then on. */
+    private static final class AutoConnect implements Pending<FrameSender> {
+
+        private final AutoNetwork network;
+        private final AutoAddress address;
+        private final ConnectionKey key;
+        private Pending<FrameSender> current;
+        private boolean overShm;
+        private boolean closed;
+
+        AutoConnect(AutoNetwork network, AutoAddress address, ConnectionKey key) {
+            this.network = network;
+            this.address = address;
+            this.key = key;
+            if (address.isOnThisHost()) {
+                try {
+                    current = network.shm.connect(address.shm().encode(), key);
+                    overShm = true;
+                    return;
+                } catch (ShmUnavailableException e) {
+                    network.noSharedMemory(e);
+                }
+            }
+            current = network.socket.connect(address.socket(), key);
+        }
+
+        @Override
+        public synchronized @Nullable FrameSender poll() {
+            try {
+                FrameSender sender = current.poll();
+                return sender == null ? null : new AutoSender(sender, overShm);
+            } catch (ShmUnavailableException e) {
+                if (closed) {
+                    throw e;
+                }
+                network.noSharedMemory(e);
+                overShm = false;
+                try {
+                    current = network.socket.connect(address.socket(), key);
+                } catch (ConnectionException neither) {
+                    neither.addSuppressed(e);
+                    throw neither;
+                }
+                return null;
+            }
+        }
+
+        @Override
+        public synchronized void close() {
+            closed = true;
+            current.close();
+        }
+
+        @Override
+        public String toString() {
+            return current.toString();
+        }
+    }
+
+    /** A connection that is expected on both networks, and comes on one. */
+    private static final class AutoAccept implements Pending<FrameReceiver> {
+
+        /** Null where there is no shared memory, or no longer any hope of it. */
+        private @Nullable Pending<FrameReceiver> overShm;
+        private final Pending<FrameReceiver> overSocket;
+
+        AutoAccept(@Nullable Pending<FrameReceiver> overShm, Pending<FrameReceiver> overSocket) {
+            this.overShm = overShm;
+            this.overSocket = overSocket;
+        }
+
+        @Override
+        public synchronized @Nullable FrameReceiver poll() {
+            FrameReceiver receiver = pollShm();
+            if (receiver != null) {
+                overSocket.close();
+                return new AutoReceiver(receiver, true);
+            }
+            receiver = overSocket.poll();
+            if (receiver == null) {
+                return null;
+            }
+            if (overShm != null) {
+                overShm.close();
+            }
+            return new AutoReceiver(receiver, false);
+        }
+
+        private @Nullable FrameReceiver pollShm() {
+            if (overShm == null) {
+                return null;
+            }
+            try {
+                return overShm.poll();
+            } catch (ConnectionException e) {
+                // The peer's ring cannot be mapped here, which the network has logged and told the peer: it comes over
+                // TCP
+                // now. Or the listener was closed, which the other network says too.
+                overShm = null;
+                return null;
+            }
+        }
+
+        @Override
+        public synchronized void close() {
+            if (overShm != null) {
+                overShm.close();
+            }
+            overSocket.close();
         }
     }
 }

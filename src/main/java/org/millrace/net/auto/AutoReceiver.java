@@ -1,5 +1,7 @@
 package org.millrace.net.auto;
 
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
@@ -11,8 +13,8 @@ final class AutoReceiver implements FrameReceiver {
     private final FrameReceiver receiver;
     private final boolean overShm;
     /** The pages last used, and the same in the network's own region. */
-    private Pages given;
-    private Pages part;
+    private @Nullable Pages given;
+    private @Nullable Pages part;
 
     AutoReceiver(FrameReceiver receiver, boolean overShm) {
         this.receiver = receiver;
@@ -20,12 +22,12 @@ final class AutoReceiver implements FrameReceiver {
     }
 
     @Override
-    public FrameHeader poll() {
+    public @Nullable FrameHeader poll() {
         return receiver.poll();
     }
 
     @Override
-    public void accept(MemoryRegion region, long offset) {
+    public void accept(@Nullable MemoryRegion region, long offset) {
         receiver.accept(AutoNetwork.part(region, overShm), offset);
     }
 
@@ -36,11 +38,14 @@ final class AutoReceiver implements FrameReceiver {
 
     @Override
     public void acceptScattered(Pages pages, int first) {
-        if (pages != given) {
+        Pages own = part;
+        if (own == null || pages != given) {
+            MemoryRegion region = Objects.requireNonNull(AutoNetwork.part(pages.region(), overShm));
+            own = new Pages(region, pages.offsets(), pages.bytesEach());
             given = pages;
-            part = new Pages(AutoNetwork.part(pages.region(), overShm), pages.offsets(), pages.bytesEach());
+            part = own;
         }
-        receiver.acceptScattered(part, first);
+        receiver.acceptScattered(own, first);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package org.millrace.net.auto;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -17,7 +18,7 @@ final class AutoSender implements FrameSender, Railed {
     }
 
     @Override
-    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         return sender.offer(header, AutoNetwork.part(region, overShm), offset);
     }
 

@@ -22,10 +22,8 @@ public enum NetworkChoice {
     SOCKET;
 
     /**
-     * The choice with a name, for a setting.
+     * The choice with a name, for a setting: {@code auto}, {@code shm} or {@code socket}, in any case.
      *
-     * @param name {@code auto}, {@code shm} or {@code socket}, in any case
-     * @return the choice
      * @throws IllegalArgumentException if there is none of that name; it lists those that there are
      */
     public static NetworkChoice parse(String name) {
@@ -42,13 +40,7 @@ public enum NetworkChoice {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /**
-     * Opens the network.
-     *
-     * @param socket options for TCP
-     * @param shm    options for shared memory
-     * @return the network of this choice
-     */
+    /** Opens the network of this choice. */
     public Network open(SocketOptions socket, ShmOptions shm) {
         return switch (this) {
             case AUTO -> new AutoNetwork(new ShmNetwork(shm), new SocketNetwork(socket));

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One thing that goes wrong once, at a frame of a connection. As text:
@@ -15,14 +16,14 @@ import java.util.Set;
  * of the first byte; a frame whose payload has no such bit is passed over for a later one
  * <li>{@code cut:frame=5}: the connection is lost after the fifth frame was sent
  * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is under way. It
- * befalls connections that have such a rail, and these go on over the others
+ * happens to connections that have such a rail, and these go on over the others
  * <li>{@code delay:frame=2,polls=1000}: the second frame, and with it all that follow, is held back for 1000 calls of
  * progress
  * <li>{@code garbage:frame=1}: the first frame's header words arrive as other numbers
  * </ul>
  *
  * <p>
- * Frames count from 1 on each connection. Without {@code connection=}, the fault befalls the first connection that
+ * Frames count from 1 on each connection. Without {@code connection=}, the fault happens to the first connection that
  * comes so far; with {@code ,connection=2} only the second that was made. Rails count from 0, as messages name them.
  * Several faults are separated by semicolons.
  *
@@ -41,8 +42,10 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
 
     private static final Set<String> FROM_ZERO = Set.of("bit", "rail");
     private static final String FORMS =
-            "flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N, each with ,connection=N if wanted;"
-                    + " frames and connections count from 1, bits and rails from 0; several faults are separated by ';'";
+            "flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N, each "
+                    + "with ,connection=N if wanted;"
+                    + " frames and connections count from 1, bits and rails from 0; several faults are "
+                    + "separated by ';'";
 
     /** What goes wrong. */
     public enum Kind {
@@ -55,10 +58,10 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         /** The header's words are nonsense. */
         GARBAGE(null, null);
 
-        private final String parameter;
-        private final String option;
+        private final @Nullable String parameter;
+        private final @Nullable String option;
 
-        Kind(String parameter, String option) {
+        Kind(@Nullable String parameter, @Nullable String option) {
             this.parameter = parameter;
             this.option = option;
         }
@@ -73,10 +76,8 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Reads a list of faults.
+     * Reads a list of faults, as above; an empty text is none.
      *
-     * @param text the faults, as above; empty for none
-     * @return the faults in their order
      * @throws IllegalArgumentException if the text is anything else; it lists the allowed forms
      */
     public static List<Fault> parse(String text) {
@@ -89,11 +90,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return List.copyOf(faults);
     }
 
-    /**
-     * This fault as {@link #parse} reads it.
-     *
-     * @return one form for all texts that mean the same
-     */
+    /** This fault as {@link #parse} reads it: one form for all texts that mean the same. */
     public String text() {
         StringBuilder text = new StringBuilder(kind.name().toLowerCase(Locale.ROOT)).append(":frame=").append(frame);
         if (kind == Kind.FLIP) {
@@ -111,11 +108,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return text.toString();
     }
 
-    /**
-     * What has to come for this to happen.
-     *
-     * @return for people: a frame, and of which connection
-     */
+    /** What has to come for this to happen, for people: a frame, and of which connection. */
     String moment() {
         String which = connection == 0 ? " of a connection"
                 : " of connection " + connection + ", counted as the rank made them,";

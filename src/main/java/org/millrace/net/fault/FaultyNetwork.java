@@ -2,7 +2,9 @@ package org.millrace.net.fault;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
@@ -29,11 +31,7 @@ public final class FaultyNetwork implements Network {
         this.faults = faults.stream().map(fault -> new ArmedFault(fault, injected)).toList();
     }
 
-    /**
-     * How many faults have happened: a test that passes with fewer than it ordered has shown nothing.
-     *
-     * @return a count that only grows
-     */
+    /** How many faults have happened: a test that passes with fewer than it ordered has shown nothing. */
     public long faultsInjected() {
         return injected.get();
     }
@@ -54,7 +52,7 @@ public final class FaultyNetwork implements Network {
         Pending<FrameSender> pending = network.connect(address, key);
         return new Pending<>() {
             @Override
-            public FrameSender poll() {
+            public @Nullable FrameSender poll() {
                 FrameSender sender = pending.poll();
                 return sender == null ? null : wrap(sender, number);
             }
@@ -77,12 +75,54 @@ public final class FaultyNetwork implements Network {
     }
 
     @Override
-    public MemoryRegion allMemory() {
+    public @Nullable MemoryRegion allMemory() {
         return network.allMemory();
     }
 
     @Override
     public void close() {
         network.close();
+    }
+
+    /** A fault that waits for its moment, and happens once, on the connection that comes there first. */
+    static final class ArmedFault {
+
+        private final Fault fault;
+        private final AtomicLong injected;
+        private final AtomicBoolean happened = new AtomicBoolean();
+
+        /**
+         * Arms a fault.
+         *
+         * @param injected counts the faults that happened
+         */
+        ArmedFault(Fault fault, AtomicLong injected) {
+            this.fault = fault;
+            this.injected = injected;
+        }
+
+        Fault fault() {
+            return fault;
+        }
+
+        /** Whether this can happen to a connection at all. */
+        boolean concerns(long connection) {
+            return fault.connection() == 0 || fault.connection() == connection;
+        }
+
+        /** Whether it has not happened yet and is due at a frame. */
+        boolean isDue(Fault.Kind kind, long frame) {
+            return fault.kind() == kind && frame >= fault.frame() && !happened.get();
+        }
+
+        /** Makes it happen; false if another connection was faster. */
+        boolean claim() {
+            if (!happened.compareAndSet(false, true)) {
+                return false;
+            }
+            injected.incrementAndGet();
+            PlantedFaults.happened(fault);
+            return true;
+        }
     }
 }

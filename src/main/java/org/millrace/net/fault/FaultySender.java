@@ -5,7 +5,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
@@ -23,10 +25,10 @@ final class FaultySender implements FrameSender {
 
     private final FrameSender sender;
     private final Network network;
-    private final List<ArmedFault> faults;
+    private final FaultyNetwork.ArmedFault[] faults;
     private final List<MemoryRegion> copies = new ArrayList<>();
     private final FrameHeader heldHeader = new FrameHeader();
-    private MemoryRegion heldRegion;
+    private @Nullable MemoryRegion heldRegion;
     private long heldOffset;
     private boolean holding;
     private long pollsToHold;
@@ -36,14 +38,14 @@ final class FaultySender implements FrameSender {
     /** Which rail is cut when the frame is under way; {@link #NO_RAIL} for none. */
     private int railToCut = NO_RAIL;
 
-    FaultySender(FrameSender sender, Network network, List<ArmedFault> faults) {
+    FaultySender(FrameSender sender, Network network, List<FaultyNetwork.ArmedFault> faults) {
         this.sender = sender;
         this.network = network;
-        this.faults = faults;
+        this.faults = faults.toArray(FaultyNetwork.ArmedFault[]::new);
     }
 
     @Override
-    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         if (holding || cutAfter > 0) {
             return false;
         }
@@ -51,7 +53,7 @@ final class FaultySender implements FrameSender {
         heldHeader.set(header);
         heldRegion = region;
         heldOffset = offset;
-        for (ArmedFault fault : faults) {
+        for (FaultyNetwork.ArmedFault fault : faults) {
             prepare(fault, frame);
         }
         offered = frame;
@@ -60,7 +62,7 @@ final class FaultySender implements FrameSender {
         return true;
     }
 
-    private void prepare(ArmedFault armed, long frame) {
+    private void prepare(FaultyNetwork.ArmedFault armed, long frame) {
         Fault fault = armed.fault();
         long bits = heldHeader.payloadBytes() * Byte.SIZE;
         if (armed.isDue(Fault.Kind.FLIP, frame) && fault.bit() < bits && armed.claim()) {
@@ -87,13 +89,13 @@ final class FaultySender implements FrameSender {
     }
 
     /**
-     * Replaces the payload by a copy with one bit inverted. The copy lives as long as the program: nobody says when the
-     * network has let go of it.
+     * Replaces the payload by a copy with one bit inverted. The copy lives as long as the program: it is not known when
+     * the network has let go of it.
      */
     private void flip(long bit) {
         long bytes = heldHeader.payloadBytes();
         MemorySegment copy = Arena.global().allocate(bytes);
-        MemorySegment.copy(heldRegion.segment(), heldOffset, copy, 0, bytes);
+        MemorySegment.copy(Objects.requireNonNull(heldRegion).segment(), heldOffset, copy, 0, bytes);
         long at = bit / Byte.SIZE;
         copy.set(ValueLayout.JAVA_BYTE, at, (byte) (copy.get(ValueLayout.JAVA_BYTE, at) ^ 1 << bit % Byte.SIZE));
         heldRegion = network.register(copy);

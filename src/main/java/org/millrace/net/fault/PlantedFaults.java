@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * How often each fault has happened in this process, whichever of its networks it befell. A fault that never happens
- * has shown nothing, and must not look like one that was survived: unless somebody else says so, this process does when
- * it ends.
+ * How often each fault has happened in this process, on any of its networks. A fault that never happens has shown
+ * nothing, and must not look like one that was survived: unless another part of the program says so, this process does
+ * when it ends.
  */
 public final class PlantedFaults {
 
@@ -27,22 +27,14 @@ public final class PlantedFaults {
         }
     }
 
-    /**
-     * How often each has happened so far.
-     *
-     * @return those that have happened at all; a copy
-     */
+    /** How often each has happened so far: a copy, with those that have happened at all. */
     public static Map<Fault, Long> counts() {
         synchronized (HAPPENED) {
             return new LinkedHashMap<>(HAPPENED);
         }
     }
 
-    /**
-     * Says on the error stream which of these did not happen, when the process ends.
-     *
-     * @param planted the faults
-     */
+    /** Says on the error stream which of these did not happen, when the process ends. */
     public static void watch(List<Fault> planted) {
         WATCHED.addAll(planted);
         synchronized (WATCHED) {
@@ -52,7 +44,7 @@ public final class PlantedFaults {
                     Runtime.getRuntime()
                             .addShutdownHook(new Thread(PlantedFaults::sayWhatDidNotHappen, "planted-faults"));
                 } catch (IllegalStateException ending) {
-                    // Whoever plants a fault when the process ends learns nothing from it.
+                    // The process ends already: a fault that is planted now is not reported.
                 }
             }
         }
@@ -80,12 +72,7 @@ public final class PlantedFaults {
         }
     }
 
-    /**
-     * What to tell the user of a fault that did not happen.
-     *
-     * @param fault the fault
-     * @return a sentence with what was planted, and what it waited for
-     */
+    /** What to tell the user of a fault that did not happen: what was planted, and what it waited for. */
     public static String missed(Fault fault) {
         return "the planted fault " + fault.text()
                 + " (MILLRACE_FAULT) did not happen, so that this run says nothing about it: it needs " + fault.moment()

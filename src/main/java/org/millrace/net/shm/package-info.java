@@ -1,6 +1,10 @@
 /**
- * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and nobody
- * else sees.
+ * Frames over memory that two processes of one host share: one ring per connection, in a file that both map and no
+ * other process sees.
+ *
+ * <p>
+ * This room is the front door. Below it, each room using only those behind it: {@code handshake} finds and makes
+ * connections, {@code ring} moves their frames, {@code file} has the files and processes behind them.
  *
  * <p>
  * A connection is set up through a Unix-domain socket, over which the connecting side names the ring that it made. Once
@@ -8,4 +12,7 @@
  * frames, and the goodbye at their end, go through the ring ({@link org.millrace.net.shm.ring.RingLayout}), each side
  * of which has one thread at a time and takes no lock.
  */
+@NullMarked
 package org.millrace.net.shm;
+
+import org.jspecify.annotations.NullMarked;

@@ -2,8 +2,13 @@
  * Frames over TCP.
  *
  * <p>
- * A connection is one or more TCP streams. Stream 0 carries all headers and the small payloads; a payload of the stripe
- * threshold or more is divided among all streams by a rule that both ends compute from its length alone
+ * This room is the front door. Below it, each room using only those behind it: {@code handshake} finds and makes
+ * connections; {@code stripes} moves the frames of a connection over one rail, {@code rails} those of a connection over
+ * several; {@code stream} is what both need of TCP streams and of registered memory.
+ *
+ * <p>
+ * A connection over one rail is one or more TCP streams. Stream 0 carries all headers and the small payloads; a payload
+ * of the stripe threshold or more is divided among all streams by a rule that both ends compute from its length alone
  * ({@link org.millrace.net.socket.stripes.Stripes}).
  *
  * <p>
@@ -14,4 +19,7 @@
  * of small frames is one write and one read, no header is a packet of its own, and what is left of a large payload
  * moves straight from and to its memory.
  */
+@NullMarked
 package org.millrace.net.socket;
+
+import org.jspecify.annotations.NullMarked;

@@ -14,7 +14,7 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
-import org.millrace.net.AllMemory;
+import org.millrace.net.connection.NativeRegion;
 
 /**
  * Whole rings in one thread: what each algorithm leaves with every rank, at counters that wrap, for shares smaller and
@@ -158,7 +158,7 @@ class RingTest {
                         scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
                 pump.add(rank, RingAllReduce.schedule(ChannelPart.of(0, count, 8, chunkBytes), rank, ranks), memory,
                         user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank),
-                        next(rank), user ? AllMemory.SEGMENT : null);
+                        next(rank), user ? NativeRegion.ALL_MEMORY : null);
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {

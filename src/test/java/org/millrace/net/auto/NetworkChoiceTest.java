@@ -21,7 +21,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.net.shm.handshake.ShmAddress;
+import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 
@@ -69,7 +69,7 @@ class NetworkChoiceTest {
     void processesOfTwoHostsUseTcp() {
         try (Network one = auto(oneDirectory); Network other = auto(oneDirectory); Listener listener = one.listen()) {
             byte[] address = listener.address();
-            ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN).putLong(52, ShmAddress.thisHost() + 1);
+            ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN).putLong(52, SharedMemory.thisHost() + 1);
             assertTrue(senderBetween(other, listener, address).startsWith("socket"));
         }
     }

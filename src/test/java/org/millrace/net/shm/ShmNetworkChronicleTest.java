@@ -3,7 +3,6 @@ package org.millrace.net.shm;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.ring.RingAccess;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /** Rings that are accessed with Chronicle Bytes. */
@@ -12,6 +11,6 @@ import org.millrace.net.shm.ring.ShmOptions;
 class ShmNetworkChronicleTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
-        return new ShmNetwork(ShmOptions.defaults().withAccess(RingAccess.CHRONICLE));
+        return new ShmNetwork(ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE));
     }
 }

@@ -9,7 +9,6 @@ import org.millrace.bench.measure.Pair;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.RingAccess;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -87,7 +86,7 @@ public final class FrameSuite implements Suite {
         return switch (variant) {
             case SOCKET -> new SocketNetwork(SocketOptions.defaults());
             case SHM -> new ShmNetwork(ShmOptions.defaults());
-            default -> new ShmNetwork(ShmOptions.defaults().withAccess(RingAccess.CHRONICLE));
+            default -> new ShmNetwork(ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE));
         };
     }
 

@@ -3,6 +3,7 @@ package org.millrace.net.shm.file;
 import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How our files in the shared directory are named: {@code millrace-ID-PID-START-NAMESPACE.KIND}.
@@ -29,7 +30,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     }
 
     /** What a name tells; null if it is none of ours. A name that this reads has no slash in it. */
-    public static FileName parse(String name) {
+    public static @Nullable FileName parse(String name) {
         Matcher matcher = PATTERN.matcher(name);
         if (!matcher.matches()) {
             return null;

@@ -6,6 +6,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which process made a file, as the file's name tells it: enough to prove that the process is dead even if another one
@@ -70,7 +71,7 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     }
 
     /** The process that a text names; null if it names none. */
-    static ProcessIdentity parse(String text) {
+    static @Nullable ProcessIdentity parse(String text) {
         Matcher matcher = TEXT.matcher(text);
         return matcher.matches()
                 ? new ProcessIdentity(Long.parseLong(matcher.group(1)), Long.parseLong(matcher.group(2)),

@@ -3,15 +3,16 @@ package org.millrace.net.shm.file;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
-import org.millrace.net.shm.handshake.ShmAddress;
-import org.millrace.net.shm.ring.RingFile;
 
 /**
  * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and
@@ -46,20 +47,17 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * Makes memory of zeros. This process touches all of its pages first, so that they lie on the memory node it runs
-     * on.
+     * on. Its file lives until {@link #close}, or until the other process has opened it.
      *
-     * @param directory where; it should be memory
-     * @param bytes     how much
-     * @return the memory, whose file lives until {@link #close}, or until the other process has opened it
      * @throws ShmUnavailableException if there is not so much
      */
     public static SharedMemory create(Path directory, long bytes) {
         Path file = directory.resolve(FileName.ours(new SecureRandom().nextLong(), FileName.MEMORY).toString());
-        try (FileChannel channel = RingFile.create(file, bytes)) {
+        try (FileChannel channel = PrivateFile.create(file, bytes)) {
             return new SharedMemory(file, channel, bytes);
         } catch (IOException e) {
-            RingFile.delete(file);
-            throw RingFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
+            PrivateFile.delete(file);
+            throw PrivateFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
                     e);
         }
     }
@@ -67,11 +65,7 @@ public final class SharedMemory implements AutoCloseable {
     /**
      * Maps memory that another process made, and deletes its file.
      *
-     * @param directory where
-     * @param name      what the other process said that {@link #name} is
-     * @param bytes     how much it must be
-     * @return the memory
-     * @throws ShmUnavailableException if it is not there, or not as it should be
+     * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory open(Path directory, String name, long bytes) {
         FileName parsed = FileName.parse(name); // so that it has no slash in it
@@ -84,9 +78,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     private static SharedMemory map(Path file, long bytes) {
-        try (FileChannel channel =
-                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
-            if (channel.size() != bytes || !CurrentUser.owns(file)) {
+        try (FileChannel channel = PrivateFile.open(file)) {
+            if (channel.size() != bytes || !PrivateFile.isOurs(file)) {
                 throw new ShmUnavailableException("the shared memory " + file + " has " + channel.size()
                         + " bytes instead of " + bytes + ", or is another user's");
             }
@@ -100,11 +93,8 @@ public final class SharedMemory implements AutoCloseable {
     /**
      * Maps memory that another process made, and deletes its file.
      *
-     * @param directory where
-     * @param key       what the other process said that {@link #key} is
-     * @param bytes     how much it must be
-     * @return the memory
-     * @throws ShmUnavailableException if it is not there, or not as it should be
+     * @param key what its maker said that {@link #key} is
+     * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
         return open(directory, nameOf(key), bytes);
@@ -114,11 +104,8 @@ public final class SharedMemory implements AutoCloseable {
      * Maps memory of which several processes know. Its file stays for the others, until its maker calls
      * {@link #deleteFile}.
      *
-     * @param directory where
-     * @param key       what its maker said that {@link #key} is
-     * @param bytes     how much it must be
-     * @return the memory
-     * @throws ShmUnavailableException if it is not there, or not as it should be
+     * @param key what its maker said that {@link #key} is
+     * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
         return map(directory.resolve(nameOf(key)), bytes);
@@ -128,17 +115,15 @@ public final class SharedMemory implements AutoCloseable {
         return new FileName(key[0], new ProcessIdentity(key[1], key[2], key[3]), FileName.MEMORY).toString();
     }
 
-    /** Nobody needs to map it any more. May be called twice. */
+    /** All processes that need the memory have mapped it. May be called twice. */
     public void deleteFile() {
-        RingFile.delete(file);
+        PrivateFile.delete(file);
     }
 
     /**
      * Whose files in which directory these are, as far as this host knows: two processes that say the same can share
      * memory.
      *
-     * @param directory where memory would be made
-     * @return host, device and user, as numbers
      * @throws ShmUnavailableException if there is no such directory, or it cannot be written to
      */
     public static String place(Path directory) {
@@ -146,37 +131,67 @@ public final class SharedMemory implements AutoCloseable {
             if (!Files.isWritable(directory)) {
                 throw new ShmUnavailableException(directory + " is no directory that this user can write to");
             }
-            return "host " + Long.toHexString(ShmAddress.thisHost()) + ", device "
-                    + Files.getAttribute(directory, "unix:dev") + ", user " + CurrentUser.PRINCIPAL.getName();
+            return "host " + Long.toHexString(thisHost()) + ", device " + Files.getAttribute(directory, "unix:dev")
+                    + ", user " + PrivateFile.USER.getName();
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
         }
     }
 
     /**
-     * What another process needs to open it.
-     *
-     * @return the name of its file in the directory
+     * A number that is another for every host, and for every boot of one: two processes with different numbers share no
+     * memory. Two with the same may or may not, as containers can keep their directories to themselves.
      */
+    public static long thisHost() {
+        return ThisHost.NUMBER;
+    }
+
+    /**
+     * Its number is of what the kernel drew at random when it booted, or of its name where the kernel tells no such
+     * thing.
+     */
+    private static final class ThisHost {
+
+        static final long NUMBER = hash(bootId());
+
+        private static String bootId() {
+            try {
+                return Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
+            } catch (IOException notLinux) {
+                try {
+                    return InetAddress.getLocalHost().getHostName();
+                } catch (IOException unnamed) {
+                    // Every host without a name has this number: whether two are one, the search for the listener's
+                    // socket
+                    // tells.
+                    return "";
+                }
+            }
+        }
+
+        private static long hash(String text) {
+            try {
+                return ByteBuffer
+                        .wrap(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)))
+                        .getLong();
+            } catch (NoSuchAlgorithmException e) {
+                throw new IllegalStateException("every JDK has SHA-256", e);
+            }
+        }
+    }
+
+    /** What another process needs to open it: the name of its file in the directory. */
     public String name() {
         return file.getFileName().toString();
     }
 
-    /**
-     * What another process needs to open it, for those who can only tell it numbers.
-     *
-     * @return {@link #name} in {@value #KEY_WORDS} numbers
-     */
+    /** The {@link #name} in {@value #KEY_WORDS} numbers, for a caller that can tell the other process no text. */
     public long[] key() {
         FileName name = FileName.parse(name());
         return new long[] {name.id(), name.owner().pid(), name.owner().startTicks(), name.owner().namespace()};
     }
 
-    /**
-     * The memory.
-     *
-     * @return a segment of the global scope, not to be touched after {@link #close}
-     */
+    /** A segment of the global scope, not to be touched after {@link #close}. */
     public MemorySegment segment() {
         return segment;
     }
@@ -186,7 +201,7 @@ public final class SharedMemory implements AutoCloseable {
     public synchronized void close() {
         if (arena.scope().isAlive()) {
             arena.close();
-            RingFile.delete(file);
+            PrivateFile.delete(file);
         }
     }
 }

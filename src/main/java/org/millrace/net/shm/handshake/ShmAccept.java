@@ -4,101 +4,119 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.Objects;
+import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
-import org.millrace.net.Pending;
-import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.file.CurrentUser;
+import org.millrace.net.connection.ExpectedConnection;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.FileName;
+import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.RingConsumer;
-import org.millrace.net.shm.ring.RingFile;
 import org.millrace.net.shm.ring.RingMemory;
 import org.millrace.net.shm.ring.ShmConnection;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.shm.ring.ShmReceiver;
 
-/** A connection that a listener expects. */
-final class ShmAccept implements Pending<FrameReceiver> {
+/** A connection that a listener expects: a client, and the ring that it made. */
+final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
 
     private static final Logger LOG = LogManager.getLogger(ShmAccept.class);
 
-    private final ShmListener listener;
-    private final ShmNetwork network;
-    private final ConnectionKey key;
-    /** What became of it; null while it is expected. */
-    private String end;
+    private final OpenResources network;
+    private final ShmOptions options;
+    private ShmListener.@Nullable Client client;
 
-    ShmAccept(ShmListener listener, ShmNetwork network, ConnectionKey key) {
-        this.listener = listener;
+    ShmAccept(ShmListener listener, OpenResources network, ShmOptions options, ConnectionKey key) {
+        super(listener, key);
         this.network = network;
-        this.key = key;
+        this.options = options;
     }
 
     @Override
-    public synchronized FrameReceiver poll() {
-        if (end != null) {
-            throw new ConnectionException(this + ": " + end);
+    protected void add(ShmListener.Client came) throws Refusal {
+        if (client != null) {
+            throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key());
         }
-        Visitor visitor = listener.take(key);
-        if (visitor == null) {
-            return null;
+        came.checkWaits();
+        client = came;
+    }
+
+    @Override
+    protected boolean isComplete() {
+        return client != null;
+    }
+
+    @Override
+    protected void dropDeparted(BiConsumer<Object, Refusal> log) {
+        ShmListener.Client waiting = client;
+        if (waiting != null) {
+            try {
+                waiting.checkWaits();
+            } catch (Refusal e) {
+                waiting.close();
+                client = null;
+                log.accept(waiting, e);
+            }
         }
-        end = "was returned before";
+    }
+
+    @Override
+    protected void dropAll() {
+        if (client != null) {
+            client.refuse(new Refusal(HandshakeReply.KEY_TAKEN, "the connection was given up"));
+            client = null;
+        }
+    }
+
+    @Override
+    protected FrameReceiver accept() {
+        ShmListener.Client came = Objects.requireNonNull(client);
         try {
-            return connect(visitor);
+            return connect(came);
         } catch (IOException e) {
-            visitor.refuse(new Visitor.Unwelcome(ShmHandshakeReply.NO_RING, e.toString()));
+            came.refuse(new Refusal(HandshakeReply.NO_RING, e.toString()));
             throw new ConnectionException(this + ": the peer left while it was accepted: " + e.getMessage(), e);
         } catch (ShmUnavailableException e) {
             LOG.warn("{}: {}", this, e.getMessage());
-            visitor.refuse(new Visitor.Unwelcome(ShmHandshakeReply.NO_RING, e.getMessage()));
+            came.refuse(new Refusal(HandshakeReply.NO_RING, String.valueOf(e.getMessage())));
             throw e;
         }
     }
 
-    private FrameReceiver connect(Visitor visitor) throws IOException {
-        RingHello hello = visitor.hello();
+    private FrameReceiver connect(ShmListener.Client came) throws IOException {
+        RingHello hello = came.hello();
         FileName name = FileName.parse(hello.ring());
         if (name == null || !name.kind().equals(FileName.RING) || !ShmOptions.isRingLength(hello.capacity())) {
             throw new ShmUnavailableException("the peer named a ring '" + hello.ring() + "' of " + hello.capacity()
                     + " bytes, which can be none");
         }
-        Path file = network.options().directory().resolve(name.toString());
-        if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) || !CurrentUser.owns(file)) {
+        Path file = options.directory().resolve(name.toString());
+        if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(file)) {
             throw new ShmUnavailableException("the peer's ring " + file
                     + " is not there, or not of this user; do both processes see the same directory?");
         }
-        RingMemory ring = RingFile.open(file, network.options().access(), (int) hello.capacity());
+        int capacity = (int) hello.capacity();
+        RingMemory ring = RingMemory.open(file, options.access(), capacity);
         try {
             // From now on only the two mappings hold the memory: it is free again when both processes have ended,
             // however they end.
-            RingFile.delete(file);
-            visitor.answer(ShmHandshakeReply.ACCEPTED);
+            PrivateFile.delete(file);
+            came.reply(HandshakeReply.ACCEPTED);
         } catch (IOException | ShmUnavailableException e) {
             ring.close();
             throw e;
         }
-        ShmConnection link = new ShmConnection(network, "shared-memory connection " + key + " from " + name.owner(),
-                visitor.socket(), name.owner(), ring);
-        ShmReceiver receiver = new ShmReceiver(network, link, new RingConsumer(ring, hello.capacity(), link));
-        network.opened(link, receiver::close);
+        ShmConnection connection = new ShmConnection(network,
+                "shared-memory connection " + key() + " from " + name.owner(), came.channel(), name.owner(), ring);
+        ShmReceiver receiver = new ShmReceiver(connection, capacity, options.pieceBytes());
+        network.opened(connection, receiver::close);
         return receiver;
-    }
-
-    @Override
-    public synchronized void close() {
-        if (end == null) {
-            end = "was given up";
-            listener.forget(key);
-        }
-    }
-
-    @Override
-    public String toString() {
-        return "connection " + key + " expected by " + listener;
     }
 }

@@ -5,7 +5,8 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
-import org.millrace.net.shm.file.HostNumber;
+import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.ring.RingLayout;
 
 /**
@@ -20,13 +21,13 @@ import org.millrace.net.shm.ring.RingLayout;
  * </pre>
  *
  * @param id     of the listener: its socket's name begins with it
- * @param host   see {@link #thisHost}
+ * @param host   see {@link SharedMemory#thisHost}
  * @param secret {@value #SECRET_BYTES} bytes that a peer must know
  */
 public record ShmAddress(long id, long host, byte[] secret) {
 
     /** Length of a secret. */
-    public static final int SECRET_BYTES = 16;
+    public static final int SECRET_BYTES = HelloFormat.SECRET_BYTES;
 
     private static final byte[] NETWORK = {'s', 'h', 'm', 0, 0, 0, 0, 0};
     private static final int VERSION_OFFSET = 8;
@@ -42,25 +43,8 @@ public record ShmAddress(long id, long host, byte[] secret) {
         secret = secret.clone();
     }
 
-    /**
-     * An address on this host.
-     *
-     * @param id     of the listener
-     * @param secret of the listener
-     * @return the address
-     */
     public static ShmAddress here(long id, byte[] secret) {
-        return new ShmAddress(id, thisHost(), secret);
-    }
-
-    /**
-     * A number that is another for every host, and for every boot of one: two processes with different numbers share no
-     * memory. Two with the same may or may not, as containers can keep their directories to themselves.
-     *
-     * @return the host's number
-     */
-    public static long thisHost() {
-        return HostNumber.VALUE;
+        return new ShmAddress(id, SharedMemory.thisHost(), secret);
     }
 
     /** {@return a copy of the secret} */
@@ -69,11 +53,7 @@ public record ShmAddress(long id, long host, byte[] secret) {
         return secret.clone();
     }
 
-    /**
-     * The address in {@link Listener#ADDRESS_BYTES} bytes.
-     *
-     * @return its bytes
-     */
+    /** The address in {@link Listener#ADDRESS_BYTES} bytes. */
     public byte[] encode() {
         ByteBuffer bytes = ByteBuffer.allocate(Listener.ADDRESS_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         bytes.put(0, NETWORK);
@@ -85,10 +65,8 @@ public record ShmAddress(long id, long host, byte[] secret) {
     }
 
     /**
-     * Reads an address.
+     * Reads what {@link #encode} gave.
      *
-     * @param address what {@link #encode} gave
-     * @return the address
      * @throws ConnectionException if the bytes are no address of this network
      */
     public static ShmAddress decode(byte[] address) {

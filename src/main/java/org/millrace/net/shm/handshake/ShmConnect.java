@@ -4,200 +4,168 @@ import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
-import org.millrace.net.ConnectionException;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
-import org.millrace.net.Pending;
-import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.file.CurrentUser;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply.Refused;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.shm.file.FileName;
+import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.RingFile;
-import org.millrace.net.shm.ring.RingLayout;
 import org.millrace.net.shm.ring.RingMemory;
-import org.millrace.net.shm.ring.RingProducer;
 import org.millrace.net.shm.ring.ShmConnection;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.shm.ring.ShmSender;
 
-/** A connection to a listener in the making: finds its socket, makes the ring, says hello, and waits for the answer. */
-public final class ShmConnect implements Pending<FrameSender> {
+/**
+ * A connection to a listener in the making: connects to its socket, makes the ring, says hello, and waits for the
+ * reply.
+ */
+public final class ShmConnect extends OutgoingConnection {
 
-    private final ShmNetwork network;
+    private final ShmOptions options;
+    private final long firstPosition;
     private final ConnectionKey key;
     private final Path listener;
     private final ProcessIdentity peer;
     private final Path file;
     private final byte[] secret;
-    private final long deadline;
-    private SocketChannel socket;
-    private RingMemory ring;
+    private final ByteBuffer received = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private @Nullable SocketChannel socket;
+    private @Nullable RingMemory ring;
     /** What is still to be said; null while the socket is not connected. */
-    private ByteBuffer hello;
-    private ConnectionException failure;
-    private boolean done;
+    private @Nullable ByteBuffer hello;
 
-    public ShmConnect(ShmNetwork network, ShmAddress address, ConnectionKey key) {
-        this.network = network;
+    private ShmConnect(OpenResources network, ShmOptions options, long firstPosition, ConnectionKey key, byte[] secret,
+            Path listener, ProcessIdentity peer) {
+        super(network, "shared-memory connection " + key + " to " + peer, options.connectDeadline());
+        this.options = options;
+        this.firstPosition = firstPosition;
         this.key = key;
-        ShmOptions options = network.options();
-        if (address.host() != ShmAddress.thisHost()) {
+        this.secret = secret;
+        this.listener = listener;
+        this.peer = peer;
+        file = options.directory().resolve(FileName.ours(new SecureRandom().nextLong(), FileName.RING).toString());
+    }
+
+    /** Finds the listener's socket, and begins to connect to it. */
+    public static ShmConnect begin(OpenResources network, ShmOptions options, long firstPosition, ShmAddress address,
+            ConnectionKey key) {
+        if (address.host() != SharedMemory.thisHost()) {
             throw new ShmUnavailableException("connection " + key + ": the listener " + address
                     + " is on another host, with which no memory is shared");
         }
-        listener = find(options.directory(), address);
-        peer = FileName.parse(listener.getFileName().toString()).owner();
-        file = options.directory().resolve(FileName.ours(new SecureRandom().nextLong(), FileName.RING).toString());
-        secret = address.secret();
-        deadline = System.nanoTime() + options.connectDeadline().toNanos();
-    }
-
-    private static Path find(Path directory, ShmAddress address) {
+        Path directory = options.directory();
         try (DirectoryStream<Path> sockets = Files.newDirectoryStream(directory, FileName.socketGlob(address.id()))) {
             for (Path socket : sockets) {
-                if (FileName.parse(socket.getFileName().toString()) != null) {
-                    return socket;
+                FileName name = FileName.parse(socket.getFileName().toString());
+                if (name != null) {
+                    return new ShmConnect(network, options, firstPosition, key, address.secret(), socket, name.owner());
                 }
             }
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot look for the listener " + address + " in " + directory + ": " + e,
                     e);
         }
-        throw new ShmUnavailableException("the listener " + address + " has no socket in " + directory
-                + ": it was closed, or its process sees another directory of that name, as one in another container does");
+        throw new ShmUnavailableException("the listener " + address + " has no socket in " + directory + ": it was "
+                + "closed, or its process sees another directory of that name, as one in another container does");
     }
 
     @Override
-    public synchronized FrameSender poll() {
-        if (failure != null) {
-            throw failure;
-        }
-        if (done) {
-            throw new IllegalStateException(this + ": was returned or given up before");
-        }
+    protected @Nullable FrameSender advance() {
         try {
-            return advance();
+            SocketChannel connecting = socket == null ? connect() : socket;
+            if (hello == null && (connecting.isConnected() || connecting.finishConnect())) {
+                makeRing();
+            }
+            if (hello != null && sayHello(connecting, hello)) {
+                boolean ended = connecting.read(received) < 0;
+                if (HandshakeReply.accepts(this + ": the listener", RingHello.FORMAT, received, ended)) {
+                    return connected(connecting);
+                }
+            }
+            return null;
+        } catch (Refused e) {
+            throw e.reply() == HandshakeReply.NO_RING ? new ShmUnavailableException(String.valueOf(e.getMessage()), e)
+                    : e;
         } catch (IOException e) {
-            throw fail(new ShmUnavailableException(this + ": " + e.getMessage() + "; has the listener's process ended?",
-                    e));
-        } catch (ConnectionException e) {
-            throw fail(e);
+            throw new ShmUnavailableException(this + ": " + e.getMessage() + "; has the listener's process ended?", e);
         }
     }
 
-    private FrameSender advance() throws IOException {
-        if (socket == null) {
-            socket = SocketChannel.open(StandardProtocolFamily.UNIX);
-            socket.configureBlocking(false);
-            socket.connect(UnixDomainSocketAddress.of(listener));
-        }
-        if (hello == null && (socket.isConnected() || socket.finishConnect())) {
-            makeRing();
-        }
-        if (hello != null && (!hello.hasRemaining() || sayHello())) {
-            ByteBuffer answer = ByteBuffer.allocate(1);
-            int read = socket.read(answer);
-            if (read > 0) {
-                return answered(ShmHandshakeReply.decode(answer.get(0)));
-            }
-            if (read < 0) {
-                throw new ConnectionException(this
-                        + ": the listener hung up without an answer; it was closed, or does not take this process for a peer");
-            }
-        }
-        if (System.nanoTime() - deadline > 0) {
-            throw new ConnectionException(this + ": not made in " + network.options().connectDeadline()
-                    + ", still waiting for " + (hello == null ? "the socket to connect" : "an answer")
-                    + "; is the peer alive and accepting?");
-        }
-        return null;
+    private SocketChannel connect() throws IOException {
+        SocketChannel opened = SocketChannel.open(StandardProtocolFamily.UNIX);
+        socket = opened;
+        opened.configureBlocking(false);
+        opened.connect(UnixDomainSocketAddress.of(listener));
+        return opened;
     }
 
     private void makeRing() throws IOException {
-        ring = RingFile.create(file, network.options().access(), network.options().ringBytes(),
-                network.firstPosition());
-        if (!CurrentUser.owns(listener)) {
+        ring = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
+        if (!PrivateFile.isOurs(listener)) {
             throw new ShmUnavailableException(this + ": the listener's process is another user's");
         }
-        hello = new RingHello(RingLayout.VERSION, secret, key, network.options().ringBytes(),
-                file.getFileName().toString()).encode();
+        hello = new RingHello(options.ringBytes(), file.getFileName().toString()).encode(secret, key);
     }
 
     /** Says what the socket takes; true once all is said. */
-    private boolean sayHello() throws IOException {
+    private boolean sayHello(SocketChannel to, ByteBuffer left) throws IOException {
+        if (!left.hasRemaining()) {
+            return true;
+        }
         try {
-            socket.write(hello);
+            to.write(left);
+            return !left.hasRemaining();
         } catch (IOException e) {
-            if (hello.position() > 0) {
+            if (left.position() > 0) {
                 throw e;
             }
             // A listener whose queue is full neither connects nor refuses: the socket looks connected until it is used.
             // A new one tries again.
-            ShmConnection.closeQuietly(socket);
-            socket = null;
-            hello = null;
-            releaseRing();
+            release();
+            return false;
         }
-        return hello != null && !hello.hasRemaining();
     }
 
-    private FrameSender answered(ShmHandshakeReply answer) {
-        if (answer == ShmHandshakeReply.NO_RING) {
-            throw new ShmUnavailableException(this + " was refused: " + answer.text());
+    private FrameSender connected(SocketChannel connected) {
+        RingMemory mapped = ring;
+        if (mapped == null) {
+            throw new IllegalStateException(this + ": accepted without a ring");
         }
-        if (answer != ShmHandshakeReply.ACCEPTED) {
-            throw new ConnectionException(
-                    this + " was refused: " + (answer == null ? "for a reason of a later version" : answer.text()));
-        }
-        done = true;
         // The listener has deleted it; where it could not, this side can.
-        RingFile.delete(file);
-        ShmConnection link =
-                new ShmConnection(network, "shared-memory connection " + key + " to " + peer, socket, peer, ring);
-        ShmSender sender = new ShmSender(network, link, new RingProducer(ring, network.options().ringBytes(), link));
-        network.forget(this);
-        network.opened(link, sender::close);
+        PrivateFile.delete(file);
+        ShmConnection connection = new ShmConnection(network(), toString(), connected, peer, mapped);
+        ShmSender sender = new ShmSender(connection, options);
+        network().opened(connection, sender::close);
         return sender;
     }
 
-    private ConnectionException fail(ConnectionException e) {
-        failure = e;
-        release();
-        return e;
+    @Override
+    protected String waitingFor() {
+        return (hello == null ? "the socket to connect" : "an answer") + "; is the peer alive and accepting?";
     }
 
-    private void release() {
-        if (socket != null) {
-            ShmConnection.closeQuietly(socket);
-        }
-        releaseRing();
-        network.forget(this);
-    }
-
-    private void releaseRing() {
+    @Override
+    protected void release() {
+        ConnectionState.closeQuietly(socket);
+        socket = null;
+        hello = null;
         if (ring != null) {
             ring.close();
             ring = null;
-            RingFile.delete(file);
+            PrivateFile.delete(file);
         }
-    }
-
-    @Override
-    public synchronized void close() {
-        if (!done && failure == null) {
-            done = true;
-            release();
-        }
-    }
-
-    @Override
-    public String toString() {
-        return "shared-memory connection " + key + " to " + peer;
     }
 }

@@ -1,14 +1,16 @@
 package org.millrace.net.shm.ring;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A ring's bytes, in the host's byte order. One process produces, one consumes; each word has one writer.
  *
  * <pre>
- *   0          8         16         24                 128          136       256          264        4096      4096 + capacity
- *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+---------+
- *   | magic    | version | capacity | first  | 0 ...   | producer   | producer| consumer   | consumer | data    |
- *   | i64      | i64     | i64      | i64    |         | position   | state   | position   | state    |         |
- *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+---------+
+ *   0          8         16         24                 128          136       256          264        4096
+ *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+-----------+
+ *   | magic    | version | capacity | first  | 0 ...   | producer   | producer| consumer   | consumer | capacity  |
+ *   | i64      | i64     | i64      | i64    |         | position   | state   | position   | state    | of data   |
+ *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+-----------+
  *   written once, by the side that made the file        by producer            by consumer             by producer
  * </pre>
  *
@@ -34,7 +36,7 @@ public final class RingLayout {
     /** Says that the bytes are a ring. */
     static final long MAGIC = 0x4d694c6c52694e67L;
     /** Of everything that the two processes share. */
-    public static final int VERSION = 1;
+    public static final int VERSION = 2;
     /** Of positions, frames and pieces: a cache line. */
     static final int ALIGNMENT = 64;
     /** Value of a state while its side may go on. */
@@ -76,7 +78,7 @@ public final class RingLayout {
     }
 
     /** What is wrong with a ring that the peer made; null if it is in order. */
-    static String problem(RingMemory ring, long capacity) {
+    static @Nullable String problem(RingMemory ring, long capacity) {
         if (ring.getLong(MAGIC_OFFSET) != MAGIC) {
             return "it begins with 0x" + Long.toHexString(ring.getLong(MAGIC_OFFSET)) + ", not with a ring's magic";
         }

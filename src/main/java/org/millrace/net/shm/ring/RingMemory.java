@@ -1,9 +1,22 @@
 package org.millrace.net.shm.ring;
 
+import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.lang.ref.Reference;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Path;
+import net.openhft.chronicle.bytes.PointerBytesStore;
+import net.openhft.chronicle.core.Memory;
+import net.openhft.chronicle.core.OS;
+import org.millrace.net.shm.file.PrivateFile;
+import org.millrace.net.shm.file.ShmUnavailableException;
 
 /** The mapped bytes of a ring, and the accesses that rings need, named by their ordering. */
-public abstract sealed class RingMemory permits SegmentMemory, ChronicleMemory {
+public abstract sealed class RingMemory {
 
     abstract long getLong(long offset);
 
@@ -24,4 +37,196 @@ public abstract sealed class RingMemory permits SegmentMemory, ChronicleMemory {
 
     /** Gives the mapping back; may be called again, and by any thread. */
     public abstract void close();
+
+    /**
+     * Makes a file with a ring in it and maps it. All its bytes are written: memory that is only promised would kill
+     * the process, with a SIGBUS, when it is touched and nothing is left to give.
+     *
+     * @param access how this process will use it
+     * @param first  position of the first byte
+     * @throws ShmUnavailableException if there is not so much shared memory
+     */
+    public static RingMemory create(Path file, ShmOptions.RingAccess access, int capacity, long first) {
+        long bytes = RingLayout.fileBytes(capacity);
+        try (FileChannel channel = PrivateFile.create(file, bytes)) {
+            RingMemory ring = access.map(channel, bytes);
+            RingLayout.initialize(ring, capacity, first);
+            return ring;
+        } catch (ShmUnavailableException e) {
+            PrivateFile.delete(file);
+            throw e;
+        } catch (IOException e) {
+            PrivateFile.delete(file);
+            throw PrivateFile.noRoom("a ring", bytes, file, "take TCP instead (MILLRACE_NET=socket)", e);
+        }
+    }
+
+    /**
+     * Maps a ring that the peer made.
+     *
+     * @throws ShmUnavailableException if it cannot be opened, or is not as the peer said
+     */
+    public static RingMemory open(Path file, ShmOptions.RingAccess access, int capacity) {
+        long bytes = RingLayout.fileBytes(capacity);
+        try (FileChannel channel = PrivateFile.open(file)) {
+            if (channel.size() != bytes) {
+                throw new ShmUnavailableException(
+                        "the ring " + file + " has " + channel.size() + " bytes, and the peer said " + bytes);
+            }
+            RingMemory ring = access.map(channel, bytes);
+            String problem = RingLayout.problem(ring, capacity);
+            if (problem != null) {
+                ring.close();
+                throw new ShmUnavailableException("the peer's ring " + file + " is damaged: " + problem);
+            }
+            return ring;
+        } catch (IOException e) {
+            throw new ShmUnavailableException(
+                    "cannot open the peer's ring " + file + ": " + e + "; do both processes see the same directory?",
+                    e);
+        }
+    }
+
+    /**
+     * A ring as a memory segment. Every access is checked against its length, and against its being mapped: one after
+     * {@link #close} throws {@link IllegalStateException}, also if another thread closed it.
+     */
+    static final class OfSegment extends RingMemory {
+
+        private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+
+        private final Arena arena;
+        private final MemorySegment segment;
+
+        private OfSegment(Arena arena, MemorySegment segment) {
+            this.arena = arena;
+            this.segment = segment;
+        }
+
+        static OfSegment map(FileChannel channel, long bytes) throws IOException {
+            // Shared, so that any thread may close it: the threads that use it then get an exception, and never touch
+            // memory that is unmapped.
+            Arena arena = Arena.ofShared();
+            try {
+                return new OfSegment(arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
+            } catch (IOException | RuntimeException e) {
+                arena.close();
+                throw e;
+            }
+        }
+
+        @Override
+        long getLong(long offset) {
+            return segment.get(ValueLayout.JAVA_LONG, offset);
+        }
+
+        @Override
+        void putLong(long offset, long value) {
+            segment.set(ValueLayout.JAVA_LONG, offset, value);
+        }
+
+        @Override
+        long getLongAcquire(long offset) {
+            return (long) LONG.getAcquire(segment, offset);
+        }
+
+        @Override
+        void putLongRelease(long offset, long value) {
+            LONG.setRelease(segment, offset, value);
+        }
+
+        @Override
+        void copyIn(long offset, MemorySegment from, long fromOffset, long bytes) {
+            MemorySegment.copy(from, fromOffset, segment, offset, bytes);
+        }
+
+        @Override
+        void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
+            MemorySegment.copy(segment, offset, to, toOffset, bytes);
+        }
+
+        /**
+         * {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent
+         * units", and below 64 bytes of accesses of 8.
+         */
+        @Override
+        boolean copiesWholeWords() {
+            return true;
+        }
+
+        @Override
+        public synchronized void close() {
+            if (arena.scope().isAlive()) {
+                arena.close();
+            }
+        }
+    }
+
+    /**
+     * A ring as a byte store of Chronicle Bytes, over a mapping that the JDK made. Its accesses save about a nanosecond
+     * each, as they check neither bounds nor whether the memory is still mapped: positions are taken modulo the
+     * capacity before they come here, the caller's memory is checked by its region, and the mapping lives until nothing
+     * refers to it any more, so that no thread can lose it in the middle of a copy.
+     */
+    static final class OfChronicle extends RingMemory {
+
+        private static final Memory MEMORY = OS.memory();
+
+        /** Keeps the mapping alive. */
+        private final MemorySegment segment;
+        private final PointerBytesStore store = new PointerBytesStore();
+
+        private OfChronicle(MemorySegment segment) {
+            this.segment = segment;
+            store.set(segment.address(), segment.byteSize());
+        }
+
+        static OfChronicle map(FileChannel channel, long bytes) throws IOException {
+            return new OfChronicle(channel.map(MapMode.READ_WRITE, 0, bytes, Arena.ofAuto()));
+        }
+
+        @Override
+        long getLong(long offset) {
+            return store.readLong(offset);
+        }
+
+        @Override
+        void putLong(long offset, long value) {
+            store.writeLong(offset, value);
+        }
+
+        @Override
+        long getLongAcquire(long offset) {
+            return store.readVolatileLong(offset);
+        }
+
+        @Override
+        void putLongRelease(long offset, long value) {
+            store.writeOrderedLong(offset, value);
+        }
+
+        @Override
+        void copyIn(long offset, MemorySegment from, long fromOffset, long bytes) {
+            MEMORY.copyMemory(from.address() + fromOffset, segment.address() + offset, bytes);
+            Reference.reachabilityFence(this);
+        }
+
+        @Override
+        void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
+            MEMORY.copyMemory(segment.address() + offset, to.address() + toOffset, bytes);
+            Reference.reachabilityFence(this);
+        }
+
+        /** Chronicle promises nothing. */
+        @Override
+        boolean copiesWholeWords() {
+            return false;
+        }
+
+        /** Leaves the mapping to the garbage collector. */
+        @Override
+        public void close() {
+            // Nothing here could unmap it safely: an access of another thread would not be noticed.
+        }
+    }
 }

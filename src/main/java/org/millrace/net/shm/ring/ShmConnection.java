@@ -4,19 +4,18 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.PeerClosedException;
-import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.ProcessIdentity;
 
 /**
- * What the two ends of a connection have in common: the mapped ring, the socket that shows whether the peer lives,
- * their end, and the first thing that went wrong: from then on every call says so.
+ * What the two ends of a connection have in common: the mapped ring, the socket that shows whether the peer lives, and
+ * their end.
  */
-public final class ShmConnection {
+public final class ShmConnection extends ConnectionState {
 
     private static final Logger LOG = LogManager.getLogger(ShmConnection.class);
 
@@ -29,14 +28,10 @@ public final class ShmConnection {
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int SOCKET_LOOKS_PER_PROCESS_LOOK = 100;
 
-    private final ShmNetwork network;
-    private final String name;
     private final SocketChannel socket;
     private final ProcessIdentity peer;
     private final RingMemory ring;
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(1);
-    private final AtomicBoolean closed = new AtomicBoolean();
-    private volatile ConnectionException failure;
     private int idleCalls;
     private int socketLooks;
     private long lastLookNanos = System.nanoTime();
@@ -44,25 +39,21 @@ public final class ShmConnection {
     /**
      * Takes over what was set up.
      *
-     * @param network to be told when the connection is closed
-     * @param name    of the connection, with its peer, for messages
-     * @param socket  non-blocking; nothing more is said over it
-     * @param peer    the process at its other end
-     * @param ring    the mapped ring
+     * @param name   of the connection, with its peer, for messages
+     * @param socket non-blocking; nothing more is said over it
+     * @param peer   the process at its other end
+     * @param ring   the mapped ring
      */
-    public ShmConnection(ShmNetwork network, String name, SocketChannel socket, ProcessIdentity peer, RingMemory ring) {
-        this.network = network;
-        this.name = name;
+    public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
+            RingMemory ring) {
+        super(network, name);
         this.socket = socket;
         this.peer = peer;
         this.ring = ring;
     }
 
-    void checkOpen() {
-        ConnectionException first = failure;
-        if (first != null) {
-            throw first;
-        }
+    RingMemory ring() {
+        return ring;
     }
 
     /**
@@ -85,20 +76,16 @@ public final class ShmConnection {
             }
             return read < 0 || ++socketLooks % SOCKET_LOOKS_PER_PROCESS_LOOK == 0 && peer.isProvablyDead();
         } catch (IOException e) {
-            LOG.debug("{}: the socket failed, so the peer is gone", name, e);
+            LOG.debug("{}: the socket failed, so the peer is gone", this, e);
             return true;
         }
     }
 
     ConnectionException lost(String progress) {
-        network.peerWasLost();
+        network().peerWasLost();
         return fail(new ConnectionException(
-                name + ": connection lost (the peer's process, " + peer + ", is gone without a goodbye) " + progress
+                this + ": connection lost (the peer's process, " + peer + ", is gone without a goodbye) " + progress
                         + "; it was killed, or it aborted the connection: look at what it said last"));
-    }
-
-    ConnectionException closedByPeer(String progress) {
-        return fail(new PeerClosedException(name + ": closed by the peer " + progress));
     }
 
     /**
@@ -106,8 +93,9 @@ public final class ShmConnection {
      * peer sees the connection end here.
      */
     ConnectionException corrupt(String problem) {
-        ConnectionException first = fail(new ConnectionException(name + ": the ring is corrupted: " + problem
-                + "; the connection is closed. A process wrote to memory that is not its own, or the two ends run different versions"));
+        ConnectionException first = fail(new ConnectionException(this + ": the ring is corrupted: " + problem
+                + "; the connection is closed. A process wrote to memory that is not its own, or the two ends run "
+                + "different versions"));
         closeQuietly(socket);
         return first;
     }
@@ -117,45 +105,13 @@ public final class ShmConnection {
      * the caller's.
      */
     RuntimeException closedDuring(IllegalStateException e) {
-        ConnectionException first = failure;
+        ConnectionException first = failure();
         return first == null ? e : first;
     }
 
-    private synchronized ConnectionException fail(ConnectionException what) {
-        if (failure == null) {
-            failure = what;
-        }
-        return failure;
-    }
-
-    /**
-     * Closes the connection, once.
-     *
-     * @param farewell what to do first, if the connection has not failed
-     */
-    void close(Runnable farewell) {
-        if (!closed.compareAndSet(false, true)) {
-            return;
-        }
-        if (failure == null) {
-            farewell.run();
-            fail(new ConnectionException(name + ": was closed on this side"));
-        }
+    @Override
+    protected void release() {
         closeQuietly(socket);
         ring.close();
-        network.forget(this);
-    }
-
-    public static void closeQuietly(AutoCloseable channel) {
-        try {
-            channel.close();
-        } catch (Exception e) {
-            LOG.debug("closing {} failed; the system has given it back all the same", channel, e);
-        }
-    }
-
-    @Override
-    public String toString() {
-        return name;
     }
 }

@@ -1,10 +1,13 @@
 package org.millrace.net.shm.ring;
 
+import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.apache.logging.log4j.LogManager;
 import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.shm.file.ShmUnavailableException;
 
 /**
  * How a {@link ShmNetwork} connects and moves frames. The length of a ring is the sending side's; everything else is
@@ -18,8 +21,8 @@ import org.millrace.net.shm.ShmNetwork;
  *                          the ring
  * @param framesInFlight    frames that a sender takes while the ring is full, 1 to 1024
  * @param connectDeadline   within which a connection must be made, from the call of connect
- * @param handshakeDeadline within which one who connects to a listener must have said who it is, and its connection
- *                          must be expected
+ * @param handshakeDeadline within which a client of a listener must have said who it is, and its connection must be
+ *                          expected
  * @param access            with what rings are read and written
  */
 public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
@@ -57,10 +60,9 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     }
 
     /**
-     * What serves most machines.
-     *
-     * @return rings of 2 MiB in {@code /dev/shm} (in the directory for temporary files, with a warning, where there is
-     *         none), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a handshake, memory segments
+     * What serves most machines: rings of 2 MiB in {@code /dev/shm} (in the directory for temporary files, with a
+     * warning, where there is none), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a handshake,
+     * memory segments.
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
@@ -73,62 +75,64 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
         }
         Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
         LogManager.getLogger(ShmOptions.class)
-                .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, as it may lie "
-                        + "on a disk", DEFAULT_DIRECTORY, temporary);
+                .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, "
+                        + "as it may lie on a disk", DEFAULT_DIRECTORY, temporary);
         return temporary;
     }
 
-    /**
-     * These options with another directory.
-     *
-     * @param shared where sockets and rings are made
-     * @return a copy
-     */
     public ShmOptions withDirectory(Path shared) {
         return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 access);
     }
 
-    /**
-     * These options with other rings.
-     *
-     * @param ring  length of a ring, bytes
-     * @param piece length of a piece, bytes
-     * @return a copy
-     */
+    /** These options with other rings and pieces, bytes. */
     public ShmOptions withRing(int ring, int piece) {
         return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, access);
     }
 
-    /**
-     * These options with another number of waiting frames.
-     *
-     * @param frames frames in flight
-     * @return a copy
-     */
     public ShmOptions withFramesInFlight(int frames) {
         return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, access);
     }
 
-    /**
-     * These options with other deadlines.
-     *
-     * @param connect   for a whole connection
-     * @param handshake for one who connects to a listener
-     * @return a copy
-     */
     public ShmOptions withDeadlines(Duration connect, Duration handshake) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access);
     }
 
-    /**
-     * These options with another way to access rings.
-     *
-     * @param with what they are read and written with
-     * @return a copy
-     */
     public ShmOptions withAccess(RingAccess with) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 with);
+    }
+
+    /** With what a process reads and writes its rings. Each side's own choice: the bytes are the same. */
+    public enum RingAccess {
+
+        /** The JDK's memory segments: checked, and unmapped as soon as a connection is closed. */
+        SEGMENT {
+            @Override
+            RingMemory map(FileChannel channel, long bytes) throws IOException {
+                return RingMemory.OfSegment.map(channel, bytes);
+            }
+        },
+
+        /**
+         * Chronicle Bytes: unchecked, and unmapped when the garbage collector finds the connection unused. Needs
+         * {@code net.openhft:chronicle-bytes} on the class path, and from JDK 23 on
+         * {@code --sun-misc-unsafe-memory-access=allow} on the command line to run without a warning.
+         */
+        CHRONICLE {
+            @Override
+            RingMemory map(FileChannel channel, long bytes) throws IOException {
+                try {
+                    return RingMemory.OfChronicle.map(channel, bytes);
+                } catch (LinkageError e) {
+                    throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
+                            + "; put net.openhft:chronicle-bytes on the class path "
+                            + "and --sun-misc-unsafe-memory-access=allow on the command line, "
+                            + "or choose SEGMENT in the shared-memory options", e);
+                }
+            }
+        };
+
+        abstract RingMemory map(FileChannel channel, long bytes) throws IOException;
     }
 }

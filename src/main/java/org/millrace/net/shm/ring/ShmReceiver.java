@@ -2,43 +2,42 @@ package org.millrace.net.shm.ring;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
-import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.connection.NativeRegion;
 
 /**
  * The receiving end of a ring: payloads are copied from it straight to their destinations, one at a time, in pieces.
  */
 public final class ShmReceiver implements FrameReceiver {
 
-    private final ShmNetwork network;
-    private final ShmConnection link;
-    private final RingConsumer consumer;
+    private final ShmConnection connection;
+    private final RingSide.Consumer consumer;
     private final int pieceBytes;
     private final FrameHeader header = new FrameHeader();
     /** The header was shown, and its payload has no destination yet. */
     private boolean headerShown;
-    private MemorySegment destination;
+    private MemorySegment destination = MemorySegment.NULL;
     private long destinationOffset;
     /** Where the payload is spread over; null if it goes to one place. */
-    private Pages pages;
+    private @Nullable Pages pages;
     private int firstPage;
     private long received;
     private long remaining;
     private long completed;
 
-    public ShmReceiver(ShmNetwork network, ShmConnection link, RingConsumer consumer) {
-        this.network = network;
-        this.link = link;
-        this.consumer = consumer;
-        pieceBytes = network.options().pieceBytes();
+    public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes) {
+        this.connection = connection;
+        this.pieceBytes = pieceBytes;
+        consumer = new RingSide.Consumer(connection.ring(), ringBytes, connection);
     }
 
     @Override
-    public FrameHeader poll() {
-        link.checkOpen();
+    public @Nullable FrameHeader poll() {
+        connection.checkOpen();
         if (headerShown) {
             return header;
         }
@@ -52,17 +51,18 @@ public final class ShmReceiver implements FrameReceiver {
             }
             consumer.readHeader(header);
         } catch (IllegalStateException e) {
-            throw link.closedDuring(e);
+            throw connection.closedDuring(e);
         }
         headerShown = true;
         return header;
     }
 
     @Override
-    public void accept(MemoryRegion region, long offset) {
-        checkHeaderShown();
+    public void accept(@Nullable MemoryRegion region, long offset) {
+        connection.checkAccept(headerShown);
         long bytes = header.payloadBytes();
-        destination = bytes == 0 ? null : ShmRegion.check(region, network, offset, bytes);
+        destination = bytes == 0 ? MemorySegment.NULL
+                : NativeRegion.check(region, connection.network(), offset, bytes).view();
         destinationOffset = offset;
         pages = null;
         begin(bytes);
@@ -75,21 +75,13 @@ public final class ShmReceiver implements FrameReceiver {
 
     @Override
     public void acceptScattered(Pages to, int first) {
-        checkHeaderShown();
+        connection.checkAccept(headerShown);
         long bytes = header.payloadBytes();
         Objects.checkFromIndexSize(first, (int) ((bytes + to.bytesEach() - 1) / to.bytesEach()), to.offsets().length);
-        destination = ShmRegion.check(to.region(), network, 0, 0);
+        destination = NativeRegion.check(to.region(), connection.network(), 0, 0).view();
         pages = to;
         firstPage = first;
         begin(bytes);
-    }
-
-    private void checkHeaderShown() {
-        link.checkOpen();
-        if (!headerShown) {
-            throw new IllegalStateException(
-                    link + ": no header is waiting for a destination; accept follows a poll that returned one");
-        }
     }
 
     private void begin(long bytes) {
@@ -100,7 +92,7 @@ public final class ShmReceiver implements FrameReceiver {
         try {
             receivePiece();
         } catch (IllegalStateException e) {
-            throw link.closedDuring(e);
+            throw connection.closedDuring(e);
         }
     }
 
@@ -109,11 +101,12 @@ public final class ShmReceiver implements FrameReceiver {
         long bytes = Math.min(remaining, pieceBytes);
         if (bytes > 0) {
             bytes = Math.min(bytes, consumer.available());
-            if (pages == null) {
+            Pages to = pages;
+            if (to == null) {
                 consumer.readPayload(destination, destinationOffset, bytes);
                 destinationOffset += bytes;
             } else {
-                scatter(bytes);
+                scatter(to, bytes);
             }
             received += bytes;
             remaining -= bytes;
@@ -125,20 +118,20 @@ public final class ShmReceiver implements FrameReceiver {
         return bytes;
     }
 
-    /** Bounds are the region's: a page that does not lie within it is an {@link IndexOutOfBoundsException}. */
-    private void scatter(long bytes) {
-        int pageBytes = pages.bytesEach();
+    /** Bounds are the region's: a page that does not lie within it is an {@connection IndexOutOfBoundsException}. */
+    private void scatter(Pages to, long bytes) {
+        int pageBytes = to.bytesEach();
         for (long done = 0; done < bytes;) {
             long at = received + done;
             long part = Math.min(bytes - done, pageBytes - at % pageBytes);
-            consumer.readPayload(destination, pages.offset(firstPage, at), part);
+            consumer.readPayload(destination, to.offset(firstPage, at), part);
             done += part;
         }
     }
 
     @Override
     public int progress() {
-        link.checkOpen();
+        connection.checkOpen();
         if (remaining == 0) {
             return 0;
         }
@@ -149,7 +142,7 @@ public final class ShmReceiver implements FrameReceiver {
             }
             return (int) receivePiece();
         } catch (IllegalStateException e) {
-            throw link.closedDuring(e);
+            throw connection.closedDuring(e);
         }
     }
 
@@ -158,12 +151,12 @@ public final class ShmReceiver implements FrameReceiver {
      * first.
      */
     private void lookAtPeer() {
-        if (!consumer.producerSaidGoodbye() && !link.peerIsGone()) {
+        if (!consumer.producerSaidGoodbye() && !connection.peerIsGone()) {
             return;
         }
         boolean goodbye = consumer.producerSaidGoodbye();
         if (consumer.available() == 0) {
-            throw goodbye && remaining == 0 ? link.closedByPeer(howFar()) : link.lost(howFar());
+            throw goodbye && remaining == 0 ? connection.closedByPeer(howFar()) : connection.lost(howFar());
         }
     }
 
@@ -184,11 +177,11 @@ public final class ShmReceiver implements FrameReceiver {
 
     @Override
     public void close() {
-        link.close(consumer::sayGoodbye);
+        connection.close(consumer::sayGoodbye);
     }
 
     @Override
     public String toString() {
-        return link.toString();
+        return connection.toString();
     }
 }

@@ -1,11 +1,12 @@
 package org.millrace.net.shm.ring;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.connection.NativeRegion;
 
 /**
  * The sending end of a ring. Payloads go through it in pieces, so that the receiver copies one out while the next is
@@ -14,40 +15,39 @@ import org.millrace.net.shm.ShmNetwork;
  */
 public final class ShmSender implements FrameSender {
 
-    private final ShmNetwork network;
-    private final ShmConnection link;
-    private final RingProducer producer;
+    private final ShmConnection connection;
+    private final RingSide.Producer producer;
     private final int pieceBytes;
     private final WaitingFrames waiting;
     /** The payload of the frame whose header is in the ring, and what of it is not. */
-    private MemorySegment payload;
+    private MemorySegment payload = MemorySegment.NULL;
     private long payloadOffset;
     private long remaining;
     private long completed;
 
-    public ShmSender(ShmNetwork network, ShmConnection link, RingProducer producer) {
-        this.network = network;
-        this.link = link;
-        this.producer = producer;
-        pieceBytes = network.options().pieceBytes();
-        waiting = new WaitingFrames(network.options().framesInFlight());
+    public ShmSender(ShmConnection connection, ShmOptions options) {
+        this.connection = connection;
+        producer = new RingSide.Producer(connection.ring(), options.ringBytes(), connection);
+        pieceBytes = options.pieceBytes();
+        waiting = new WaitingFrames(options.framesInFlight());
     }
 
     @Override
-    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
-        link.checkOpen();
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        connection.checkOpen();
         long bytes = header.payloadBytes();
         if (bytes < 0 || bytes > FrameLayout.MAX_PAYLOAD_BYTES) {
             throw new IllegalArgumentException(
                     "a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
-        MemorySegment memory = bytes == 0 ? null : ShmRegion.check(region, network, offset, bytes);
+        MemorySegment memory = bytes == 0 ? MemorySegment.NULL
+                : NativeRegion.check(region, connection.network(), offset, bytes).view();
         try {
             if (remaining == 0 && waiting.isEmpty() && begin(header, memory, offset)) {
                 return true;
             }
         } catch (IllegalStateException e) {
-            throw link.closedDuring(e);
+            throw connection.closedDuring(e);
         }
         if (waiting.isFull()) {
             return false;
@@ -86,7 +86,7 @@ public final class ShmSender implements FrameSender {
 
     @Override
     public int progress() {
-        link.checkOpen();
+        connection.checkOpen();
         try {
             long moved = 0;
             while (moved < pieceBytes) {
@@ -108,17 +108,17 @@ public final class ShmSender implements FrameSender {
             }
             return (int) moved;
         } catch (IllegalStateException e) {
-            throw link.closedDuring(e);
+            throw connection.closedDuring(e);
         }
     }
 
     private void lookAtPeer() {
         if (producer.consumerSaidGoodbye()) {
-            throw link.closedByPeer(howFar());
+            throw connection.closedByPeer(howFar());
         }
-        if (link.peerIsGone()) {
+        if (connection.peerIsGone()) {
             // It may have said goodbye between the two looks.
-            throw producer.consumerSaidGoodbye() ? link.closedByPeer(howFar()) : link.lost(howFar());
+            throw producer.consumerSaidGoodbye() ? connection.closedByPeer(howFar()) : connection.lost(howFar());
         }
     }
 
@@ -134,12 +134,12 @@ public final class ShmSender implements FrameSender {
 
     @Override
     public void close() {
-        link.close(this::finish);
+        connection.close(this::finish);
     }
 
     @Override
     public void abort() {
-        link.close(() -> {});
+        connection.close(() -> {});
     }
 
     private void finish() {
@@ -157,6 +157,60 @@ public final class ShmSender implements FrameSender {
 
     @Override
     public String toString() {
-        return link.toString();
+        return connection.toString();
+    }
+
+    /** Frames that were offered while the ring had no room for them, oldest first. One thread. */
+    private static final class WaitingFrames {
+
+        private final FrameHeader[] headers;
+        private final MemorySegment[] payloads;
+        private final long[] offsets;
+        private int oldest;
+        private int count;
+
+        WaitingFrames(int limit) {
+            headers = new FrameHeader[limit];
+            for (int i = 0; i < limit; i++) {
+                headers[i] = new FrameHeader();
+            }
+            payloads = new MemorySegment[limit];
+            offsets = new long[limit];
+        }
+
+        boolean isEmpty() {
+            return count == 0;
+        }
+
+        boolean isFull() {
+            return count == headers.length;
+        }
+
+        /** Adds a frame: the header is copied. */
+        void add(FrameHeader header, MemorySegment payload, long offset) {
+            int slot = (oldest + count) % headers.length;
+            headers[slot].set(header);
+            payloads[slot] = payload;
+            offsets[slot] = offset;
+            count++;
+        }
+
+        FrameHeader oldestHeader() {
+            return headers[oldest];
+        }
+
+        MemorySegment oldestPayload() {
+            return payloads[oldest];
+        }
+
+        long oldestOffset() {
+            return offsets[oldest];
+        }
+
+        void removeOldest() {
+            payloads[oldest] = MemorySegment.NULL;
+            oldest = (oldest + 1) % headers.length;
+            count--;
+        }
     }
 }

@@ -1,2 +1,8 @@
-/** A room of the network; see its parent. */
+/**
+ * A ring in shared memory: its layout, its two sides, and the sender and the receiver on them. What the other process
+ * wrote is checked before it is used. It uses {@code file}.
+ */
+@NullMarked
 package org.millrace.net.shm.ring;
+
+import org.jspecify.annotations.NullMarked;

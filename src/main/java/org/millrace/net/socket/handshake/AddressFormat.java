@@ -6,9 +6,12 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
-import org.millrace.net.base.Excerpt;
+import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * A listener's address as peers pass it on, little-endian but for the internet address itself.
@@ -22,22 +25,36 @@ import org.millrace.net.base.Excerpt;
  * </pre>
  *
  * <p>
- * A listener with several rails has as many addresses, of which this is the first; it tells the others to those who ask
- * ({@link RailList}).
+ * A listener with several rails has as many addresses, of which this is the first. It tells all of them to clients that
+ * ask, behind its reply:
+ *
+ * <pre>
+ *   0        4        8        10       12         16                 32
+ *   +--------+--------+--------+--------+----------+------------------+---  -  ---+
+ *   | count  | 0      | port   | family | scope id | internet address | 7 more,   |
+ *   | u32    |        | u16    | 4 or 6 | u32      | 16, IPv4: first 4| or 0      |
+ *   +--------+--------+--------+--------+----------+------------------+---  -  ---+
+ * </pre>
  */
 public final class AddressFormat {
-
-    /** Length of a listener's secret. */
-    static final int SECRET_BYTES = 16;
 
     private static final byte[] NETWORK = {'s', 'o', 'c', 'k', 'e', 't', 0, 0};
     private static final int VERSION_OFFSET = 8;
     private static final int PORT_OFFSET = 10;
-    private static final int FAMILY_OFFSET = 12;
     private static final int RAILS_OFFSET = 14;
-    private static final int SCOPE_OFFSET = 16;
     private static final int HOST_OFFSET = 20;
     private static final int SECRET_OFFSET = 36;
+
+    private static final int LIST_OFFSET = 8;
+    private static final int ENTRY_BYTES = 24;
+    private static final int ENTRY_HOST_OFFSET = 8;
+    /** Length of a list, however many addresses are in it. */
+    static final int LIST_BYTES = LIST_OFFSET + SocketOptions.MAX_RAILS * ENTRY_BYTES;
+
+    /** From the port to the family, in an address and in an entry of a list. */
+    private static final int PORT_TO_FAMILY = 2;
+    /** From the scope to the internet address. */
+    private static final int SCOPE_TO_HOST = 4;
     private static final int IPV4 = 4;
     private static final int IPV6 = 6;
 
@@ -45,16 +62,20 @@ public final class AddressFormat {
 
     public static byte[] encode(InetSocketAddress address, byte[] secret, int rails) {
         ByteBuffer bytes = ByteBuffer.allocate(Listener.ADDRESS_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        byte[] host = address.getAddress().getAddress();
         bytes.put(0, NETWORK);
         bytes.putShort(VERSION_OFFSET, (short) StreamHello.VERSION);
-        bytes.putShort(PORT_OFFSET, (short) address.getPort());
-        bytes.putShort(FAMILY_OFFSET, (short) (host.length == 4 ? IPV4 : IPV6));
         bytes.putShort(RAILS_OFFSET, (short) rails);
-        bytes.putInt(SCOPE_OFFSET, address.getAddress() instanceof Inet6Address six ? six.getScopeId() : 0);
-        bytes.put(HOST_OFFSET, host);
+        encode(address, bytes, PORT_OFFSET, HOST_OFFSET);
         bytes.put(SECRET_OFFSET, secret);
         return bytes.array();
+    }
+
+    private static void encode(InetSocketAddress address, ByteBuffer to, int portAt, int hostAt) {
+        byte[] host = address.getAddress().getAddress();
+        to.putShort(portAt, (short) address.getPort());
+        to.putShort(portAt + PORT_TO_FAMILY, (short) (host.length == 4 ? IPV4 : IPV6));
+        to.putInt(hostAt - SCOPE_TO_HOST, address.getAddress() instanceof Inet6Address six ? six.getScopeId() : 0);
+        to.put(hostAt, host);
     }
 
     /** Where a listener is; throws if the bytes are no address of this network. */
@@ -66,7 +87,7 @@ public final class AddressFormat {
         ByteBuffer bytes = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
         if (bytes.slice(0, NETWORK.length).mismatch(ByteBuffer.wrap(NETWORK)) >= 0) {
             throw new ConnectionException("not an address of the network 'socket': it begins with '"
-                    + Excerpt.of(bytes.slice(0, NETWORK.length))
+                    + HelloFormat.excerpt(bytes.slice(0, NETWORK.length))
                     + "'. Both ends of a connection must use the same network");
         }
         int version = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
@@ -74,20 +95,24 @@ public final class AddressFormat {
             throw new ConnectionException("the listener's address is of version " + version
                     + ", this side speaks version " + StreamHello.VERSION + ": use the same Millrace on all hosts");
         }
-        int family = bytes.getShort(FAMILY_OFFSET);
+        return decode(bytes, PORT_OFFSET, HOST_OFFSET, "address");
+    }
+
+    private static InetSocketAddress decode(ByteBuffer from, int portAt, int hostAt, String what) {
+        int family = from.getShort(portAt + PORT_TO_FAMILY);
         if (family != IPV4 && family != IPV6) {
-            throw new ConnectionException("the listener's address is damaged: family " + family + " where " + IPV4
+            throw new ConnectionException("the listener's " + what + " is damaged: family " + family + " where " + IPV4
                     + " or " + IPV6 + " is expected");
         }
         byte[] host = new byte[family == IPV4 ? 4 : 16];
-        bytes.get(HOST_OFFSET, host);
+        from.get(hostAt, host);
         try {
-            int scope = bytes.getInt(SCOPE_OFFSET);
+            int scope = from.getInt(hostAt - SCOPE_TO_HOST);
             InetAddress internet = family == IPV6 && scope != 0 ? Inet6Address.getByAddress(null, host, scope)
                     : InetAddress.getByAddress(host);
-            return new InetSocketAddress(internet, Short.toUnsignedInt(bytes.getShort(PORT_OFFSET)));
+            return new InetSocketAddress(internet, Short.toUnsignedInt(from.getShort(portAt)));
         } catch (UnknownHostException e) {
-            throw new ConnectionException("the listener's address is damaged", e);
+            throw new ConnectionException("the listener's " + what + " is damaged", e);
         }
     }
 
@@ -97,8 +122,31 @@ public final class AddressFormat {
     }
 
     static byte[] secret(byte[] address) {
-        byte[] secret = new byte[SECRET_BYTES];
-        System.arraycopy(address, SECRET_OFFSET, secret, 0, SECRET_BYTES);
+        byte[] secret = new byte[HelloFormat.SECRET_BYTES];
+        System.arraycopy(address, SECRET_OFFSET, secret, 0, secret.length);
         return secret;
+    }
+
+    static ByteBuffer encodeList(List<InetSocketAddress> addresses) {
+        ByteBuffer bytes = ByteBuffer.allocate(LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.putInt(0, addresses.size());
+        for (int i = 0; i < addresses.size(); i++) {
+            int at = LIST_OFFSET + i * ENTRY_BYTES;
+            encode(addresses.get(i), bytes, at, at + ENTRY_HOST_OFFSET);
+        }
+        return bytes;
+    }
+
+    static List<InetSocketAddress> decodeList(ByteBuffer bytes) {
+        int count = bytes.getInt(0);
+        if (count < 1 || count > SocketOptions.MAX_RAILS) {
+            throw new ConnectionException("the listener's list of addresses is damaged: it says that it has " + count
+                    + ", where 1 to " + SocketOptions.MAX_RAILS + " are expected");
+        }
+        List<InetSocketAddress> addresses = new ArrayList<>();
+        for (int at = LIST_OFFSET; addresses.size() < count; at += ENTRY_BYTES) {
+            addresses.add(decode(bytes, at, at + ENTRY_HOST_OFFSET, "list of addresses"));
+        }
+        return addresses;
     }
 }

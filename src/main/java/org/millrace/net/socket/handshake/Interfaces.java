@@ -13,7 +13,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * Which of a machine's addresses to announce to peers, chosen as NCCL does ({@code ncclFindInterfaces} of NCCL 2.28).
@@ -44,38 +46,34 @@ public final class Interfaces {
      *
      * @param choice list of names, or empty
      * @param family only addresses of this family; null for any
-     * @return an address of this machine
      * @throws ConnectionException if no interface is as wanted: it lists those that exist
      */
-    public static InetAddress choose(String choice, ProtocolFamily family) {
+    public static InetAddress choose(String choice, @Nullable ProtocolFamily family) {
         return choose(candidates(), choice, family);
     }
 
     /**
      * An address of each interface that a choice takes, up to as many as a connection can have rails. Without a choice
-     * it is one: interfaces that nobody chose may lead nowhere.
+     * it is one: an interface that was not chosen may lead nowhere.
      *
-     * @param choice list of names, or empty
-     * @param family only addresses of this family; null for any
-     * @return addresses of this machine, in the order of its interfaces
      * @throws ConnectionException if no interface is as wanted: it lists those that exist
      */
-    public static List<InetAddress> chooseAll(String choice, ProtocolFamily family) {
+    public static List<InetAddress> chooseAll(String choice, @Nullable ProtocolFamily family) {
         return chooseAll(candidates(), choice, family);
     }
 
-    static InetAddress choose(List<Candidate> candidates, String choice, ProtocolFamily family) {
+    static InetAddress choose(List<Candidate> candidates, String choice, @Nullable ProtocolFamily family) {
         return chooseAll(candidates, choice, family).getFirst();
     }
 
-    static List<InetAddress> chooseAll(List<Candidate> candidates, String choice, ProtocolFamily family) {
+    static List<InetAddress> chooseAll(List<Candidate> candidates, String choice, @Nullable ProtocolFamily family) {
         List<String> attempts = choice.isBlank() ? BY_PREFERENCE : List.of(choice.strip());
         for (String attempt : attempts) {
             List<InetAddress> chosen = candidates.stream()
                     .filter(candidate -> matches(candidate.name, attempt))
                     .map(candidate -> firstOf(candidate, family))
                     .filter(Objects::nonNull)
-                    .limit(choice.isBlank() ? 1 : RailList.MAX_RAILS)
+                    .limit(choice.isBlank() ? 1 : SocketOptions.MAX_RAILS)
                     .toList();
             if (!chosen.isEmpty()) {
                 return chosen;
@@ -84,11 +82,12 @@ public final class Interfaces {
         String exists = candidates.stream()
                 .map(c -> c.name + " " + c.addresses.stream().map(InetAddress::getHostAddress).toList())
                 .collect(Collectors.joining(", "));
-        throw new ConnectionException("no network interface matches "
-                + (choice.isBlank() ? "any name" : "'" + choice + "'")
-                + (family == null ? "" : " with an address of " + family.name()) + "; those that are up: "
-                + (exists.isEmpty() ? "none" : exists)
-                + ". The choice is written as NCCL_SOCKET_IFNAME: prefixes 'eth,ib', exact names '=eth0', exclusions '^docker'");
+        throw new ConnectionException(
+                "no network interface matches " + (choice.isBlank() ? "any name" : "'" + choice + "'")
+                        + (family == null ? "" : " with an address of " + family.name()) + "; those that are up: "
+                        + (exists.isEmpty() ? "none" : exists)
+                        + ". The choice is written as NCCL_SOCKET_IFNAME: prefixes 'eth,ib', "
+                        + "exact names '=eth0', exclusions '^docker'");
     }
 
     /** Whether a name is in a choice; a choice without names matches all. */
@@ -108,7 +107,7 @@ public final class Interfaces {
         return listed != not;
     }
 
-    private static InetAddress firstOf(Candidate candidate, ProtocolFamily family) {
+    private static @Nullable InetAddress firstOf(Candidate candidate, @Nullable ProtocolFamily family) {
         for (InetAddress address : candidate.addresses) {
             if (family == null || family == (address instanceof Inet4Address ? StandardProtocolFamily.INET
                     : StandardProtocolFamily.INET6)) {

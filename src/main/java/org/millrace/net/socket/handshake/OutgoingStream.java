@@ -8,14 +8,14 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.base.Excerpt;
-import org.millrace.net.base.HandshakeReply;
-import org.millrace.net.socket.stream.ChannelSetup;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.socket.stream.StreamSet;
 
-/** One TCP stream to a listener, from the call of connect to the listener's answer. */
+/** One TCP stream to a listener, from the call of connect to the listener's reply. */
 final class OutgoingStream {
 
     private final String listener;
@@ -25,21 +25,20 @@ final class OutgoingStream {
     private String waitingFor = "the TCP connection";
     private boolean connected;
     private boolean accepted;
-    private HandshakeReply answer;
 
     /**
      * Begins to connect.
      *
      * @param from the address on this side; null to leave it to the system
      */
-    OutgoingStream(InetAddress from, InetSocketAddress to, StreamHello hello, SocketOptions options) {
+    OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, ByteBuffer hello, SocketOptions options) {
         listener = name(to);
-        this.hello = hello.encode();
+        this.hello = hello;
         SocketChannel opened = null;
         try {
             opened = SocketChannel.open(to.getAddress().getAddress().length == 4 ? StandardProtocolFamily.INET
                     : StandardProtocolFamily.INET6);
-            ChannelSetup.apply(opened, options);
+            StreamSet.configure(opened, options);
             if (options.receiveBufferBytes() > 0) {
                 opened.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBufferBytes());
             }
@@ -48,7 +47,7 @@ final class OutgoingStream {
             }
             opened.connect(to);
         } catch (IOException e) {
-            StreamSet.closeAll(new SocketChannel[] {opened});
+            ConnectionState.closeQuietly(opened);
             throw unreachable(e);
         }
         channel = opened;
@@ -77,35 +76,12 @@ final class OutgoingStream {
                 waitingFor = "the listener's answer";
             }
             int read = channel.read(received);
-            judge(read < 0);
+            accepted = HandshakeReply.accepts(listener, StreamHello.FORMAT, received, read < 0);
         } catch (IOException e) {
             throw new ConnectionException(listener + " broke the connection during the handshake: " + e.getMessage()
                     + "; it is no listener of Millrace's, or its process ended", e);
         }
         return accepted;
-    }
-
-    private void judge(boolean ended) {
-        if (!StreamHello.beginsWithMagic(received)) {
-            throw new ConnectionException(listener + " speaks another protocol: got '"
-                    + Excerpt.of(received.duplicate().flip())
-                    + "'; the listener's process ended and its port is used by another program, or something between answers for it");
-        }
-        if (received.hasRemaining()) {
-            if (ended) {
-                throw new ConnectionException(listener + " closed the connection during the handshake, after "
-                        + received.position() + " of " + HandshakeReply.BYTES
-                        + " bytes of an answer; it is no listener of Millrace's, or its process ended");
-            }
-            return;
-        }
-        answer = HandshakeReply.decode(received);
-        accepted = answer == HandshakeReply.ACCEPTED;
-        if (!accepted) {
-            throw new ConnectionException(listener + " refused the connection: "
-                    + (answer == null ? "for a reason of a later version's" : answer.text()) + " (its version "
-                    + StreamHello.version(received) + ", ours " + StreamHello.VERSION + ")");
-        }
     }
 
     private ConnectionException unreachable(IOException cause) {
@@ -123,11 +99,6 @@ final class OutgoingStream {
         return connected;
     }
 
-    /** What the listener answered; null if it has not, or something that is not known here. */
-    HandshakeReply answer() {
-        return answer;
-    }
-
     /** What this stream waits for, for the message when the deadline has passed. */
     String waitingFor() {
         return waitingFor;
@@ -138,6 +109,6 @@ final class OutgoingStream {
     }
 
     void close() {
-        StreamSet.closeAll(new SocketChannel[] {channel});
+        ConnectionState.closeQuietly(channel);
     }
 }

@@ -5,6 +5,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.socket.stream.SocketOptions;
 
 /**
  * The two ends of a rail.
@@ -12,7 +14,7 @@ import java.util.List;
  * @param local  the address that streams are bound to; null to leave it to the system
  * @param remote where a listener is
  */
-public record RailAddresses(InetAddress local, InetSocketAddress remote) {
+public record RailAddresses(@Nullable InetAddress local, InetSocketAddress remote) {
 
     /**
      * An address of this machine.
@@ -48,7 +50,7 @@ public record RailAddresses(InetAddress local, InetSocketAddress remote) {
      */
     static List<RailAddresses> pair(List<Local> locals, List<InetSocketAddress> remotes) {
         List<RailAddresses> rails = new ArrayList<>();
-        int count = Math.min(Math.max(locals.size(), remotes.size()), RailList.MAX_RAILS);
+        int count = Math.min(Math.max(locals.size(), remotes.size()), SocketOptions.MAX_RAILS);
         for (int rail = 0; rail < count; rail++) {
             InetSocketAddress remote = remotes.get(rail % remotes.size());
             rails.add(new RailAddresses(localFor(locals, rail, remote.getAddress()), remote));
@@ -56,7 +58,7 @@ public record RailAddresses(InetAddress local, InetSocketAddress remote) {
         return rails;
     }
 
-    private static InetAddress localFor(List<Local> locals, int rail, InetAddress remote) {
+    private static @Nullable InetAddress localFor(List<Local> locals, int rail, InetAddress remote) {
         InetAddress sameFamily = null;
         for (int i = 0; i < locals.size(); i++) {
             Local local = locals.get((rail + i) % locals.size());

@@ -2,184 +2,128 @@ package org.millrace.net.socket.handshake;
 
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
+import java.util.Arrays;
+import java.util.Objects;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
-import org.millrace.net.Pending;
-import org.millrace.net.base.DropLog;
-import org.millrace.net.base.HandshakeException;
-import org.millrace.net.base.HandshakeReply;
-import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.connection.ExpectedConnection;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.net.connection.KeyedListener;
+import org.millrace.net.connection.OpenResources;
 import org.millrace.net.socket.rails.Pieces;
 import org.millrace.net.socket.rails.Rail;
 import org.millrace.net.socket.rails.RailReceiver;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.socket.stream.StreamSet;
 import org.millrace.net.socket.stripes.StripedReceiver;
 import org.millrace.net.socket.stripes.Stripes;
 
-/**
- * A connection that a listener expects: the streams that came for it so far, all of one client. Guarded by its
- * listener.
- */
-final class SocketAccept implements Pending<FrameReceiver> {
+/** A connection that a listener expects: the streams that came for it so far, all of one client. */
+final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
-    private final SocketListener listener;
-    private final SocketNetwork network;
-    private final ConnectionKey key;
-    /** By stream number; null while no client has come. */
-    private IncomingStream[] streams;
+    private static final SocketListener.Client[] NONE = {};
+
+    private final OpenResources network;
+    private final SocketOptions options;
+    /** By stream number; empty while no client has come. */
+    private SocketListener.@Nullable Client[] streams = NONE;
     private int missing;
-    /** What became of it; null while it is expected. */
-    private String end;
 
-    SocketAccept(SocketListener listener, SocketNetwork network, ConnectionKey key) {
-        this.listener = listener;
+    SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, SocketOptions options,
+            ConnectionKey key) {
+        super(listener, key);
         this.network = network;
-        this.key = key;
+        this.options = options;
     }
 
-    /** Takes a stream that came with this key. */
-    void add(IncomingStream stream) throws HandshakeException {
+    @Override
+    protected void add(SocketListener.Client stream) throws Refusal {
         StreamHello hello = stream.hello();
-        if (streams == null) {
-            streams = new IncomingStream[hello.streams()];
+        if (streams.length == 0) {
+            streams = new SocketListener.Client[hello.streams()];
             missing = streams.length;
         } else {
-            StreamHello first = anyStream().hello();
+            StreamHello first = any().hello();
             if (hello.attempt() != first.attempt()) {
-                throw new HandshakeException(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key);
+                throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key());
             }
-            if (hello.streams() != first.streams() || hello.threshold() != first.threshold()
-                    || hello.rails() != first.rails() || hello.window() != first.window()
-                    || streams[hello.stream()] != null) {
-                throw new HandshakeException(HandshakeReply.MALFORMED,
-                        "it contradicts the other streams of key " + key);
+            if (!hello.agreesWith(first) || streams[hello.stream()] != null) {
+                throw new Refusal(HandshakeReply.MALFORMED, "it contradicts the other streams of key " + key());
             }
         }
         streams[hello.stream()] = stream;
         missing--;
     }
 
-    boolean isComplete() {
-        return streams != null && missing == 0;
+    @Override
+    protected boolean isComplete() {
+        return streams.length > 0 && missing == 0;
     }
 
-    /** Makes room for another client if one of the streams is gone before all came. */
-    void dropDeparted(DropLog drops) {
-        if (streams == null) {
-            return;
-        }
+    @Override
+    protected void dropDeparted(BiConsumer<Object, Refusal> log) {
         try {
-            for (IncomingStream stream : streams) {
+            for (SocketListener.Client stream : streams) {
                 if (stream != null) {
                     stream.checkWaits();
                 }
             }
-        } catch (HandshakeException e) {
-            drops.dropped(anyStream(), e.getMessage());
-            closeStreams();
+        } catch (Refusal e) {
+            log.accept(any(), e);
+            dropAll();
         }
     }
 
-    private IncomingStream anyStream() {
-        for (IncomingStream stream : streams) {
-            if (stream != null) {
-                return stream;
-            }
-        }
-        throw new IllegalStateException("a client came, but none of its streams is here");
+    private SocketListener.Client any() {
+        return Arrays.stream(streams).filter(Objects::nonNull).findFirst().orElseThrow();
     }
 
-    private void closeStreams() {
-        for (IncomingStream stream : streams) {
+    @Override
+    protected void dropAll() {
+        for (SocketListener.Client stream : streams) {
             if (stream != null) {
                 stream.close();
             }
         }
-        streams = null;
+        streams = NONE;
     }
 
     @Override
-    public FrameReceiver poll() {
-        synchronized (listener) {
-            if (end != null) {
-                throw new ConnectionException(this + ": " + end);
-            }
-            if (!isComplete()) {
-                listener.advance();
-            }
-            if (!isComplete()) {
-                return null;
-            }
-            end = "was returned before";
-            listener.forget(key);
-            return connect();
-        }
-    }
-
-    private FrameReceiver connect() {
+    protected FrameReceiver accept() {
+        SocketListener.Client first = any();
         SocketChannel[] channels = new SocketChannel[streams.length];
-        try {
-            for (int i = 0; i < channels.length; i++) {
-                channels[i] = streams[i].channel();
-                streams[i].answer(HandshakeReply.ACCEPTED);
-            }
-        } catch (IOException e) {
-            closeStreams();
-            throw new ConnectionException(
-                    this + ": the peer " + streams[0] + " left while it was accepted: " + e.getMessage(), e);
-        }
-        StreamHello hello = streams[0].hello();
-        String name = "socket connection " + key + " from " + streams[0];
-        return hello.rails() > 1 ? overRails(name, channels, hello) : overOne(name, channels, hello);
-    }
-
-    private FrameReceiver overRails(String name, SocketChannel[] channels, StreamHello hello) {
         Rail[] rails = new Rail[streams.length];
         try {
-            for (int i = 0; i < rails.length; i++) {
-                Rail rail = streams[i].rail();
+            for (int i = 0; i < channels.length; i++) {
+                SocketListener.Client stream = Objects.requireNonNull(streams[i]);
+                channels[i] = stream.channel();
+                stream.reply(HandshakeReply.ACCEPTED);
+                Rail rail = stream.rail();
                 rails[i] = i > 0 && rails[i - 1].number() == rail.number() ? rails[i - 1] : rail;
             }
         } catch (IOException e) {
-            closeStreams();
+            dropAll();
             throw new ConnectionException(
-                    this + ": the peer " + streams[0] + " left while it was accepted: " + e.getMessage(), e);
+                    this + ": the peer " + first + " left while it was accepted: " + e.getMessage(), e);
         }
-        RailReceiver receiver =
-                new RailReceiver(network, new StreamSet(name + " (" + hello.rails() + " rails)", channels), rails,
-                        Pieces.of(hello.threshold(), hello.window()), hello.window());
-        network.opened(receiver, receiver::close);
-        return receiver;
-    }
-
-    private FrameReceiver overOne(String peer, SocketChannel[] channels, StreamHello hello) {
-        String name = peer + (channels.length == 1 ? "" : " (" + channels.length + " streams)");
-        StripedReceiver receiver = new StripedReceiver(network, new StreamSet(name, channels),
-                new Stripes(channels.length, hello.threshold()), network.options().framesInFlight());
-        network.opened(receiver, receiver::close);
-        return receiver;
-    }
-
-    @Override
-    public void close() {
-        end("was given up");
-    }
-
-    void end(String how) {
-        synchronized (listener) {
-            if (end == null) {
-                end = how;
-                listener.forget(key);
-                if (streams != null) {
-                    closeStreams();
-                }
-            }
+        StreamHello hello = first.hello();
+        String name = "socket connection " + key() + " from " + first;
+        FrameReceiver receiver;
+        StreamSet set;
+        if (hello.rails() > 1) {
+            set = new StreamSet(network, name + " (" + hello.rails() + " rails)", channels);
+            receiver = new RailReceiver(set, rails, Pieces.of(hello.threshold(), hello.window()), hello.window());
+        } else {
+            set = new StreamSet(network, name + (channels.length == 1 ? "" : " (" + channels.length + " streams)"),
+                    channels);
+            receiver =
+                    new StripedReceiver(set, new Stripes(channels.length, hello.threshold()), options.framesInFlight());
         }
-    }
-
-    @Override
-    public String toString() {
-        return "socket connection " + key + " expected by " + listener;
+        network.opened(set, receiver::close);
+        return receiver;
     }
 }

@@ -1,6 +1,9 @@
 package org.millrace.net.socket.handshake;
 
+import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -8,12 +11,14 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
-import org.millrace.net.Pending;
-import org.millrace.net.base.HandshakeReply;
-import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply.Refused;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.socket.rails.Pieces;
 import org.millrace.net.socket.rails.Rail;
 import org.millrace.net.socket.rails.RailSender;
@@ -26,63 +31,68 @@ import org.millrace.net.socket.stripes.Stripes;
  * A connection to a listener in the making: if the listener has several addresses, first the question for them, then
  * all streams of all rails at once. A rail that cannot be made is left out, if there is another.
  */
-public final class SocketConnect implements Pending<FrameSender> {
+public final class SocketConnect extends OutgoingConnection {
 
     private static final Logger LOG = LogManager.getLogger(SocketConnect.class);
 
-    private final SocketNetwork network;
     private final SocketOptions options;
+    private final List<RailAddresses.Local> locals;
     private final ConnectionKey key;
-    private final String name;
     private final byte[] secret;
-    private final long deadline;
     /** Asks for the listener's addresses; null if they are known. */
-    private RailQuery query;
-    private List<RailAddresses> rails;
+    private @Nullable RailQuery query;
+    private List<RailAddresses> rails = List.of();
     private final List<OutgoingStream> streams = new ArrayList<>();
     private boolean leftOut;
-    private ConnectionException failure;
-    private boolean done;
 
-    public SocketConnect(SocketNetwork network, byte[] address, ConnectionKey key) {
-        this.network = network;
+    /**
+     * Begins to connect.
+     *
+     * @param locals the addresses that streams of several rails come from; empty if the system chooses
+     */
+    public SocketConnect(OpenResources network, SocketOptions options, List<RailAddresses.Local> locals, byte[] address,
+            ConnectionKey key) {
+        super(network, "socket connection " + key + " to " + OutgoingStream.name(AddressFormat.decode(address)),
+                options.connectDeadline());
+        this.options = options;
+        this.locals = locals;
         this.key = key;
-        options = network.options();
-        InetSocketAddress to = AddressFormat.decode(address);
-        name = "socket connection " + key + " to " + OutgoingStream.name(to);
-        deadline = System.nanoTime() + options.connectDeadline().toNanos();
         secret = AddressFormat.secret(address);
+        InetSocketAddress to = AddressFormat.decode(address);
         try {
             if (AddressFormat.rails(address) > 1) {
-                query = new RailQuery(new OutgoingStream(null, to, hello(0, 0, 0, 0, 1), options));
+                ByteBuffer question = hello(0, 0, 0, 0, 1).encode(secret, key);
+                query = new RailQuery(new OutgoingStream(null, to, question, options));
             } else {
                 begin(List.of(to));
             }
         } catch (ConnectionException e) {
-            throw fail(e);
+            release();
+            throw named(e);
         }
     }
 
+    private ConnectionException named(ConnectionException e) {
+        return new ConnectionException(this + ": " + e.getMessage(), e);
+    }
+
     private void begin(List<InetSocketAddress> listener) {
-        List<RailAddresses.Local> locals = network.locals();
-        if (listener.size() == 1 && locals.size() <= 1) {
-            // As a host with one interface does: the system knows best which address is this side's.
-            locals = List.of();
-        }
-        rails = new ArrayList<>(RailAddresses.pair(locals, listener));
+        // On a host with one interface the system knows best which address is this side's.
+        boolean oneToOne = listener.size() == 1 && locals.size() <= 1;
+        rails = new ArrayList<>(RailAddresses.pair(oneToOne ? List.of() : locals, listener));
         open();
     }
 
     /** Opens all streams of all rails; those of one rail are neighbours. */
     private void open() {
         long attempt = new SecureRandom().nextLong();
-        int perRail = Math.max(Math.min(options.streams(), Stripes.MAX_STREAMS / rails.size()), 1);
+        int perRail = Math.max(Math.min(options.streams(), SocketOptions.MAX_STREAMS / rails.size()), 1);
         int count = perRail * rails.size();
         for (int stream = 0; stream < count; stream++) {
             RailAddresses rail = rails.get(stream / perRail);
             StreamHello hello = hello(attempt, stream, count, stream / perRail, rails.size());
             try {
-                streams.add(new OutgoingStream(rail.local(), rail.remote(), hello, options));
+                streams.add(new OutgoingStream(rail.local(), rail.remote(), hello.encode(secret, key), options));
             } catch (ConnectionException e) {
                 leaveOut(rail, e);
                 return;
@@ -91,8 +101,8 @@ public final class SocketConnect implements Pending<FrameSender> {
     }
 
     private StreamHello hello(long attempt, int stream, int count, int rail, int railCount) {
-        return new StreamHello(StreamHello.VERSION, options.stripeThreshold(), secret, key, attempt, stream, count,
-                rail, railCount, options.framesInFlight());
+        return new StreamHello(options.stripeThreshold(), attempt, stream, count, rail, railCount,
+                options.framesInFlight());
     }
 
     /**
@@ -105,33 +115,21 @@ public final class SocketConnect implements Pending<FrameSender> {
         }
         leftOut = true;
         rails.remove(rail);
-        LOG.warn("{}: the rail {} is left out, the connection is made over {}: {}", name, rail, rails,
+        LOG.warn("{}: the rail {} is left out, the connection is made over {}: {}", this, rail, rails,
                 why.getMessage());
         reopen();
     }
 
     @Override
-    public synchronized FrameSender poll() {
-        if (failure != null) {
-            throw failure;
-        }
-        if (done) {
-            throw new IllegalStateException(name + ": was returned or given up before");
-        }
+    protected @Nullable FrameSender advance() {
         try {
-            if (!advance()) {
-                checkDeadline();
-                return null;
-            }
+            return areAccepted() ? connected() : null;
         } catch (ConnectionException e) {
-            throw fail(e);
+            throw named(e);
         }
-        done = true;
-        network.forget(this);
-        return connected();
     }
 
-    private boolean advance() {
+    private boolean areAccepted() {
         if (query != null) {
             List<InetSocketAddress> listener = query.poll();
             if (listener == null) {
@@ -149,19 +147,19 @@ public final class SocketConnect implements Pending<FrameSender> {
                 return false;
             }
         }
-        if (!all && deadline - System.nanoTime() < options.connectDeadline().toNanos() / 2) {
+        if (!all && nanosLeft() < options.connectDeadline().toNanos() / 2) {
             leaveOutUnreachable();
         }
         return all;
     }
 
     private void failed(int stream, ConnectionException why) {
-        HandshakeReply answer = streams.get(stream).answer();
-        if (answer == HandshakeReply.KEY_TAKEN && leftOut) {
+        HandshakeReply reply = why instanceof Refused refused ? refused.reply() : null;
+        if (reply == HandshakeReply.KEY_TAKEN && leftOut) {
             // By our own attempt before this one, of which the listener has not seen all streams end.
             reopen();
-        } else if (answer == null || answer == HandshakeReply.WRONG_SECRET) {
-            // Nobody, or a listener of somebody else's at this address.
+        } else if (reply == null || reply == HandshakeReply.WRONG_SECRET) {
+            // At this address is no listener, or that of another job.
             leaveOut(railOf(stream), why);
         } else {
             throw why;
@@ -169,8 +167,7 @@ public final class SocketConnect implements Pending<FrameSender> {
     }
 
     private void reopen() {
-        StreamSet.closeAll(channels());
-        streams.clear();
+        closeStreams();
         open();
     }
 
@@ -196,66 +193,87 @@ public final class SocketConnect implements Pending<FrameSender> {
     }
 
     private FrameSender connected() {
+        SocketChannel[] channels = streams.stream().map(OutgoingStream::channel).toArray(SocketChannel[]::new);
+        FrameSender sender;
+        StreamSet set;
         if (rails.size() == 1) {
-            StreamSet set =
-                    new StreamSet(name + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"), channels());
-            StripedSender sender = new StripedSender(network, set,
-                    new Stripes(streams.size(), options.stripeThreshold()), options.framesInFlight());
-            network.opened(sender, sender::close);
-            return sender;
+            set = new StreamSet(network(), this + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"),
+                    channels);
+            sender = new StripedSender(set, new Stripes(streams.size(), options.stripeThreshold()),
+                    options.framesInFlight());
+        } else {
+            Rail[] byStream = new Rail[streams.size()];
+            for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
+                Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
+            }
+            set = new StreamSet(network(), this + " (" + rails.size() + " rails)", channels);
+            sender = new RailSender(set, byStream, Pieces.of(options.stripeThreshold(), options.framesInFlight()),
+                    options.framesInFlight(), System::nanoTime);
         }
-        Rail[] byStream = new Rail[streams.size()];
-        for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
-            Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
-        }
-        RailSender sender = new RailSender(network, new StreamSet(name + " (" + rails.size() + " rails)", channels()),
-                byStream, Pieces.of(options.stripeThreshold(), options.framesInFlight()), options.framesInFlight(),
-                System::nanoTime);
-        network.opened(sender, sender::close);
+        network().opened(set, sender::close);
         return sender;
     }
 
-    private void checkDeadline() {
-        if (System.nanoTime() - deadline > 0) {
-            String waitingFor = query != null ? query.waitingFor()
-                    : streams.stream()
-                            .filter(stream -> !stream.isAccepted())
-                            .map(OutgoingStream::waitingFor)
-                            .findFirst()
-                            .orElseThrow();
-            throw new ConnectionException("not made in " + options.connectDeadline() + ", still waiting for "
-                    + waitingFor + "; is the peer alive and accepting, and does a firewall let it through?");
-        }
+    @Override
+    protected String waitingFor() {
+        String what = query != null ? query.waitingFor()
+                : streams.stream()
+                        .filter(stream -> !stream.isAccepted())
+                        .map(OutgoingStream::waitingFor)
+                        .findFirst()
+                        .orElseThrow();
+        return what + "; is the peer alive and accepting, and does a firewall let it through?";
     }
 
-    private ConnectionException fail(ConnectionException e) {
-        failure = new ConnectionException(name + ": " + e.getMessage(), e);
-        closeAll();
-        return failure;
-    }
-
-    private SocketChannel[] channels() {
-        return streams.stream().map(OutgoingStream::channel).toArray(SocketChannel[]::new);
-    }
-
-    private void closeAll() {
+    @Override
+    protected void release() {
         if (query != null) {
-            query.close();
+            query.stream.close();
         }
-        StreamSet.closeAll(channels());
-        network.forget(this);
+        closeStreams();
     }
 
-    @Override
-    public synchronized void close() {
-        if (!done && failure == null) {
-            done = true;
-            closeAll();
-        }
+    private void closeStreams() {
+        streams.forEach(OutgoingStream::close);
+        streams.clear();
     }
 
-    @Override
-    public String toString() {
-        return name;
+    /** Asks a listener for all its addresses, on a stream of its own. */
+    private static final class RailQuery {
+
+        private final OutgoingStream stream;
+        private final ByteBuffer received =
+                ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+
+        RailQuery(OutgoingStream stream) {
+            this.stream = stream;
+        }
+
+        /** Goes on; null until the answer is here. */
+        @Nullable
+        List<InetSocketAddress> poll() {
+            if (!stream.advance()) {
+                return null;
+            }
+            try {
+                int read = stream.channel().read(received);
+                if (!received.hasRemaining()) {
+                    stream.close();
+                    return AddressFormat.decodeList(received);
+                }
+                if (read < 0) {
+                    throw new ConnectionException("the listener closed the connection after " + received.position()
+                            + " of " + AddressFormat.LIST_BYTES + " bytes of its addresses; its process ended");
+                }
+                return null;
+            } catch (IOException e) {
+                throw new ConnectionException(
+                        "the listener broke the connection while it was asked for its addresses: " + e.getMessage(), e);
+            }
+        }
+
+        String waitingFor() {
+            return stream.isAccepted() ? "the listener's addresses" : stream.waitingFor();
+        }
     }
 }

@@ -4,79 +4,70 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.security.SecureRandom;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
+import java.util.Objects;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
-import org.millrace.net.FrameReceiver;
-import org.millrace.net.Listener;
-import org.millrace.net.Pending;
-import org.millrace.net.base.DropLog;
-import org.millrace.net.base.HandshakeException;
-import org.millrace.net.base.HandshakeReply;
-import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.ChannelSetup;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.ExpectedConnection;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.IncomingHello;
+import org.millrace.net.connection.KeyedListener;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.socket.rails.Rail;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.stream.StreamSet;
 
-/**
- * Accepts streams, and sorts them into the connections that are expected. There is no thread: whoever polls one of the
- * pending connections moves all of them.
- *
- * <p>
- * A stream whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster
- * than we are.
- */
-public final class SocketListener implements Listener {
+/** Accepts streams on an address for each rail, and sorts them into the connections that are expected. */
+public final class SocketListener extends KeyedListener<SocketListener.Client> {
 
-    private static final int BACKLOG = 4096;
-    /** Streams that have not said who they are: further ones wait in the system's queue. */
-    private static final int MAX_STRANGERS = 256;
-
-    private final SocketNetwork network;
-    /** One for each rail. */
-    private final List<ServerSocketChannel> servers = new ArrayList<>();
-    private final List<InetSocketAddress> addresses = new ArrayList<>();
-    private final String name;
+    private final OpenResources network;
+    private final SocketOptions options;
+    private final List<InetSocketAddress> addresses;
     private final byte[] address;
-    private final byte[] secret = new byte[AddressFormat.SECRET_BYTES];
-    private final DropLog drops;
-    private final Map<ConnectionKey, SocketAccept> expected = new HashMap<>();
-    private final Set<ConnectionKey> usedKeys = new HashSet<>();
-    private final List<IncomingStream> strangers = new ArrayList<>();
-    private final List<IncomingStream> early = new ArrayList<>();
-    private boolean closed;
 
-    public SocketListener(SocketNetwork network) {
+    private SocketListener(OpenResources network, SocketOptions options, List<ServerSocketChannel> servers,
+            List<InetSocketAddress> addresses, byte[] secret) {
+        super(network,
+                "socket listener " + addresses.stream()
+                        .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
+                        .collect(Collectors.joining(", ")),
+                secret, options.handshakeDeadline(), servers);
         this.network = network;
-        SocketOptions options = network.options();
-        for (InetAddress host : network.announced()) {
+        this.options = options;
+        this.addresses = addresses;
+        address = AddressFormat.encode(addresses.getFirst(), secret, addresses.size());
+    }
+
+    /** Listens on addresses of this machine. */
+    public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts) {
+        List<ServerSocketChannel> servers = new ArrayList<>();
+        List<InetSocketAddress> addresses = new ArrayList<>();
+        for (InetAddress host : hosts) {
             try {
-                servers.add(open(options, host));
+                servers.add(bind(options, host));
                 addresses.add((InetSocketAddress) servers.getLast().getLocalAddress());
             } catch (IOException e) {
-                closeServers();
+                servers.forEach(ConnectionState::closeQuietly);
                 throw new ConnectionException("cannot listen on " + host.getHostAddress() + ": " + e.getMessage()
                         + "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME", e);
             }
         }
+        byte[] secret = new byte[HelloFormat.SECRET_BYTES];
         new SecureRandom().nextBytes(secret);
-        address = AddressFormat.encode(addresses.getFirst(), secret, addresses.size());
-        name = "listener " + addresses.stream()
-                .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
-                .collect(Collectors.joining(", "));
-        drops = new DropLog(name);
+        return new SocketListener(network, options, servers, addresses, secret);
     }
 
-    private static ServerSocketChannel open(SocketOptions options, InetAddress host) throws IOException {
+    private static ServerSocketChannel bind(SocketOptions options, InetAddress host) throws IOException {
         ServerSocketChannel server = ServerSocketChannel.open();
         try {
             server.configureBlocking(false);
@@ -97,173 +88,66 @@ public final class SocketListener implements Listener {
     }
 
     @Override
-    public synchronized Pending<FrameReceiver> expect(ConnectionKey key) {
-        checkOpen();
-        if (!usedKeys.add(key)) {
-            throw new IllegalArgumentException(
-                    name + ": key " + key + " was expected before; a key is good for one connection");
-        }
-        SocketAccept connection = new SocketAccept(this, network, key);
-        expected.put(key, connection);
-        return connection;
+    protected ExpectedConnection<Client> newExpected(ConnectionKey key) {
+        return new SocketAccept(this, network, options, key);
     }
 
-    /** Does what can be done for all connections without waiting. */
-    synchronized void advance() {
-        checkOpen();
-        for (SocketAccept connection : expected.values()) {
-            connection.dropDeparted(drops);
-        }
-        acceptStrangers();
-        long now = System.nanoTime();
-        for (Iterator<IncomingStream> each = strangers.iterator(); each.hasNext();) {
-            IncomingStream stream = each.next();
-            try {
-                if (stream.readHello(secret)) {
-                    each.remove();
-                    if (stream.hello().isQuery()) {
-                        tell(stream);
-                    } else {
-                        early.add(stream);
-                    }
-                } else if (stream.isLate(now)) {
-                    throw new HandshakeException(null,
-                            "it said nothing, or not all of a hello, in " + network.options().handshakeDeadline());
-                }
-            } catch (HandshakeException e) {
-                each.remove();
-                drop(stream, e);
-            }
-        }
-        for (Iterator<IncomingStream> each = early.iterator(); each.hasNext();) {
-            IncomingStream stream = each.next();
-            try {
-                if (sort(stream, now)) {
-                    each.remove();
-                }
-            } catch (HandshakeException e) {
-                each.remove();
-                drop(stream, e);
-            }
-        }
+    @Override
+    protected Client newClient(SocketChannel channel, long deadline) throws IOException {
+        StreamSet.configure(channel, options);
+        return new Client(channel, deadline);
     }
 
-    private void tell(IncomingStream stream) {
+    @Override
+    protected boolean isServed(Client stream) {
+        if (!stream.hello().isQuery()) {
+            return false;
+        }
         try {
             stream.tell(addresses);
         } catch (IOException gone) {
             // It left before it was told.
         }
         stream.close();
+        return true;
     }
 
-    private void acceptStrangers() {
-        try {
-            for (ServerSocketChannel server : servers) {
-                acceptStrangers(server);
+    /** One TCP stream that a client opened to a listener, until it is part of a connection. */
+    static final class Client extends IncomingHello {
+
+        private @Nullable StreamHello hello;
+
+        Client(SocketChannel channel, long deadline) throws IOException {
+            super(channel, StreamHello.FORMAT, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
+        }
+
+        @Override
+        protected void decode(ByteBuffer bytes) throws Refusal {
+            StreamHello said = StreamHello.decode(bytes);
+            if (!said.isPlausible()) {
+                throw new Refusal(HandshakeReply.MALFORMED,
+                        "it says that it is stream " + said.stream() + " of " + said.streams()
+                                + " with a stripe threshold of " + said.threshold() + ", on rail " + said.rail()
+                                + " of " + said.rails() + ", with a window of " + said.window() + " frames");
             }
-        } catch (IOException e) {
-            throw new ConnectionException(
-                    name + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n",
-                    e);
+            hello = said;
         }
-    }
 
-    private void acceptStrangers(ServerSocketChannel server) throws IOException {
-        while (strangers.size() < MAX_STRANGERS) {
-            SocketChannel channel = server.accept();
-            if (channel == null) {
-                return;
-            }
-            try {
-                ChannelSetup.apply(channel, network.options());
-                strangers.add(new IncomingStream(channel, channel.getRemoteAddress(), network.handshakeDeadline()));
-            } catch (IOException gone) {
-                // It left before it was looked at.
-                channel.close();
-            }
+        /** What it said; its hello must be here. */
+        StreamHello hello() {
+            return Objects.requireNonNull(hello);
         }
-    }
 
-    /** Gives a stream to the connection that it is for; false to keep it. */
-    private boolean sort(IncomingStream stream, long now) throws HandshakeException {
-        ConnectionKey key = stream.hello().key();
-        SocketAccept connection = expected.get(key);
-        if (connection != null) {
-            // A client that begins again without one of its rails closes its streams, and comes back at once.
-            connection.dropDeparted(drops);
-            connection.add(stream);
-            return true;
+        /** Tells the listener's addresses: they fit, as the reply before them does. */
+        void tell(List<InetSocketAddress> addresses) throws IOException {
+            reply(HandshakeReply.ACCEPTED);
+            channel().write(AddressFormat.encodeList(addresses));
         }
-        if (usedKeys.contains(key)) {
-            throw new HandshakeException(HandshakeReply.KEY_TAKEN,
-                    "another client connected with key " + key + ", or it was given up");
+
+        /** The rail that this stream is of. */
+        Rail rail() throws IOException {
+            InetSocketAddress local = (InetSocketAddress) channel().getLocalAddress();
+            return new Rail(hello().rail(), this + " to " + local.getAddress().getHostAddress());
         }
-        if (stream.isLate(now)) {
-            throw new HandshakeException(HandshakeReply.UNKNOWN_KEY, "nobody expects key " + key);
-        }
-        stream.checkWaits();
-        return false;
-    }
-
-    private void drop(IncomingStream stream, HandshakeException why) {
-        if (why.answer() != null) {
-            try {
-                stream.answer(why.answer());
-            } catch (IOException gone) {
-                // It left before it was answered.
-            }
-        }
-        stream.close();
-        drops.dropped(stream, why.getMessage());
-    }
-
-    /** Forgets a connection that was made or given up; its key stays used. */
-    synchronized void forget(ConnectionKey key) {
-        expected.remove(key);
-    }
-
-    /** How many streams were dropped so far. */
-    synchronized long droppedStreams() {
-        return drops.count();
-    }
-
-    private void checkOpen() {
-        if (closed) {
-            throw new ConnectionException(name + ": was closed");
-        }
-    }
-
-    private void closeServers() {
-        for (ServerSocketChannel server : servers) {
-            try {
-                server.close();
-            } catch (IOException e) {
-                throw new ConnectionException("closing the listener of " + addresses + " failed: " + e.getMessage(), e);
-            }
-        }
-    }
-
-    @Override
-    public void close() {
-        List<SocketAccept> left;
-        synchronized (this) {
-            if (closed) {
-                return;
-            }
-            closed = true;
-            left = List.copyOf(expected.values());
-            expected.clear();
-            strangers.forEach(IncomingStream::close);
-            early.forEach(IncomingStream::close);
-            closeServers();
-        }
-        left.forEach(connection -> connection.end("its listener was closed"));
-        network.forget(this);
-    }
-
-    @Override
-    public String toString() {
-        return name;
     }
 }

@@ -1,6 +1,6 @@
 package org.millrace.net.socket.rails;
 
-import org.millrace.net.socket.stripes.Stripes;
+import org.millrace.net.socket.stream.HeaderFormat;
 
 /**
  * How payloads are cut on a connection of several rails, which both ends know from the hello: into pieces of one size,
@@ -19,7 +19,8 @@ public record Pieces(int bytes, int unaccepted) {
     /** The rule for a connection with this stripe threshold and so many frames in flight. */
     public static Pieces of(int threshold, int framesInFlight) {
         int half = Math.clamp(threshold / 2, 1, LARGEST_BYTES);
-        return new Pieces(half + Stripes.ALIGNMENT - 1 & -Stripes.ALIGNMENT, framesInFlight + UNACCEPTED);
+        return new Pieces(half + HeaderFormat.PART_ALIGNMENT - 1 & -HeaderFormat.PART_ALIGNMENT,
+                framesInFlight + UNACCEPTED);
     }
 
     /** How many pieces a payload has; an empty one has an empty piece. */

@@ -8,35 +8,31 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.RegionViews;
 import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
 
 /**
- * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place on
- * whichever stream it comes, once; what arrived is acknowledged stream by stream.
+ * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place once,
+ * on any stream; what arrived is acknowledged stream by stream.
  */
 public final class RailReceiver implements FrameReceiver {
 
     private static final Logger LOG = LogManager.getLogger(RailReceiver.class);
 
-    private final SocketNetwork network;
-    private final StreamSet streams;
+    private final StreamSet connection;
     private final Pieces pieces;
     private final ReceiveWindow frames;
     private final UnexpectedPieces stash;
-    private final ReceiveStream[] lanes;
-    private final RegionViews views = new RegionViews();
+    private final ReceiveStream[] streams;
     private boolean headerShown;
     /** How many frames there were in all; -1 while no goodbye has come. */
     private long total = -1;
     /**
-     * Those that were lost and not told of yet: which of several came first nobody can say when one pass finds them
-     * all.
+     * Rails that were lost and are not in the log yet: when one pass finds several, their order is not known.
      */
     private final Set<Rail> lostRails = new LinkedHashSet<>();
     private IOException lostCause;
@@ -47,30 +43,29 @@ public final class RailReceiver implements FrameReceiver {
      * @param rails          by stream: the rail that it belongs to
      * @param framesInFlight the sender's
      */
-    public RailReceiver(SocketNetwork network, StreamSet streams, Rail[] rails, Pieces pieces, int framesInFlight) {
-        this.network = network;
-        this.streams = streams;
+    public RailReceiver(StreamSet connection, Rail[] rails, Pieces pieces, int framesInFlight) {
+        this.connection = connection;
         this.pieces = pieces;
         frames = new ReceiveWindow(pieces, framesInFlight);
-        // A place more for each lane: a piece may be in the middle of a lane that is lost, as is not known yet, and
+        // A place more for each stream: a piece may be in the middle of a stream that is lost, as is not known yet, and
         // come again on another.
         stash = new UnexpectedPieces(pieces.unaccepted() + rails.length);
-        lanes = new ReceiveStream[rails.length];
-        for (int lane = 0; lane < lanes.length; lane++) {
-            lanes[lane] = new ReceiveStream(streams.channel(lane), rails[lane], frames, pieces, stash);
+        streams = new ReceiveStream[rails.length];
+        for (int stream = 0; stream < streams.length; stream++) {
+            streams[stream] = new ReceiveStream(connection.channel(stream), rails[stream], frames, pieces, stash);
         }
     }
 
     @Override
-    public FrameHeader poll() {
-        streams.checkOpen();
+    public @Nullable FrameHeader poll() {
+        connection.checkOpen();
         if (!frames.hasNext()) {
             long moved = move();
             if (!frames.hasNext()) {
                 if (frames.completed() == total) {
-                    throw streams.closedByPeer(howFar());
+                    throw connection.closedByPeer(howFar());
                 }
-                checkLanes(moved);
+                checkStreams(moved);
                 return null;
             }
         }
@@ -79,18 +74,14 @@ public final class RailReceiver implements FrameReceiver {
     }
 
     @Override
-    public void accept(MemoryRegion region, long offset) {
-        streams.checkOpen();
-        if (!headerShown) {
-            throw new IllegalStateException(
-                    streams + ": no header is waiting for a destination; accept follows a poll that returned one");
-        }
+    public void accept(@Nullable MemoryRegion region, long offset) {
+        connection.checkAccept(headerShown);
         int length = (int) frames.next().payloadBytes();
         long frame = frames.accepted();
         if (length == 0) {
             frames.accept(null, 0);
         } else {
-            ByteBuffer view = views.view(SocketRegion.check(region, network, offset, length), offset);
+            ByteBuffer view = connection.view(region, offset, length);
             int start = SocketRegion.viewOffset(offset);
             frames.accept(view, start);
             for (int moved = stash.moveAll(frame, view, start, pieces); moved > 0; moved--) {
@@ -103,26 +94,26 @@ public final class RailReceiver implements FrameReceiver {
 
     @Override
     public int progress() {
-        streams.checkOpen();
+        connection.checkOpen();
         long before = frames.completed();
         long moved = move() + frames.completed() - before;
         if (frames.completed() != total) {
-            checkLanes(moved);
+            checkStreams(moved);
         }
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 
     private long move() {
         long moved = 0;
-        for (ReceiveStream lane : lanes) {
-            if (lane.isOpen() && !lane.saidGoodbye()) {
-                moved += receive(lane);
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen() && !stream.saidGoodbye()) {
+                moved += receive(stream);
                 frames.retireWhole();
             }
         }
-        for (ReceiveStream lane : lanes) {
-            if (lane.isOpen()) {
-                lane.acknowledge();
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen()) {
+                stream.acknowledge();
             }
         }
         if (!lostRails.isEmpty()) {
@@ -131,27 +122,27 @@ public final class RailReceiver implements FrameReceiver {
         return moved;
     }
 
-    private long receive(ReceiveStream lane) {
+    private long receive(ReceiveStream stream) {
         try {
-            switch (lane.receive()) {
+            switch (stream.receive()) {
                 case NO_MORE, WAITS -> {}
-                case GOODBYE -> goodbye(lane);
-                case GONE -> lose(lane, null);
-                case NOT_PROTOCOL -> throw streams.notProtocol(lane.problem() + " (on " + lane.rail() + ")");
+                case GOODBYE -> goodbye(stream);
+                case GONE -> lose(stream, null);
+                case NOT_PROTOCOL -> throw connection.notProtocol(stream.problem() + " (on " + stream.rail() + ")");
             }
         } catch (IOException e) {
-            lose(lane, e);
+            lose(stream, e);
         }
-        return lane.takeMoved();
+        return stream.takeMoved();
     }
 
-    private void goodbye(ReceiveStream lane) {
-        long said = lane.total();
+    private void goodbye(ReceiveStream stream) {
+        long said = stream.total();
         if (said < frames.accepted() || said - frames.completed() > frames.limit() || total >= 0 && said != total) {
-            throw streams.notProtocol("a goodbye after " + said + " frames, where "
+            throw connection.notProtocol("a goodbye after " + said + " frames, where "
                     + (total >= 0 ? total + " were said before"
                             : frames.accepted() + " have a destination and " + frames.limit() + " may be under way")
-                    + " (on " + lane.rail() + ")");
+                    + " (on " + stream.rail() + ")");
         }
         total = said;
     }
@@ -159,38 +150,38 @@ public final class RailReceiver implements FrameReceiver {
     private void lose(ReceiveStream lost, IOException cause) {
         lostRails.add(lost.rail());
         lostCause = cause;
-        for (ReceiveStream lane : lanes) {
-            if (lane.rail() == lost.rail() && lane.isOpen()) {
-                lane.giveUp();
+        for (ReceiveStream stream : streams) {
+            if (stream.rail() == lost.rail() && stream.isOpen()) {
+                stream.giveUp();
             }
         }
     }
 
     /** Tells of rails that were lost, if the connection goes on without them. */
     private void report() {
-        String left = Arrays.stream(lanes)
+        String left = Arrays.stream(streams)
                 .filter(ReceiveStream::isOpen)
-                .map(lane -> lane.rail().toString())
+                .map(stream -> stream.rail().toString())
                 .distinct()
                 .collect(Collectors.joining(", "));
         if (!left.isEmpty()) {
             String why = lostCause == null ? "the peer's end of it is gone" : lostCause.getMessage();
-            LOG.warn("{}: lost {} ({}); the connection goes on over {}", streams, lostNames(), why, left);
+            LOG.warn("{}: lost {} ({}); the connection goes on over {}", connection, lostNames(), why, left);
             lostRails.clear();
         }
     }
 
-    /** Throws if frames are missing, and no lane is left that could bring them. */
-    private void checkLanes(long moved) {
-        for (ReceiveStream lane : lanes) {
-            if (lane.isOpen() && !lane.saidGoodbye()) {
+    /** Throws if frames are missing, and no stream is left that could bring them. */
+    private void checkStreams(long moved) {
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen() && !stream.saidGoodbye()) {
                 return;
             }
         }
         if (moved == 0 && !frames.waitsForDestination()) {
             String last = lostRails.isEmpty() ? ""
                     : "on its last " + (lostRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
-            throw streams.lost(lostCause, last + howFar());
+            throw connection.lost(lostCause, last + howFar());
         }
     }
 
@@ -210,23 +201,23 @@ public final class RailReceiver implements FrameReceiver {
 
     @Override
     public void close() {
-        streams.close(this::sayGoodbye, () -> network.forget(this));
+        connection.close(this::sayGoodbye);
     }
 
     private void sayGoodbye() {
         try {
-            for (ReceiveStream lane : lanes) {
-                if (lane.isOpen()) {
-                    lane.sayGoodbye();
+            for (ReceiveStream stream : streams) {
+                if (stream.isOpen()) {
+                    stream.sayGoodbye();
                 }
             }
         } catch (IOException gone) {
-            // The peer is gone before us: nobody is left to be told.
+            // The peer is gone before us.
         }
     }
 
     @Override
     public String toString() {
-        return streams.toString();
+        return connection.toString();
     }
 }

@@ -7,16 +7,15 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Railed;
-import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.RegionViews;
+import org.millrace.net.socket.stream.HeaderFormat;
 import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
-import org.millrace.net.socket.stripes.StripedSender;
 
 /**
  * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream
@@ -27,19 +26,12 @@ public final class RailSender implements FrameSender, Railed {
 
     private static final Logger LOG = LogManager.getLogger(RailSender.class);
 
-    /**
-     * How many calls of progress that moved nothing pass between two looks at streams that owe nothing; a power of two.
-     */
-    private static final int WATCH_INTERVAL = 256;
-
-    private final SocketNetwork network;
-    private final StreamSet streams;
+    private final StreamSet connection;
     private final Pieces pieces;
     private final SendWindow frames;
-    private final SendStream[] lanes;
+    private final SendStream[] streams;
     private final Reinjection overtaking;
     private final PieceQueue again;
-    private final RegionViews views = new RegionViews();
     private final LongSupplier clock;
     private int idleCalls;
 
@@ -49,59 +41,55 @@ public final class RailSender implements FrameSender, Railed {
      * @param rails by stream: the rail that it belongs to
      * @param clock nanoseconds
      */
-    public RailSender(SocketNetwork network, StreamSet streams, Rail[] rails, Pieces pieces, int framesInFlight,
-            LongSupplier clock) {
-        this.network = network;
-        this.streams = streams;
+    public RailSender(StreamSet connection, Rail[] rails, Pieces pieces, int framesInFlight, LongSupplier clock) {
+        this.connection = connection;
         this.pieces = pieces;
         this.clock = clock;
         frames = new SendWindow(pieces, framesInFlight);
-        lanes = new SendStream[rails.length];
-        for (int lane = 0; lane < lanes.length; lane++) {
-            lanes[lane] = new SendStream(streams.channel(lane), rails[lane], frames, pieces);
+        streams = new SendStream[rails.length];
+        for (int stream = 0; stream < streams.length; stream++) {
+            streams[stream] = new SendStream(connection.channel(stream), rails[stream], frames, pieces);
         }
-        overtaking = new Reinjection(lanes, frames);
-        again = new PieceQueue(Integer.highestOneBit(lanes.length * 2 - 1) * SendStream.QUEUE);
+        overtaking = new Reinjection(streams, frames);
+        again = new PieceQueue(Integer.highestOneBit(streams.length * 2 - 1) * SendStream.QUEUE);
     }
 
     @Override
-    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
-        streams.checkOpen();
-        StripedSender.checkLength(header);
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        connection.checkOpen();
+        int length = HeaderFormat.checkedLength(header);
         if (frames.isFull()) {
             return false;
         }
-        int length = (int) header.payloadBytes();
         if (length == 0) {
             frames.add(header, null, 0);
         } else {
-            frames.add(header, views.view(SocketRegion.check(region, network, offset, length), offset),
-                    SocketRegion.viewOffset(offset));
+            frames.add(header, connection.view(region, offset, length), SocketRegion.viewOffset(offset));
         }
         return true;
     }
 
     @Override
     public int progress() {
-        streams.checkOpen();
-        boolean look = (++idleCalls & WATCH_INTERVAL - 1) == 0;
+        connection.checkOpen();
+        boolean look = (++idleCalls & StreamSet.WATCH_INTERVAL - 1) == 0;
         boolean full = frames.isFull();
         if (frames.isEmpty() && !look && !full && !isOwed()) {
             return 0;
         }
         long now = clock.getAsLong();
         long before = frames.completed();
-        for (SendStream lane : lanes) {
-            if (lane.isOpen() && (look || full || lane.owed() > 0 || lane.isCut())) {
-                listen(lane, now);
+        for (SendStream stream : streams) {
+            if (stream.isOpen() && (look || full || stream.owed() > 0 || stream.isCut())) {
+                listen(stream, now);
             }
         }
         frames.retireWhole();
         giveOut(now);
         long moved = frames.completed() - before;
-        for (SendStream lane : lanes) {
-            if (lane.isOpen()) {
-                moved += send(lane, now);
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
+                moved += send(stream, now);
             }
         }
         if (look) {
@@ -114,61 +102,61 @@ public final class RailSender implements FrameSender, Railed {
     }
 
     private boolean isOwed() {
-        for (SendStream lane : lanes) {
-            if (lane.owed() > 0) {
+        for (SendStream stream : streams) {
+            if (stream.owed() > 0) {
                 return true;
             }
         }
         return false;
     }
 
-    private void listen(SendStream lane, long now) {
+    private void listen(SendStream stream, long now) {
         try {
-            switch (lane.readAcks(now)) {
+            switch (stream.readAcks(now)) {
                 case THERE -> {}
-                case SAID_GOODBYE -> throw goodbye(lane, now);
-                case GONE -> lose(lane, "the peer's end of it is gone", null, now);
-                case TALKS_NONSENSE ->
-                    throw streams.notProtocol("an acknowledgement of what was never sent, or none, on " + lane.rail());
+                case SAID_GOODBYE -> throw goodbye(stream, now);
+                case GONE -> lose(stream, "the peer's end of it is gone", null, now);
+                case TALKS_NONSENSE -> throw connection
+                        .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
             }
         } catch (IOException e) {
-            lose(lane, e.getMessage(), e, now);
+            lose(stream, e.getMessage(), e, now);
         }
     }
 
     /**
-     * A peer that leaves may have received everything: what it acknowledged before its goodbye, on whichever stream, is
+     * A peer that leaves may have received everything: what it acknowledged before its goodbye, on any stream, is
      * counted first.
      */
     private ConnectionException goodbye(SendStream said, long now) {
-        for (SendStream lane : lanes) {
-            if (lane != said && lane.isOpen()) {
+        for (SendStream stream : streams) {
+            if (stream != said && stream.isOpen()) {
                 try {
-                    lane.readAcks(now);
+                    stream.readAcks(now);
                 } catch (IOException gone) {
                     // The peer has left, and all that can still be known was read.
                 }
             }
         }
         frames.retireWhole();
-        return streams.closedByPeer(howFar());
+        return connection.closedByPeer(howFar());
     }
 
-    private long send(SendStream lane, long now) {
+    private long send(SendStream stream, long now) {
         try {
-            return lane.write(now);
+            return stream.write(now);
         } catch (IOException e) {
             // A write to a peer that has closed fails like one to a peer that died: what it said last tells the two
             // apart.
-            listen(lane, now);
-            lose(lane, e.getMessage(), e, now);
+            listen(stream, now);
+            lose(stream, e.getMessage(), e, now);
             return 0;
         }
     }
 
     /**
-     * Gives pieces to lanes: first those that a lost rail owed, then new ones; and to a lane that has nothing to do,
-     * one that another lane is slow with.
+     * Gives pieces to streams: first those that a lost rail owed, then new ones; and to a stream that has nothing to
+     * do, one that another stream is slow with.
      */
     private void giveOut(long now) {
         while (!again.isEmpty()) {
@@ -176,93 +164,93 @@ public final class RailSender implements FrameSender, Railed {
                 again.take();
                 continue;
             }
-            SendStream lane = fastest(again.length(), now);
-            if (lane == null) {
+            SendStream stream = fastest(again.length(), now);
+            if (stream == null) {
                 return;
             }
-            lane.give(again.frame(), again.piece(), again.length(), now);
+            stream.give(again.frame(), again.piece(), again.length(), now);
             again.take();
         }
         while (frames.hasFresh()) {
             long frame = frames.freshFrame();
             int piece = frames.freshPiece();
-            int length = pieces.length(frames.length(frames.slot(frame)), piece);
-            SendStream lane = fastest(length, now);
-            if (lane == null) {
+            int length = pieces.length(frames.length(frame), piece);
+            SendStream stream = fastest(length, now);
+            if (stream == null) {
                 return;
             }
-            lane.give(frame, piece, length, now);
+            stream.give(frame, piece, length, now);
             frames.give();
         }
         overtaking.step(now);
     }
 
     /**
-     * The lane that will deliver a piece first; null if that one has enough to do: the others would take even longer.
+     * The stream that will deliver a piece first; null if that one has enough to do: the others would take even longer.
      */
     private SendStream fastest(int length, long now) {
         SendStream best = null;
         double least = Double.MAX_VALUE;
-        for (SendStream lane : lanes) {
-            if (lane.isOpen()) {
-                double nanos = lane.nanosFor(length, now);
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
+                double nanos = stream.nanosFor(length, now);
                 if (nanos < least) {
                     least = nanos;
-                    best = lane;
+                    best = stream;
                 }
             }
         }
         return best != null && best.hasRoom() ? best : null;
     }
 
-    /** Gives a lane's rail up: what it owed is sent over the others. Throws if there are none. */
+    /** Gives a stream's rail up: what it owed is sent over the others. Throws if there are none. */
     private void lose(SendStream lost, String why, IOException cause, long now) {
         if (!lost.isOpen()) {
             return;
         }
         if (cause instanceof ClosedChannelException && !lost.isCut()) {
-            throw streams.lost(cause, howFar());
+            throw connection.lost(cause, howFar());
         }
         Rail rail = lost.rail();
         int owed = 0;
-        for (SendStream lane : lanes) {
-            if (lane.rail() == rail && lane.isOpen()) {
-                owed += lane.owed();
-                lane.giveUp(again, now);
-                lane.reset();
+        for (SendStream stream : streams) {
+            if (stream.rail() == rail && stream.isOpen()) {
+                owed += stream.owed();
+                stream.giveUp(again, now);
+                stream.reset();
             }
         }
         if (railsLeft() == 0) {
-            throw streams.lost(lost.isCut() ? new IOException("it was cut on purpose", cause) : cause,
+            throw connection.lost(lost.isCut() ? new IOException("it was cut on purpose", cause) : cause,
                     "on its last rail, " + rail + ", " + howFar());
         }
-        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}", streams, rail,
+        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}", connection, rail,
                 lost.isCut() ? "cut on purpose" : why, owed, remaining());
     }
 
     private String remaining() {
-        return Arrays.stream(lanes)
+        return Arrays.stream(streams)
                 .filter(SendStream::isOpen)
-                .map(lane -> lane.rail().toString())
+                .map(stream -> stream.rail().toString())
                 .distinct()
                 .collect(Collectors.joining(", "));
     }
 
     /** How many rails are not lost. */
     int railsLeft() {
-        return (int) Arrays.stream(lanes).filter(SendStream::isOpen).map(SendStream::rail).distinct().count();
+        return (int) Arrays.stream(streams).filter(SendStream::isOpen).map(SendStream::rail).distinct().count();
     }
 
     @Override
     public int rails() {
-        return lanes[lanes.length - 1].rail().number() + 1;
+        return streams[streams.length - 1].rail().number() + 1;
     }
 
     @Override
     public void cutRail(int rail) {
-        for (SendStream lane : lanes) {
-            if (lane.rail().number() == rail && lane.isOpen()) {
-                lane.cut();
+        for (SendStream stream : streams) {
+            if (stream.rail().number() == rail && stream.isOpen()) {
+                stream.cut();
             }
         }
     }
@@ -278,24 +266,24 @@ public final class RailSender implements FrameSender, Railed {
 
     @Override
     public void close() {
-        streams.close(this::finish, () -> network.forget(this));
+        connection.close(this::finish);
     }
 
     @Override
     public void abort() {
-        streams.close(() -> {}, () -> network.forget(this));
+        connection.close(() -> {});
     }
 
     private void finish() {
         try {
             progress();
             boolean flushed = frames.isGiven() && again.isEmpty();
-            for (SendStream lane : lanes) {
-                flushed &= !lane.isOpen() || lane.isFlushed();
+            for (SendStream stream : streams) {
+                flushed &= !stream.isOpen() || stream.isFlushed();
             }
-            for (SendStream lane : lanes) {
-                if (flushed && lane.isOpen()) {
-                    lane.sayGoodbye(frames.added());
+            for (SendStream stream : streams) {
+                if (flushed && stream.isOpen()) {
+                    stream.sayGoodbye(frames.added());
                 }
             }
         } catch (ConnectionException | IOException lost) {
@@ -305,6 +293,6 @@ public final class RailSender implements FrameSender, Railed {
 
     @Override
     public String toString() {
-        return streams.toString();
+        return connection.toString();
     }
 }

@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.socket.stream.StagedInput;
-import org.millrace.net.socket.stream.StreamSet;
 
 /**
  * One stream of a receiver of several rails: the piece that it is in the middle of, and what it has acknowledged. One
@@ -23,7 +23,7 @@ final class ReceiveStream {
      * earlier.
      */
     private static final int SMALL_BYTES = 16 << 10;
-    /** So many pieces at a time, so that the other lanes have their turn. */
+    /** So many pieces at a time, so that the other streams have their turn. */
     private static final int TURN_PIECES = 64;
     private static final int SCRATCH_BYTES = 64 << 10;
     private static final int NO_PLACE = -1;
@@ -35,7 +35,7 @@ final class ReceiveStream {
     private final UnexpectedPieces stash;
     private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
     private final ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
-    private final ByteBuffer ack = ByteBuffer.allocateDirect(AckFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer ack = ByteBuffer.allocateDirect(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private boolean inPiece;
     private long frame;
     private int piece;
@@ -217,7 +217,7 @@ final class ReceiveStream {
                 channel.write(ack);
             }
             if (!ack.hasRemaining() && isNews()) {
-                AckFormat.encode(AckFormat.TYPE_ACK, count, frames.accepted(), ack.clear(), 0);
+                PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(), ack.clear(), 0);
                 toldCount = count;
                 toldAccepted = frames.accepted();
                 toldAcceptedPieces = frames.acceptedPieces();
@@ -237,7 +237,7 @@ final class ReceiveStream {
 
     void sayGoodbye() throws IOException {
         if (!deaf && !ack.hasRemaining()) {
-            AckFormat.encode(AckFormat.TYPE_GOODBYE, count, frames.accepted(), ack.clear(), 0);
+            PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_GOODBYE, count, frames.accepted(), ack.clear(), 0);
             channel.write(ack);
         }
     }
@@ -247,6 +247,6 @@ final class ReceiveStream {
         open = false;
         leavePlace();
         inPiece = false;
-        StreamSet.closeAll(new SocketChannel[] {channel});
+        ConnectionState.closeQuietly(channel);
     }
 }

@@ -1,27 +1,14 @@
 package org.millrace.net.socket.rails;
 
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.socket.stream.HeaderFormat;
 
-/**
- * The frames of a receiver of several rails: a ring, oldest first. Pieces come in any order; frames are shown, accepted
- * and completed in theirs. One thread.
- */
-final class ReceiveWindow {
+/** The frames of a receiver: they are shown, accepted and completed in their order. */
+final class ReceiveWindow extends PieceWindow {
 
-    private final Pieces pieces;
-    private final int limit;
-    private final int mask;
-    private final FrameHeader[] headers;
     private final boolean[] known;
-    private final ByteBuffer[] views;
-    private final int[] starts;
-    /** Pieces that are not at their destination. */
-    private final int[] missing;
-    private final PieceBits arrived;
-    private long accepted;
-    private long completed;
     private long acceptedPieces;
 
     /**
@@ -30,22 +17,12 @@ final class ReceiveWindow {
      * @param limit the most frames that the sender has under way
      */
     ReceiveWindow(Pieces pieces, int limit) {
-        this.pieces = pieces;
-        this.limit = limit;
-        int capacity = Integer.highestOneBit(limit * 2 - 1);
-        mask = capacity - 1;
-        headers = new FrameHeader[capacity];
-        for (int slot = 0; slot < capacity; slot++) {
-            headers[slot] = new FrameHeader();
-        }
-        known = new boolean[capacity];
-        views = new ByteBuffer[capacity];
-        starts = new int[capacity];
-        missing = new int[capacity];
-        arrived = new PieceBits(capacity);
+        super(pieces, limit);
+        known = new boolean[headers.length];
     }
 
     /** What is wrong with a piece's header; null if nothing is. Nothing that it says is used before. */
+    @Nullable
     String problem(ByteBuffer from, int at) {
         if (!PieceFormat.isPiece(from, at)) {
             return HeaderFormat.problem(HeaderFormat.TYPE_PIECE, from, at);
@@ -76,22 +53,16 @@ final class ReceiveWindow {
             int slot = slot(frame);
             HeaderFormat.decodeData(from, at, headers[slot]);
             known[slot] = true;
-            missing[slot] = pieces.count((int) headers[slot].payloadBytes());
-            arrived.clear(slot, missing[slot]);
+            beginPieces(slot);
         }
     }
 
-    boolean isKnown(long frame) {
+    private boolean isKnown(long frame) {
         return frame < completed || known[slot(frame)];
     }
 
-    /** Whether a piece is in this process, wherever. */
-    boolean isArrived(long frame, int piece) {
-        return frame < completed || arrived.has(slot(frame), piece);
-    }
-
     void arrived(long frame, int piece) {
-        arrived.set(slot(frame), piece);
+        markArrived(slot(frame), piece);
     }
 
     /** Notes that a piece is at its destination. */
@@ -100,7 +71,7 @@ final class ReceiveWindow {
     }
 
     /** Gives the oldest frame that has none a destination. */
-    void accept(ByteBuffer view, int start) {
+    void accept(@Nullable ByteBuffer view, int start) {
         int slot = slot(accepted);
         views[slot] = view;
         starts[slot] = start;
@@ -133,31 +104,11 @@ final class ReceiveWindow {
         return headers[slot(accepted)];
     }
 
-    ByteBuffer view(long frame) {
-        return views[slot(frame)];
-    }
-
-    int start(long frame) {
-        return starts[slot(frame)];
-    }
-
-    long accepted() {
-        return accepted;
-    }
-
     long acceptedPieces() {
         return acceptedPieces;
     }
 
-    long completed() {
-        return completed;
-    }
-
     int limit() {
         return limit;
-    }
-
-    private int slot(long frame) {
-        return (int) frame & mask;
     }
 }

@@ -1,35 +1,35 @@
 package org.millrace.net.socket.rails;
 
 /**
- * Lets a lane that has nothing to do send what another lane is slow with, so that one slow rail never holds a
+ * Lets a stream that has nothing to do send what another stream is slow with, so that one slow rail never holds a
  * connection back. Each piece that was sent is overtaken once at most, and the receiver throws the later copy away. One
  * thread.
  */
 final class Reinjection {
 
-    /** A lane is slow with a piece if the idle one would take less than this part of the time. */
+    /** A stream is slow with a piece if the idle one would take less than this part of the time. */
     private static final double ADVANTAGE = 4;
     /** Nothing is overtaken that was sent less than this long ago: a receiver's thread may be away for so long. */
     private static final long PATIENCE_NANOS = 1_000_000;
     /** The same for pieces that wait for a destination, as far as is known. */
     private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
-    /** A lane is lost if it delivers nothing for so long, though others delivered its pieces. */
+    /** A stream is lost if it delivers nothing for so long, though others delivered its pieces. */
     private static final long SILENCE_NANOS = 10_000_000_000L;
 
-    private final SendStream[] lanes;
+    private final SendStream[] streams;
     private final SendWindow frames;
-    /** By lane: how many of its sent pieces were overtaken, counted as its queue counts. */
+    /** By stream: how many of its sent pieces were overtaken, counted as its queue counts. */
     private final long[] overtaken;
 
-    Reinjection(SendStream[] lanes, SendWindow frames) {
-        this.lanes = lanes;
+    Reinjection(SendStream[] streams, SendWindow frames) {
+        this.streams = streams;
         this.frames = frames;
-        overtaken = new long[lanes.length];
+        overtaken = new long[streams.length];
     }
 
-    /** Looks once whether a lane without work can help another. */
+    /** Looks once whether a stream without work can help another. */
     void step(long now) {
-        for (SendStream idle : lanes) {
+        for (SendStream idle : streams) {
             if (idle.isOpen() && idle.owed() == 0) {
                 help(idle, now);
             }
@@ -37,8 +37,8 @@ final class Reinjection {
     }
 
     private void help(SendStream idle, long now) {
-        for (int each = 0; each < lanes.length; each++) {
-            SendStream slow = lanes[each];
+        for (int each = 0; each < streams.length; each++) {
+            SendStream slow = streams[each];
             if (slow.isOpen() && slow.owed() > 0) {
                 PieceQueue sent = slow.sent();
                 long next = Math.max(overtaken[each], sent.taken());
@@ -66,13 +66,13 @@ final class Reinjection {
                 && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(sent.length(at), now);
     }
 
-    /** A lane that has delivered nothing for long while others delivered its oldest piece; null if there is none. */
+    /** A stream that has delivered nothing for long while others delivered its oldest piece; null if there is none. */
     SendStream silent(long now) {
-        for (SendStream lane : lanes) {
-            PieceQueue sent = lane.sent();
-            if (lane.isOpen() && !sent.isEmpty() && frames.isArrived(sent.frame(), sent.piece())
-                    && lane.silence(now) > SILENCE_NANOS) {
-                return lane;
+        for (SendStream stream : streams) {
+            PieceQueue sent = stream.sent();
+            if (stream.isOpen() && !sent.isEmpty() && frames.isArrived(sent.frame(), sent.piece())
+                    && stream.silence(now) > SILENCE_NANOS) {
+                return stream;
             }
         }
         return null;

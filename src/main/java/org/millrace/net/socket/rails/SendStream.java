@@ -5,7 +5,7 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
-import org.millrace.net.socket.stream.StreamSet;
+import org.millrace.net.connection.ConnectionState;
 
 /**
  * One stream of a sender of several rails: the pieces that it was given, those that it has sent, and what the receiver
@@ -18,10 +18,10 @@ final class SendStream {
         THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
     }
 
-    /** Pieces of a lane that are not acknowledged: more than any network needs. */
+    /** Pieces of a stream that are not acknowledged: more than any network needs. */
     static final int QUEUE = 1024;
 
-    /** Pieces that are given ahead: those that are not may still go to whichever lane turns out to be faster. */
+    /** Pieces that are given ahead: those that are not may still go to the stream that turns out to be faster. */
     private static final int AHEAD = 8;
 
     private static final int STAGED_BYTES = 64 << 10;
@@ -40,7 +40,8 @@ final class SendStream {
     private final PieceQueue sent = new PieceQueue(QUEUE);
     private final ByteBuffer staged = ByteBuffer.allocateDirect(STAGED_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private final ByteBuffer padding = ByteBuffer.allocateDirect(STAGED_BYTES);
-    private final ByteBuffer acks = ByteBuffer.allocateDirect(ACKS * AckFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer acks =
+            ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     /** The payload that goes straight from its memory, if any is left of it. */
     private ByteBuffer direct;
     private int directAt;
@@ -78,7 +79,7 @@ final class SendStream {
         } catch (IOException gone) {
             // It is closed or reset already, which is what is wanted.
         }
-        StreamSet.closeAll(new SocketChannel[] {channel});
+        ConnectionState.closeQuietly(channel);
     }
 
     /** Resets the stream on purpose. */
@@ -100,7 +101,9 @@ final class SendStream {
         return given.size() < AHEAD && sent.size() < QUEUE - AHEAD;
     }
 
-    /** When this lane would have delivered a piece of so many bytes if it were given one now: nanoseconds from now. */
+    /**
+     * When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now.
+     */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length, owed() > 0, now);
     }
@@ -163,7 +166,8 @@ final class SendStream {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another lane was faster, and the memory is its owner's again. The receiver expects the rest of the piece,
+            // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the
+            // piece,
             // and throws it away.
             from = padding.clear().limit(Math.min(directEnd - directAt, padding.capacity()));
         } else {
@@ -186,18 +190,17 @@ final class SendStream {
                 owedBytes -= length;
                 continue;
             }
-            int slot = frames.slot(frame);
             int offset = pieces.offset(piece);
-            PieceFormat.encode(frames.header(slot), frame, offset, length, staged, end);
+            PieceFormat.encode(frames.header(frame), frame, offset, length, staged, end);
             end += PieceFormat.BYTES;
             int copied = length <= COPIED_BYTES ? length : BEGINNING_BYTES;
-            int start = frames.start(slot) + offset;
+            int start = frames.start(frame) + offset;
             if (copied > 0) {
-                staged.put(end, frames.view(slot).clear(), start, copied);
+                staged.put(end, frames.view(frame).clear(), start, copied);
                 end += copied;
             }
             if (copied < length) {
-                direct = frames.view(slot);
+                direct = frames.view(frame);
                 directAt = start + copied;
                 directEnd = start + length;
                 directFrame = frame;
@@ -214,12 +217,12 @@ final class SendStream {
             read = channel.read(acks);
             int at = 0;
             int end = acks.position();
-            for (; end - at >= AckFormat.BYTES; at += AckFormat.BYTES) {
-                if (AckFormat.is(AckFormat.TYPE_GOODBYE, acks, at)) {
+            for (; end - at >= PieceFormat.Ack.BYTES; at += PieceFormat.Ack.BYTES) {
+                if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_GOODBYE, acks, at)) {
                     return Peer.SAID_GOODBYE;
                 }
-                if (!AckFormat.is(AckFormat.TYPE_ACK, acks, at)
-                        || !acknowledge(AckFormat.pieces(acks, at), AckFormat.accepted(acks, at), now)) {
+                if (!PieceFormat.Ack.is(PieceFormat.Ack.TYPE_ACK, acks, at)
+                        || !acknowledge(PieceFormat.Ack.pieces(acks, at), PieceFormat.Ack.accepted(acks, at), now)) {
                     return Peer.TALKS_NONSENSE;
                 }
             }
@@ -278,6 +281,58 @@ final class SendStream {
             if (!frames.isArrived(from.frame(), from.piece())) {
                 to.add(from.frame(), from.piece(), from.length(), now);
             }
+        }
+    }
+
+    /**
+     * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were
+     * owed. A stream that owes and is silent grows slower with every look. One thread.
+     */
+    private static final class DeliveryRate {
+
+        /** What was measured counts half when so many pieces more were delivered. */
+        private static final int HORIZON_PIECES = 32;
+        /**
+         * Before anything is known, all streams are equal; the number matters little, as a few pieces outweigh it: 1
+         * GB/s.
+         */
+        private static final double FIRST_NANOS_PER_BYTE = 1;
+
+        private final long horizonBytes;
+        private double bytes;
+        private double nanos;
+        private long since;
+
+        DeliveryRate(int pieceBytes) {
+            horizonBytes = (long) HORIZON_PIECES * pieceBytes;
+            bytes = pieceBytes;
+            nanos = pieceBytes * FIRST_NANOS_PER_BYTE;
+        }
+
+        /** Notes that the stream owed nothing and owes something from now on. */
+        void begin(long now) {
+            since = now;
+        }
+
+        /** Notes that so many bytes were acknowledged. */
+        void delivered(long count, long now) {
+            bytes += count;
+            nanos += Math.max(now - since, 1);
+            since = now;
+            if (bytes > horizonBytes) {
+                bytes /= 2;
+                nanos /= 2;
+            }
+        }
+
+        /** How long ago the stream delivered something, or began to owe. */
+        long silence(long now) {
+            return now - since;
+        }
+
+        /** How long the stream will take for so many bytes, nanoseconds. */
+        double nanosFor(long count, boolean owes, long now) {
+            return count * (nanos + (owes ? now - since : 0)) / bytes;
         }
     }
 }

@@ -1,57 +1,34 @@
 package org.millrace.net.socket.rails;
 
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a sender that the receiver is not done with: a ring, oldest first, and how far their pieces were given
- * to rails. A frame is complete when all its pieces are acknowledged; its slot is free when it also has a destination.
- * One thread.
+ * The frames of a sender that the receiver is not done with, and how far their pieces were given to rails. A frame is
+ * complete when all its pieces are acknowledged; its slot is free when it also has a destination.
  */
-final class SendWindow {
+final class SendWindow extends PieceWindow {
 
-    private final Pieces pieces;
-    private final int limit;
-    private final int mask;
-    private final ByteBuffer[] views;
-    private final int[] starts;
-    private final FrameHeader[] headers;
     private final int[] given;
-    private final int[] missing;
-    private final PieceBits arrived;
     private long added;
-    private long completed;
     /** The oldest frame that has pieces which were never given to a rail. */
     private long fresh;
-    /** Frames of which the receiver said that they have a destination. */
-    private long accepted;
     /** Pieces given of frames that are not accepted. */
     private int unaccepted;
 
     SendWindow(Pieces pieces, int limit) {
-        this.pieces = pieces;
-        this.limit = limit;
-        int capacity = Integer.highestOneBit(limit * 2 - 1);
-        mask = capacity - 1;
-        views = new ByteBuffer[capacity];
-        starts = new int[capacity];
-        headers = new FrameHeader[capacity];
-        for (int slot = 0; slot < capacity; slot++) {
-            headers[slot] = new FrameHeader();
-        }
-        given = new int[capacity];
-        missing = new int[capacity];
-        arrived = new PieceBits(capacity);
+        super(pieces, limit);
+        given = new int[headers.length];
     }
 
-    void add(FrameHeader header, ByteBuffer view, int start) {
+    void add(FrameHeader header, @Nullable ByteBuffer view, int start) {
         int slot = slot(added);
         headers[slot].set(header);
         views[slot] = view;
         starts[slot] = start;
         given[slot] = 0;
-        missing[slot] = pieces.count(length(slot));
-        arrived.clear(slot, missing[slot]);
+        beginPieces(slot);
         added++;
     }
 
@@ -74,7 +51,7 @@ final class SendWindow {
         if (fresh >= accepted) {
             unaccepted++;
         }
-        if (++given[slot] == pieces.count(length(slot))) {
+        if (++given[slot] == pieces.count(length(fresh))) {
             fresh++;
         }
     }
@@ -86,16 +63,11 @@ final class SendWindow {
         }
     }
 
-    /** Whether a piece needs no more sending. */
-    boolean isArrived(long frame, int piece) {
-        return frame < completed || arrived.has(slot(frame), piece);
-    }
-
     /** Notes that a piece arrived, perhaps not for the first time. */
     void arrived(long frame, int piece) {
         if (!isArrived(frame, piece)) {
             int slot = slot(frame);
-            arrived.set(slot, piece);
+            markArrived(slot, piece);
             missing[slot]--;
         }
     }
@@ -116,15 +88,6 @@ final class SendWindow {
         return added;
     }
 
-    long completed() {
-        return completed;
-    }
-
-    /** Frames of which the receiver said that they have a destination. */
-    long accepted() {
-        return accepted;
-    }
-
     boolean isEmpty() {
         return added == completed;
     }
@@ -133,23 +96,11 @@ final class SendWindow {
         return fresh == added;
     }
 
-    int slot(long frame) {
-        return (int) frame & mask;
+    FrameHeader header(long frame) {
+        return headers[slot(frame)];
     }
 
-    FrameHeader header(int slot) {
-        return headers[slot];
-    }
-
-    int length(int slot) {
-        return (int) headers[slot].payloadBytes();
-    }
-
-    ByteBuffer view(int slot) {
-        return views[slot];
-    }
-
-    int start(int slot) {
-        return starts[slot];
+    int length(long frame) {
+        return (int) headers[slot(frame)].payloadBytes();
     }
 }

@@ -29,6 +29,9 @@ public final class HeaderFormat {
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;
 
+    /** Parts and pieces of a payload begin at multiples of a page, as far as the payload does. */
+    public static final int PART_ALIGNMENT = 4096;
+
     /** A frame of the layer above. */
     public static final int TYPE_DATA = 1;
 
@@ -47,6 +50,15 @@ public final class HeaderFormat {
     private static final int WORDS_OFFSET = 16;
 
     private HeaderFormat() {}
+
+    /** Length of a header's payload; throws if no frame can be so long. */
+    public static int checkedLength(FrameHeader header) {
+        long bytes = header.payloadBytes();
+        if (bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
+            throw new IllegalArgumentException("a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+        }
+        return (int) bytes;
+    }
 
     public static void encodeData(FrameHeader header, ByteBuffer to, int at) {
         encode(header, TYPE_DATA, to, at);

@@ -4,14 +4,11 @@ import java.net.InetAddress;
 import java.net.ProtocolFamily;
 import java.time.Duration;
 import java.util.List;
-import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.handshake.Interfaces;
-import org.millrace.net.socket.handshake.RailList;
-import org.millrace.net.socket.stripes.Stripes;
+import org.jspecify.annotations.Nullable;
 
 /**
- * How a {@link SocketNetwork} connects and moves frames. The two ends of a connection may differ: streams and threshold
- * are the connecting side's, everything else is each side's own.
+ * How a socket network connects and moves frames. The two ends of a connection may differ: streams and threshold are
+ * the connecting side's, everything else is each side's own.
  *
  * @param streams            TCP streams of a connection, of each rail if there are several, 1 to 16 in all. One is best
  *                           on one host and on networks that give one flow the whole bandwidth; clouds that limit each
@@ -22,10 +19,10 @@ import org.millrace.net.socket.stripes.Stripes;
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system grow it as needed
  * @param framesInFlight     frames whose payloads are under way on a connection, on either side, 1 to 1024
  * @param connectDeadline    within which a connection must be made, from the call of connect
- * @param handshakeDeadline  within which one who connects to a listener must have said who it is, and its connection
- *                           must be expected
- * @param interfaces         which network interface listeners announce, written as {@code NCCL_SOCKET_IFNAME} is: see
- *                           {@link Interfaces}; empty chooses
+ * @param handshakeDeadline  within which a client of a listener must have said who it is, and its connection must be
+ *                           expected
+ * @param interfaces         which network interface listeners announce, written as {@code NCCL_SOCKET_IFNAME} is: empty
+ *                           chooses
  * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only such addresses; null for
  *                           any
  * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces:
@@ -33,13 +30,17 @@ import org.millrace.net.socket.stripes.Stripes;
  */
 public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes,
         int framesInFlight, Duration connectDeadline, Duration handshakeDeadline, String interfaces,
-        ProtocolFamily family, List<InetAddress> addresses) {
+        @Nullable ProtocolFamily family, List<InetAddress> addresses) {
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
+    /** More streams than any network card or kernel has use for; it bounds what a stranger can ask of a listener. */
+    public static final int MAX_STREAMS = 16;
+    /** More network cards than a host has for one job; each has one stream at least. */
+    public static final int MAX_RAILS = 8;
 
     /** Checks the ranges. */
     public SocketOptions {
-        require(streams >= 1 && streams <= Stripes.MAX_STREAMS, "streams", streams, "1 to " + Stripes.MAX_STREAMS);
+        require(streams >= 1 && streams <= MAX_STREAMS, "streams", streams, "1 to " + MAX_STREAMS);
         require(stripeThreshold >= 1, "stripeThreshold", stripeThreshold, "1 byte or more");
         require(sendBufferBytes >= 0, "sendBufferBytes", sendBufferBytes, "0 (the system decides) or more");
         require(receiveBufferBytes >= 0, "receiveBufferBytes", receiveBufferBytes, "0 (the system decides) or more");
@@ -47,7 +48,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 "1 to " + MAX_FRAMES_IN_FLIGHT);
         require(connectDeadline.isPositive(), "connectDeadline", connectDeadline, "longer than 0");
         require(handshakeDeadline.isPositive(), "handshakeDeadline", handshakeDeadline, "longer than 0");
-        require(addresses.size() <= RailList.MAX_RAILS, "addresses", addresses, "up to " + RailList.MAX_RAILS);
+        require(addresses.size() <= MAX_RAILS, "addresses", addresses, "up to " + MAX_RAILS);
         addresses = List.copyOf(addresses);
         require(interfaces != null, "interfaces", null, "a list of prefixes, or empty");
     }
@@ -59,82 +60,43 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     }
 
     /**
-     * What serves most machines.
-     *
-     * @return one stream (a threshold of 256 KiB if there are more), buffers as the system grows them, 16 frames in
-     *         flight, 30 s to connect, 10 s for a handshake, any interface
+     * What serves most machines: one stream (a threshold of 256 KiB if there are more), buffers as the system grows
+     * them, 16 frames in flight, 30 s to connect, 10 s for a handshake, any interface.
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,
                 List.of());
     }
 
-    /**
-     * These options with other streams.
-     *
-     * @param count     TCP streams of a connection
-     * @param threshold the shortest payload that is divided among them, bytes
-     * @return a copy
-     */
+    /** These options with other streams, and the shortest payload that is divided among them. */
     public SocketOptions withStreams(int count, int threshold) {
         return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses);
     }
 
-    /**
-     * These options with other buffers.
-     *
-     * @param sendBytes    {@code SO_SNDBUF}, or 0
-     * @param receiveBytes {@code SO_RCVBUF}, or 0
-     * @return a copy
-     */
+    /** These options with other buffers; 0 leaves one to the system. */
     public SocketOptions withBuffers(int sendBytes, int receiveBytes) {
         return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses);
     }
 
-    /**
-     * These options with another window.
-     *
-     * @param frames frames in flight
-     * @return a copy
-     */
     public SocketOptions withFramesInFlight(int frames) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, frames, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses);
     }
 
-    /**
-     * These options with other deadlines.
-     *
-     * @param connect   for a whole connection
-     * @param handshake for one who connects to a listener
-     * @return a copy
-     */
     public SocketOptions withDeadlines(Duration connect, Duration handshake) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connect,
                 handshake, interfaces, family, addresses);
     }
 
-    /**
-     * These options with other addresses.
-     *
-     * @param names interfaces, as {@code NCCL_SOCKET_IFNAME}
-     * @param only  the family of addresses, or null
-     * @param exact the address to announce, or null
-     * @return a copy
-     */
-    public SocketOptions withAddresses(String names, ProtocolFamily only, InetAddress exact) {
+    /** These options with other interfaces, addresses of one family only if it is given, and perhaps one address. */
+    public SocketOptions withAddresses(String names, @Nullable ProtocolFamily only, @Nullable InetAddress exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact));
     }
 
-    /**
-     * These options with one rail for each of some addresses.
-     *
-     * @param exact addresses of this machine, 1 to 8
-     * @return a copy
-     */
+    /** These options with one rail for each of 1 to 8 addresses of this machine. */
     public SocketOptions withRails(List<InetAddress> exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, exact);

@@ -39,7 +39,7 @@ public final class StagedInput {
     public int fill(SocketChannel channel) throws IOException {
         buffer.clear();
         if (begin > 0) {
-            // Less than a header is left: whoever takes a header takes what is here of its payload too.
+            // Less than a header is left: a header is taken with what is here of its payload.
             buffer.put(0, buffer, begin, end - begin);
             end -= begin;
             begin = 0;

@@ -6,27 +6,31 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
-import java.util.concurrent.atomic.AtomicBoolean;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
+import jdk.net.ExtendedSocketOptions;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.PeerClosedException;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.connection.OpenResources;
 
-/**
- * The TCP streams of one connection, their end, and the first thing that went wrong with them: from then on every call
- * says so.
- */
-public final class StreamSet {
+/** The TCP streams of one connection, their end, and the connection's own views of the memory that it uses. */
+public final class StreamSet extends ConnectionState {
 
-    private static final Logger LOG = LogManager.getLogger(StreamSet.class);
+    /**
+     * How many calls of progress that moved nothing pass between two looks at whether the peer is still there; a power
+     * of two.
+     */
+    public static final int WATCH_INTERVAL = 256;
 
     /** More than any system allows: it gives what it allows. */
     private static final int LARGEST_BUFFER_BYTES = 1 << 30;
+    private static final int KEEP_ALIVE_IDLE_SECONDS = 30;
+    private static final int KEEP_ALIVE_INTERVAL_SECONDS = 10;
+    private static final int KEEP_ALIVE_PROBES = 3;
 
-    private final String name;
     private final SocketChannel[] channels;
-    private final AtomicBoolean closed = new AtomicBoolean();
-    private volatile ConnectionException failure;
+    private final SocketRegion.Views views = new SocketRegion.Views();
 
     /**
      * Takes connected streams over.
@@ -34,9 +38,27 @@ public final class StreamSet {
      * @param name     of the connection, with its peer, for messages
      * @param channels stream 0 first; non-blocking
      */
-    public StreamSet(String name, SocketChannel[] channels) {
-        this.name = name;
+    public StreamSet(OpenResources network, String name, SocketChannel[] channels) {
+        super(network, name);
         this.channels = channels;
+    }
+
+    /**
+     * Makes a stream non-blocking, undelayed, and able to notice within a minute that the peer's host is gone even
+     * while nothing is sent.
+     */
+    public static void configure(SocketChannel channel, SocketOptions options) throws IOException {
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        if (channel.supportedOptions().contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_SECONDS);
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEP_ALIVE_INTERVAL_SECONDS);
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEP_ALIVE_PROBES);
+        }
+        if (options.sendBufferBytes() > 0) {
+            channel.setOption(StandardSocketOptions.SO_SNDBUF, options.sendBufferBytes());
+        }
     }
 
     public int count() {
@@ -47,28 +69,25 @@ public final class StreamSet {
         return channels[stream];
     }
 
-    public void checkOpen() {
-        ConnectionException first = failure;
-        if (first != null) {
-            throw first;
-        }
+    /**
+     * The view that holds a payload, which begins in it at {@link SocketRegion#viewOffset}; its position and limit are
+     * those of its last use. Throws if this connection may not use these bytes of the region.
+     */
+    public ByteBuffer view(@Nullable MemoryRegion region, long offset, int length) {
+        return views.view((SocketRegion) NativeRegion.check(region, network(), offset, length), offset);
     }
 
     /** What to throw when a stream ended, or a call on it failed. */
-    public ConnectionException lost(IOException cause, String progress) {
+    public ConnectionException lost(@Nullable IOException cause, String progress) {
         if (cause instanceof ClosedChannelException) {
-            return fail(new ConnectionException(name + ": was closed on this side"));
+            return closedHere();
         }
         String what =
                 cause == null ? "the peer's end of the connection is gone, without a goodbye" : cause.getMessage();
         return fail(new ConnectionException(
-                name + ": connection lost (" + what + ") " + progress
+                this + ": connection lost (" + what + ") " + progress
                         + "; the peer's process ended, or the network between failed: look at what the peer said last",
                 cause));
-    }
-
-    public ConnectionException closedByPeer(String progress) {
-        return fail(new PeerClosedException(name + ": closed by the peer " + progress));
     }
 
     /**
@@ -76,20 +95,14 @@ public final class StreamSet {
      * believed.
      */
     public ConnectionException notProtocol(String problem) {
-        ConnectionException first = fail(new ConnectionException(name + ": received bytes that are no frame: " + problem
-                + "; the connection is closed. Something between the two ends changes data, or one end runs another version"));
-        closeChannels();
+        ConnectionException first = fail(new ConnectionException(this + ": received bytes that are no frame: " + problem
+                + "; the connection is closed. Something between the two ends changes data, or one end runs another "
+                + "version"));
+        release();
         return first;
     }
 
-    private ConnectionException fail(ConnectionException what) {
-        if (failure == null) {
-            failure = what;
-        }
-        return failure;
-    }
-
-    /** Tells the peer that the end is meant, as far as that needs no waiting. */
+    /** Tells the peer on stream 0 that the end is meant, as far as that needs no waiting. */
     public void sayGoodbye() {
         ByteBuffer goodbye = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         HeaderFormat.encodeGoodbye(goodbye, 0);
@@ -102,47 +115,14 @@ public final class StreamSet {
                 channels[0].write(goodbye);
             }
         } catch (IOException gone) {
-            // The peer is gone before us: nobody is left to be told.
-        }
-    }
-
-    /**
-     * Closes all streams, once.
-     *
-     * @param farewell what to do first, if the connection has not failed
-     * @param whenDone told once, after all is closed
-     */
-    public void close(Runnable farewell, Runnable whenDone) {
-        if (!closed.compareAndSet(false, true)) {
-            return;
-        }
-        if (failure == null) {
-            farewell.run();
-            fail(new ConnectionException(name + ": was closed on this side"));
-        }
-        closeChannels();
-        whenDone.run();
-    }
-
-    private void closeChannels() {
-        closeAll(channels);
-    }
-
-    /** Closes channels, some of which may be null. */
-    public static void closeAll(SocketChannel[] channels) {
-        for (SocketChannel channel : channels) {
-            if (channel != null) {
-                try {
-                    channel.close();
-                } catch (IOException e) {
-                    LOG.debug("closing {} failed; the system has given it back all the same", channel, e);
-                }
-            }
+            // The peer is gone before us.
         }
     }
 
     @Override
-    public String toString() {
-        return name;
+    protected void release() {
+        for (SocketChannel channel : channels) {
+            closeQuietly(channel);
+        }
     }
 }

@@ -2,12 +2,11 @@ package org.millrace.net.socket.stripes;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.HeaderFormat;
-import org.millrace.net.socket.stream.RegionViews;
 import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StagedInput;
 import org.millrace.net.socket.stream.StreamSet;
@@ -19,32 +18,29 @@ import org.millrace.net.socket.stream.StreamSet;
  */
 public final class StripedReceiver implements FrameReceiver {
 
-    private final SocketNetwork network;
     private final StreamSet streams;
     private final Stripes stripes;
     private final FrameWindow window;
-    private final StripeCursor[] cursors;
+    private final FrameWindow.Cursor[] cursors;
     private final StagedInput staged = new StagedInput(HeaderFormat.BYTES);
-    private final RegionViews views = new RegionViews();
     private final FrameHeader header = new FrameHeader();
     /** The header was shown, and its payload has no destination yet. */
     private boolean headerShown;
     /** The last read brought less than there was room for: what came later is left to the next call. */
     private boolean readDry;
 
-    public StripedReceiver(SocketNetwork network, StreamSet streams, Stripes stripes, int framesInFlight) {
-        this.network = network;
+    public StripedReceiver(StreamSet streams, Stripes stripes, int framesInFlight) {
         this.streams = streams;
         this.stripes = stripes;
         window = new FrameWindow(framesInFlight);
-        cursors = new StripeCursor[streams.count()];
+        cursors = new FrameWindow.Cursor[streams.count()];
         for (int stream = 0; stream < cursors.length; stream++) {
-            cursors[stream] = new StripeCursor(window, stripes, stream);
+            cursors[stream] = new FrameWindow.Cursor(window, stripes, stream);
         }
     }
 
     @Override
-    public FrameHeader poll() {
+    public @Nullable FrameHeader poll() {
         streams.checkOpen();
         if (headerShown) {
             return header;
@@ -98,17 +94,13 @@ public final class StripedReceiver implements FrameReceiver {
     }
 
     @Override
-    public void accept(MemoryRegion region, long offset) {
-        streams.checkOpen();
-        if (!headerShown) {
-            throw new IllegalStateException(
-                    streams + ": no header is waiting for a destination; accept follows a poll that returned one");
-        }
+    public void accept(@Nullable MemoryRegion region, long offset) {
+        streams.checkAccept(headerShown);
         int length = (int) header.payloadBytes();
         if (length == 0) {
             window.add(null, 0, 0, 0);
         } else {
-            ByteBuffer view = views.view(SocketRegion.check(region, network, offset, length), offset);
+            ByteBuffer view = streams.view(region, offset, length);
             int start = SocketRegion.viewOffset(offset);
             window.add(view, start, length, staged.takePayload(view, start, stripes.end(length, 0)));
         }
@@ -164,7 +156,7 @@ public final class StripedReceiver implements FrameReceiver {
 
     @Override
     public void close() {
-        streams.close(streams::sayGoodbye, () -> network.forget(this));
+        streams.close(streams::sayGoodbye);
     }
 
     @Override

@@ -2,14 +2,14 @@ package org.millrace.net.socket.stripes;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.HeaderFormat;
-import org.millrace.net.socket.stream.RegionViews;
 import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
 
@@ -19,63 +19,45 @@ import org.millrace.net.socket.stream.StreamSet;
  */
 public final class StripedSender implements FrameSender {
 
-    /**
-     * How many calls of progress that moved nothing pass between two looks at whether the peer is still there; a power
-     * of two.
-     */
-    private static final int WATCH_INTERVAL = 256;
-
-    private final SocketNetwork network;
     private final StreamSet streams;
     private final Stripes stripes;
     private final FrameWindow window;
-    private final StripeCursor[] cursors;
+    private final FrameWindow.Cursor[] cursors;
     private final StagedOutput staged;
     /** For each frame in the window: the position in the staged bytes behind its header. */
     private final long[] stagedEnds;
-    private final RegionViews views = new RegionViews();
     private final GoodbyeWatch watch = new GoodbyeWatch();
     private int idleCalls;
 
-    public StripedSender(SocketNetwork network, StreamSet streams, Stripes stripes, int framesInFlight) {
-        this.network = network;
+    public StripedSender(StreamSet streams, Stripes stripes, int framesInFlight) {
         this.streams = streams;
         this.stripes = stripes;
         window = new FrameWindow(framesInFlight);
         staged = new StagedOutput(framesInFlight);
         stagedEnds = new long[window.capacity()];
-        cursors = new StripeCursor[streams.count()];
+        cursors = new FrameWindow.Cursor[streams.count()];
         for (int stream = 0; stream < cursors.length; stream++) {
-            cursors[stream] = new StripeCursor(window, stripes, stream);
+            cursors[stream] = new FrameWindow.Cursor(window, stripes, stream);
         }
     }
 
     @Override
-    public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         streams.checkOpen();
-        checkLength(header);
+        int length = HeaderFormat.checkedLength(header);
         if (window.isFull()) {
             return false;
         }
-        int length = (int) header.payloadBytes();
         ByteBuffer view = null;
         int start = 0;
         if (length > 0) {
-            view = views.view(SocketRegion.check(region, network, offset, length), offset);
+            view = streams.view(region, offset, length);
             start = SocketRegion.viewOffset(offset);
         }
         int copied = staged.add(header, view, start, stripes.end(length, 0), window.free());
         stagedEnds[window.slot(window.added())] = staged.end();
         window.add(view, start, length, copied);
         return true;
-    }
-
-    public static void checkLength(FrameHeader header) {
-        long bytes = header.payloadBytes();
-        if (bytes < 0 || bytes > HeaderFormat.MAX_PAYLOAD_BYTES) {
-            throw new IllegalArgumentException(
-                    "a payload has 0 to " + HeaderFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
-        }
     }
 
     @Override
@@ -92,7 +74,7 @@ public final class StripedSender implements FrameSender {
                     window.retireOldest();
                 }
             }
-            if (moved == 0 && (++idleCalls & WATCH_INTERVAL - 1) == 0) {
+            if (moved == 0 && (++idleCalls & StreamSet.WATCH_INTERVAL - 1) == 0) {
                 lookAtPeer();
             }
         } catch (IOException e) {
@@ -104,7 +86,7 @@ public final class StripedSender implements FrameSender {
     /** Sends headers and payloads in their order, until all is sent or the kernel takes no more. */
     private long sendStream0() throws IOException {
         SocketChannel channel = streams.channel(0);
-        StripeCursor cursor = cursors[0];
+        FrameWindow.Cursor cursor = cursors[0];
         long moved = 0;
         while (true) {
             ByteBuffer part = cursor.next();
@@ -174,12 +156,12 @@ public final class StripedSender implements FrameSender {
 
     @Override
     public void close() {
-        streams.close(this::finish, () -> network.forget(this));
+        streams.close(this::finish);
     }
 
     @Override
     public void abort() {
-        streams.close(() -> {}, () -> network.forget(this));
+        streams.close(() -> {});
     }
 
     private void finish() {
@@ -196,5 +178,31 @@ public final class StripedSender implements FrameSender {
     @Override
     public String toString() {
         return streams.toString();
+    }
+
+    /** Listens, on the sending side, for the one thing that a receiver ever says: goodbye. */
+    private static final class GoodbyeWatch {
+
+        /** What is known of the peer. */
+        enum Peer {
+            THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
+        }
+
+        private final ByteBuffer buffer = ByteBuffer.allocateDirect(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+
+        /** Reads once what has come from the peer. */
+        Peer look(SocketChannel channel) throws IOException {
+            int read = channel.read(buffer);
+            if (!buffer.hasRemaining()) {
+                return HeaderFormat.isGoodbye(buffer, 0) ? Peer.SAID_GOODBYE : Peer.TALKS_NONSENSE;
+            }
+            return read < 0 ? Peer.GONE : Peer.THERE;
+        }
+
+        /** What the nonsense was. */
+        String problem() {
+            return HeaderFormat.isData(buffer, 0) ? "a receiver sends no data, but its header came"
+                    : HeaderFormat.problem(HeaderFormat.TYPE_DATA, buffer, 0);
+        }
     }
 }

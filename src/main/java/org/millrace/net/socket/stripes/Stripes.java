@@ -1,28 +1,26 @@
 package org.millrace.net.socket.stripes;
 
+import org.millrace.net.socket.stream.HeaderFormat;
+import org.millrace.net.socket.stream.SocketOptions;
+
 /**
  * Which bytes of a payload travel on which stream: a rule of the payload's length alone, so that both ends know it
  * without a word on the wire.
  *
  * <p>
  * A payload shorter than the threshold travels on stream 0, behind its header. Any other is cut into one part per
- * stream, all of the same length, which is a multiple of {@value #ALIGNMENT}, but for the last, which may be shorter,
- * and those after it, which may be empty.
+ * stream, all of the same length, which is a multiple of {@value HeaderFormat#PART_ALIGNMENT}, but for the last, which
+ * may be shorter, and those after it, which may be empty.
  *
- * @param streams   how many streams there are, 1 to {@value #MAX_STREAMS}
+ * @param streams   how many streams there are, 1 to {@value SocketOptions#MAX_STREAMS}
  * @param threshold the shortest payload that is divided, 1 byte or more
  */
 public record Stripes(int streams, int threshold) {
 
-    /** More streams than any network card or kernel has use for; it bounds what a stranger can ask of a listener. */
-    public static final int MAX_STREAMS = 16;
-
-    /** Parts begin at multiples of a page, as far as the payload does. */
-    public static final int ALIGNMENT = 4096;
-
     public Stripes {
-        if (streams < 1 || streams > MAX_STREAMS) {
-            throw new IllegalArgumentException("a connection has 1 to " + MAX_STREAMS + " streams, not " + streams);
+        if (streams < 1 || streams > SocketOptions.MAX_STREAMS) {
+            throw new IllegalArgumentException(
+                    "a connection has 1 to " + SocketOptions.MAX_STREAMS + " streams, not " + streams);
         }
         if (threshold < 1) {
             throw new IllegalArgumentException("the stripe threshold is 1 byte or more, not " + threshold);
@@ -45,6 +43,6 @@ public record Stripes(int streams, int threshold) {
 
     private int partBytes(int length) {
         int equal = (length - 1) / streams + 1;
-        return equal + ALIGNMENT - 1 & -ALIGNMENT;
+        return equal + HeaderFormat.PART_ALIGNMENT - 1 & -HeaderFormat.PART_ALIGNMENT;
     }
 }

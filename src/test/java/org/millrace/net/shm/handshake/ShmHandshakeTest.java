@@ -10,6 +10,7 @@ import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -31,6 +32,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.FileName;
 import org.millrace.net.shm.file.ShmUnavailableException;
@@ -78,15 +80,19 @@ class ShmHandshakeTest {
         }
     }
 
-    private RingHello hello(String ring) {
-        return new RingHello(RingLayout.VERSION, ShmAddress.decode(listener.address()).secret(), key, 1 << 20, ring);
+    private byte[] secret() {
+        return ShmAddress.decode(listener.address()).secret();
+    }
+
+    private ByteBuffer hello(String ring) {
+        return new RingHello(1 << 20, ring).encode(secret(), key);
     }
 
     /** Polls an expected connection until the visitor is answered; null if it is hung up on without a word. */
-    private static ShmHandshakeReply answer(SocketChannel visitor, Runnable poll) throws IOException {
-        ByteBuffer answer = ByteBuffer.allocate(1);
+    private static HandshakeReply answer(SocketChannel visitor, Runnable poll) throws IOException {
+        ByteBuffer answer = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         int read = 0;
-        while (read == 0) {
+        while (answer.hasRemaining() && read >= 0) {
             poll.run();
             try {
                 read = visitor.read(answer);
@@ -94,7 +100,7 @@ class ShmHandshakeTest {
                 return null;
             }
         }
-        return read < 0 ? null : ShmHandshakeReply.decode(answer.get(0));
+        return read < 0 ? null : HandshakeReply.decode(answer);
     }
 
     private void nobodyCame() {
@@ -110,32 +116,31 @@ class ShmHandshakeTest {
     @Test
     void oneWhoSaysNothingIsHungUpOnInTime() throws IOException {
         assertNull(answer(visit(ByteBuffer.allocate(0)), this::nobodyCame));
-        assertNull(answer(visit(ByteBuffer.wrap(RingHello.MAGIC)), this::nobodyCame));
+        assertNull(answer(visit(ByteBuffer.wrap(RingHello.FORMAT.magic().getBytes(StandardCharsets.US_ASCII))),
+                this::nobodyCame));
     }
 
     @Test
     void aHelloOfAnotherVersionIsToldSo() throws IOException {
-        RingHello hello = hello("x");
-        assertEquals(ShmHandshakeReply.OTHER_VERSION,
-                answer(visit(new RingHello(77, hello.secret(), key, 1 << 20, "x").encode()), this::nobodyCame));
+        assertEquals(HandshakeReply.OTHER_VERSION,
+                answer(visit(hello("x").putInt(RingHello.FORMAT.magic().length(), 77)), this::nobodyCame));
     }
 
     @Test
     void aWrongSecretIsRefused() throws IOException {
-        assertEquals(ShmHandshakeReply.WRONG_SECRET, answer(
-                visit(new RingHello(RingLayout.VERSION, new byte[16], key, 1 << 20, "x").encode()), this::nobodyCame));
+        assertEquals(HandshakeReply.WRONG_SECRET,
+                answer(visit(new RingHello(1 << 20, "x").encode(new byte[16], key)), this::nobodyCame));
     }
 
     @Test
     void aKeyThatNobodyExpectsInTimeIsRefused() throws IOException {
-        RingHello hello = hello("x");
-        RingHello unknown = new RingHello(RingLayout.VERSION, hello.secret(), Connected.newKey(), 1 << 20, "x");
-        assertEquals(ShmHandshakeReply.UNKNOWN_KEY, answer(visit(unknown.encode()), this::nobodyCame));
+        ByteBuffer unknown = new RingHello(1 << 20, "x").encode(secret(), Connected.newKey());
+        assertEquals(HandshakeReply.UNKNOWN_KEY, answer(visit(unknown), this::nobodyCame));
     }
 
     @Test
     void aVisitorThatLeavesMakesRoomForAnother() throws IOException {
-        visit(hello("x").encode()).close();
+        visit(hello("x")).close();
         assertNull(expected.poll());
         Pending<FrameSender> connecting = network.connect(listener.address(), key);
         FrameSender sender = null;
@@ -152,21 +157,21 @@ class ShmHandshakeTest {
             strings = {"../../etc/passwd", "millrace-0000000000000000-1-1-1.ring",
                     "millrace-0000000000000000-1-1-1.sock", "", "/etc/passwd"})
     void aRingThatCanBeNoneIsRefused(String ring) throws IOException {
-        SocketChannel visitor = visit(hello(ring).encode());
+        SocketChannel visitor = visit(hello(ring));
         assertInstanceOf(ShmUnavailableException.class, Connected.failureOf(() -> expected.poll()));
-        assertEquals(ShmHandshakeReply.NO_RING, answer(visitor, () -> {}));
+        assertEquals(HandshakeReply.NO_RING, answer(visitor, () -> {}));
     }
 
     @Test
     void aRingOfAnotherLengthThanSaidOrWithoutAHeaderIsRefused() throws IOException {
         String name = FileName.ours(1, FileName.RING).toString();
         Path file = Files.write(directory.resolve(name), new byte[5000]);
-        visit(hello(name).encode());
+        visit(hello(name));
         assertTrue(Connected.failureOf(() -> expected.poll()).getMessage().contains("5000 bytes"));
         Files.write(file, new byte[(1 << 20) + RingLayout.DATA_OFFSET]);
         key = Connected.newKey();
         Pending<FrameReceiver> second = listener.expect(key);
-        visit(hello(name).encode());
+        visit(hello(name));
         assertTrue(Connected.failureOf(() -> second.poll()).getMessage().contains("magic"));
     }
 }

@@ -47,7 +47,7 @@ class CorruptedRingTest {
     @ValueSource(longs = {RING + 64, -64, 1, Long.MAX_VALUE, Long.MIN_VALUE})
     void aConsumerPositionOutOfBounds(long position) throws Exception {
         try (Arena arena = Arena.ofConfined(); RingPair ring = RingPair.make(OPTIONS, 0)) {
-            MemoryRegion out = ring.network().register(arena.allocate(2 * RING));
+            MemoryRegion out = ring.register(arena.allocate(2 * RING));
             FrameHeader header = new FrameHeader();
             header.payloadBytes(2 * RING);
             ring.sender().offer(header, out, 0);
@@ -59,7 +59,7 @@ class CorruptedRingTest {
     @Test
     void aConsumerThatTakesRoomBack() throws Exception {
         try (Arena arena = Arena.ofConfined(); RingPair ring = RingPair.make(OPTIONS, 0)) {
-            MemoryRegion memory = ring.network().register(arena.allocate(4 * RING));
+            MemoryRegion memory = ring.register(arena.allocate(4 * RING));
             FrameHeader header = new FrameHeader();
             header.payloadBytes(4 * RING);
             ring.sender().offer(header, memory, 0);
@@ -101,7 +101,7 @@ class CorruptedRingTest {
     @Test
     void aGoodbyeInTheMiddleOfAPayloadIsALostConnection() throws Exception {
         try (Arena arena = Arena.ofConfined(); RingPair ring = RingPair.make(OPTIONS, 0)) {
-            MemoryRegion memory = ring.network().register(arena.allocate(2 * RING));
+            MemoryRegion memory = ring.register(arena.allocate(2 * RING));
             FrameHeader header = new FrameHeader();
             header.payloadBytes(2 * RING);
             ring.sender().offer(header, memory, 0);
@@ -121,7 +121,7 @@ class CorruptedRingTest {
         int failures = 0;
         for (int round = 0; round < 300; round++) {
             try (Arena arena = Arena.ofConfined(); RingPair ring = RingPair.make(OPTIONS, 0)) {
-                MemoryRegion memory = ring.network().register(arena.allocate(RING));
+                MemoryRegion memory = ring.register(arena.allocate(RING));
                 FrameHeader header = new FrameHeader();
                 header.payloadBytes(500);
                 for (int frame = 0; frame < 4; frame++) {

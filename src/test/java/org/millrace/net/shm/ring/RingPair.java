@@ -1,20 +1,24 @@
 package org.millrace.net.shm.ring;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.ProcessIdentity;
 
 /** Both ends of a ring without a handshake, and the ring's memory, for tests that look at it or spoil it. */
-record RingPair(ShmNetwork network, RingMemory ring, ShmSender sender, ShmReceiver receiver) implements AutoCloseable {
+record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
+        ShmReceiver receiver) implements AutoCloseable {
 
     static RingPair make(ShmOptions options, long firstPosition) throws IOException {
-        ShmNetwork network = new ShmNetwork(options, firstPosition);
+        OpenResources open = new OpenResources("network under test");
         Path directory = Files.createTempDirectory("ring");
         Path socket = directory.resolve("socket");
         Path file = directory.resolve("ring");
@@ -24,19 +28,22 @@ record RingPair(ShmNetwork network, RingMemory ring, ShmSender sender, ShmReceiv
             SocketChannel other = server.accept();
             one.configureBlocking(false);
             other.configureBlocking(false);
-            RingMemory ofSender = RingFile.create(file, options.access(), options.ringBytes(), firstPosition);
-            RingMemory ofReceiver = RingFile.open(file, options.access(), options.ringBytes());
-            ShmConnection sending = new ShmConnection(network, "sending end", one, ProcessIdentity.CURRENT, ofSender);
+            RingMemory ofSender = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
+            RingMemory ofReceiver = RingMemory.open(file, options.access(), options.ringBytes());
+            ShmConnection sending = new ShmConnection(open, "sending end", one, ProcessIdentity.CURRENT, ofSender);
             ShmConnection receiving =
-                    new ShmConnection(network, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
-            return new RingPair(network, ofReceiver,
-                    new ShmSender(network, sending, new RingProducer(ofSender, options.ringBytes(), sending)),
-                    new ShmReceiver(network, receiving, new RingConsumer(ofReceiver, options.ringBytes(), receiving)));
+                    new ShmConnection(open, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
+            return new RingPair(open, ofReceiver, new ShmSender(sending, options),
+                    new ShmReceiver(receiving, options.ringBytes(), options.pieceBytes()));
         } finally {
             Files.deleteIfExists(file);
             Files.deleteIfExists(socket);
             Files.delete(directory);
         }
+    }
+
+    MemoryRegion register(MemorySegment memory) {
+        return new NativeRegion(network, memory, "region under test");
     }
 
     @Override

@@ -35,8 +35,8 @@ class RingWrapTest {
     void framesPassTheEdge(long first) throws Exception {
         try (Arena arena = Arena.ofConfined();
                 RingPair ring = RingPair.make(ShmOptions.defaults().withRing(RING, PIECE), first)) {
-            MemoryRegion out = ring.network().register(arena.allocate(8 * RING, 64));
-            MemoryRegion in = ring.network().register(arena.allocate(8 * RING, 64));
+            MemoryRegion out = ring.register(arena.allocate(8 * RING, 64));
+            MemoryRegion in = ring.register(arena.allocate(8 * RING, 64));
             FrameHeader header = new FrameHeader();
             long bytes = 0;
             for (int frame = 0; frame < 20 * LENGTHS.length; frame++) {

@@ -32,8 +32,8 @@ class WholeWordsTest {
         try (Arena arena = Arena.ofShared();
                 RingPair ring = RingPair.make(ShmOptions.defaults().withRing(16 << 10, 1 << 10), -(5L << 10))) {
             assertTrue(ring.receiver().storesWholeWords());
-            MemoryRegion out = ring.network().register(arena.allocate(BYTES, 64));
-            MemoryRegion in = ring.network().register(arena.allocate(BYTES, 64));
+            MemoryRegion out = ring.register(arena.allocate(BYTES, 64));
+            MemoryRegion in = ring.register(arena.allocate(BYTES, 64));
             AtomicBoolean done = new AtomicBoolean();
             CompletableFuture<Long> watching = CompletableFuture.supplyAsync(() -> torn(in.segment(), done));
             FrameHeader header = new FrameHeader();
@@ -82,7 +82,7 @@ class WholeWordsTest {
 
     @Test
     void chroniclePromisesNothing() throws Exception {
-        ShmOptions options = ShmOptions.defaults().withAccess(RingAccess.CHRONICLE);
+        ShmOptions options = ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE);
         try (RingPair ring = RingPair.make(options, 0)) {
             assertFalse(ring.receiver().storesWholeWords());
         }

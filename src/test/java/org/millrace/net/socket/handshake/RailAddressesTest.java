@@ -52,16 +52,17 @@ class RailAddressesTest {
     void aListIsReadAsItWasWritten() {
         List<InetSocketAddress> addresses = List.of(new InetSocketAddress(InetAddress.ofLiteral("10.0.0.2"), 65_535),
                 new InetSocketAddress(InetAddress.ofLiteral("fd00::2"), 1));
-        assertEquals(addresses, RailList.decode(RailList.encode(addresses)));
+        assertEquals(addresses, AddressFormat.decodeList(AddressFormat.encodeList(addresses)));
     }
 
     @ParameterizedTest
     @CsvSource({"0, 0", "0, 9", "0, -1", "10, 5"})
     void aDamagedListIsRefused(int at, int value) {
-        ByteBuffer bytes = RailList.encode(List.of(new InetSocketAddress(InetAddress.ofLiteral("10.0.0.2"), 1)))
-                .order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer bytes =
+                AddressFormat.encodeList(List.of(new InetSocketAddress(InetAddress.ofLiteral("10.0.0.2"), 1)))
+                        .order(ByteOrder.LITTLE_ENDIAN);
         bytes.putInt(at, value);
-        assertTrue(assertThrows(ConnectionException.class, () -> RailList.decode(bytes)).getMessage()
+        assertTrue(assertThrows(ConnectionException.class, () -> AddressFormat.decodeList(bytes)).getMessage()
                 .contains("is damaged"));
     }
 }

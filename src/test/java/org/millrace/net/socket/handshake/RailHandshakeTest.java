@@ -22,7 +22,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.Railed;
-import org.millrace.net.base.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.socket.OpenSockets;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketNetworkRailsTest;
@@ -91,10 +91,12 @@ class RailHandshakeTest {
                     AddressFormat.secret(listener.address()), 2);
             Pending<FrameSender> connecting = from.connect(address, key);
             try (Socket accepted = teller.accept()) {
-                accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode().array());
+                accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT).array());
                 accepted.getOutputStream()
-                        .write(RailList.encode(List.of(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), dead),
-                                AddressFormat.decode(listener.address()))).array());
+                        .write(AddressFormat
+                                .encodeList(List.of(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), dead),
+                                        AddressFormat.decode(listener.address())))
+                                .array());
             }
             FrameSender sender = null;
             FrameReceiver receiver = null;
@@ -132,9 +134,8 @@ class RailHandshakeTest {
             InetSocketAddress address = AddressFormat.decode(listener.address());
             try (Socket stranger = new Socket(address.getAddress(), address.getPort())) {
                 stranger.getOutputStream()
-                        .write(new StreamHello(StreamHello.VERSION, 1, new byte[16], Connected.newKey(), 0, 0, 0, 0, 1,
-                                1).encode().array());
-                while (((SocketListener) listener).droppedStreams() == 0) {
+                        .write(new StreamHello(1, 0, 0, 0, 0, 1, 1).encode(new byte[16], Connected.newKey()).array());
+                while (((SocketListener) listener).dropped() == 0) {
                     expected.poll();
                 }
                 byte[] answer = stranger.getInputStream().readAllBytes();
@@ -152,11 +153,11 @@ class RailHandshakeTest {
             byte[] address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 2);
             Pending<FrameSender> connecting = network.connect(address, Connected.newKey());
             try (Socket accepted = server.accept()) {
-                accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode().array());
-                accepted.getOutputStream().write(new byte[RailList.BYTES - 1]);
+                accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT).array());
+                accepted.getOutputStream().write(new byte[AddressFormat.LIST_BYTES - 1]);
                 accepted.shutdownOutput();
                 ConnectionException end = Connected.failureOf(connecting::poll);
-                assertTrue(end.getMessage().contains("of " + RailList.BYTES + " bytes of its addresses"),
+                assertTrue(end.getMessage().contains("of " + AddressFormat.LIST_BYTES + " bytes of its addresses"),
                         end.getMessage());
             }
         }

@@ -13,7 +13,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
-import org.millrace.net.base.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.socket.stream.HeaderFormat;
 
 /**
@@ -33,8 +33,10 @@ public final class RawPeer implements AutoCloseable {
         for (int stream = 0; stream < streamCount; stream++) {
             streams[stream] = new Socket(address.getAddress(), address.getPort());
             streams[stream].setTcpNoDelay(true);
-            send(stream, new StreamHello(StreamHello.VERSION, threshold, AddressFormat.secret(listener.address()), key,
-                    1, stream, streamCount, 0, 1, 16).encode().array());
+            send(stream,
+                    new StreamHello(threshold, 1, stream, streamCount, 0, 1, 16)
+                            .encode(AddressFormat.secret(listener.address()), key)
+                            .array());
         }
         FrameReceiver made = null;
         while (made == null) {

@@ -27,7 +27,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
-import org.millrace.net.base.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.socket.OpenSockets;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -60,8 +60,10 @@ class SocketHandshakeTest {
                 .withDeadlines(Duration.ofSeconds(20), Duration.ofMillis(deadlineMillis)));
     }
 
-    private StreamHello hello(int version, byte[] secret, ConnectionKey forKey, long attempt, int stream) {
-        return new StreamHello(version, 100_000, secret, forKey, attempt, stream, 2, 0, 1, 16);
+    private static byte[] hello(int version, byte[] secret, ConnectionKey forKey, long attempt, int stream) {
+        return new StreamHello(100_000, attempt, stream, 2, 0, 1, 16).encode(secret, forKey)
+                .putInt(StreamHello.FORMAT.magic().length(), version)
+                .array();
     }
 
     private byte[] secret() {
@@ -78,7 +80,7 @@ class SocketHandshakeTest {
     }
 
     private void untilDropped(long count) {
-        while (listener.droppedStreams() < count) {
+        while (listener.dropped() < count) {
             assertNull(expected.poll());
             Thread.onSpinWait();
         }
@@ -110,7 +112,7 @@ class SocketHandshakeTest {
 
     @Test
     void anotherVersionIsToldSo() throws IOException {
-        Socket socket = say(hello(99, secret(), key, 1, 0).encode().array());
+        Socket socket = say(hello(99, secret(), key, 1, 0));
         untilDropped(1);
         assertEquals(HandshakeReply.OTHER_VERSION, answerTo(socket));
         assertUndisturbed();
@@ -118,7 +120,7 @@ class SocketHandshakeTest {
 
     @Test
     void aWrongSecretIsToldSo() throws IOException {
-        Socket socket = say(hello(StreamHello.VERSION, new byte[16], key, 1, 0).encode().array());
+        Socket socket = say(hello(StreamHello.VERSION, new byte[16], key, 1, 0));
         untilDropped(1);
         assertEquals(HandshakeReply.WRONG_SECRET, answerTo(socket));
         assertUndisturbed();
@@ -127,7 +129,7 @@ class SocketHandshakeTest {
     @ParameterizedTest
     @ValueSource(ints = {-1, 2, Integer.MAX_VALUE, Integer.MIN_VALUE})
     void aStreamNumberThatMakesNoSenseIsToldSo(int stream) throws IOException {
-        Socket socket = say(hello(StreamHello.VERSION, secret(), key, 1, stream).encode().array());
+        Socket socket = say(hello(StreamHello.VERSION, secret(), key, 1, stream));
         untilDropped(1);
         assertEquals(HandshakeReply.MALFORMED, answerTo(socket));
         assertUndisturbed();
@@ -148,7 +150,7 @@ class SocketHandshakeTest {
 
     @Test
     void aClientThatLeavesInTheMiddleIsDropped() throws IOException {
-        byte[] hello = hello(StreamHello.VERSION, secret(), key, 1, 0).encode().array();
+        byte[] hello = hello(StreamHello.VERSION, secret(), key, 1, 0);
         say(java.util.Arrays.copyOf(hello, 40)).close();
         untilDropped(1);
         say().close();
@@ -158,7 +160,7 @@ class SocketHandshakeTest {
 
     @Test
     void aClientThatLeavesBetweenItsStreamsMakesRoomForAnother() throws IOException {
-        Socket socket = say(hello(StreamHello.VERSION, secret(), key, 1, 0).encode().array());
+        Socket socket = say(hello(StreamHello.VERSION, secret(), key, 1, 0));
         for (int i = 0; i < 1000; i++) {
             assertNull(expected.poll());
         }
@@ -169,14 +171,14 @@ class SocketHandshakeTest {
 
     @Test
     void aSecondClientOnAKeyIsRefusedWhileTheFirstConnectsAndAfter() throws IOException {
-        try (Socket first = say(hello(StreamHello.VERSION, secret(), key, 1, 0).encode().array())) {
+        try (Socket first = say(hello(StreamHello.VERSION, secret(), key, 1, 0))) {
             for (int i = 0; i < 1000; i++) {
                 assertNull(expected.poll());
             }
-            Socket second = say(hello(StreamHello.VERSION, secret(), key, 2, 1).encode().array());
+            Socket second = say(hello(StreamHello.VERSION, secret(), key, 2, 1));
             untilDropped(1);
             assertEquals(HandshakeReply.KEY_TAKEN, answerTo(second));
-            try (Socket rest = say(hello(StreamHello.VERSION, secret(), key, 1, 1).encode().array())) {
+            try (Socket rest = say(hello(StreamHello.VERSION, secret(), key, 1, 1))) {
                 FrameReceiver receiver = null;
                 while (receiver == null) {
                     receiver = expected.poll();
@@ -185,14 +187,14 @@ class SocketHandshakeTest {
             }
         }
         expected = listener.expect(Connected.newKey());
-        Socket late = say(hello(StreamHello.VERSION, secret(), key, 3, 0).encode().array());
+        Socket late = say(hello(StreamHello.VERSION, secret(), key, 3, 0));
         untilDropped(2);
         assertEquals(HandshakeReply.KEY_TAKEN, answerTo(late));
     }
 
     @Test
     void theSameStreamTwiceIsRefused() throws IOException {
-        byte[] hello = hello(StreamHello.VERSION, secret(), key, 1, 0).encode().array();
+        byte[] hello = hello(StreamHello.VERSION, secret(), key, 1, 0);
         try (Socket first = say(hello)) {
             for (int i = 0; i < 1000; i++) {
                 assertNull(expected.poll());
@@ -210,11 +212,12 @@ class SocketHandshakeTest {
         network = network(50);
         listener = (SocketListener) network.listen();
         expected = listener.expect(key);
-        try (Socket silent = say(); Socket slow = say(StreamHello.MAGIC)) {
+        try (Socket silent = say();
+                Socket slow = say(StreamHello.FORMAT.magic().getBytes(java.nio.charset.StandardCharsets.US_ASCII))) {
             untilDropped(2);
             assertTrue(silent.isConnected() && slow.isConnected());
         }
-        Socket unexpected = say(hello(StreamHello.VERSION, secret(), Connected.newKey(), 1, 0).encode().array());
+        Socket unexpected = say(hello(StreamHello.VERSION, secret(), Connected.newKey(), 1, 0));
         untilDropped(3);
         assertEquals(HandshakeReply.UNKNOWN_KEY, answerTo(unexpected));
         assertUndisturbed();
@@ -304,7 +307,7 @@ class SocketHandshakeTest {
             expected = listener.expect(Connected.newKey());
             say("nonsense".getBytes(StandardCharsets.US_ASCII)).close();
             untilDropped(1);
-            try (Socket half = say(hello(StreamHello.VERSION, secret(), Connected.newKey(), 1, 0).encode().array())) {
+            try (Socket half = say(hello(StreamHello.VERSION, secret(), Connected.newKey(), 1, 0))) {
                 assertNull(expected.poll());
                 network.connect(listener.address(), Connected.newKey()).poll();
                 network.connect(listener.address(), Connected.newKey()).close();

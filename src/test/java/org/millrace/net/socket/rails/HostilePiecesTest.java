@@ -12,6 +12,8 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -24,9 +26,10 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.OpenResources;
 import org.millrace.net.socket.handshake.RawPeer;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
 
 /** A peer that knows the secret, and sends pieces or acknowledgements that no end of ours would. */
@@ -38,8 +41,8 @@ class HostilePiecesTest {
     private static final Pieces PIECES = Pieces.of(2 * PIECE, WINDOW);
 
     private final Arena arena = Arena.ofShared();
-    private final SocketNetwork network = new SocketNetwork(SocketOptions.defaults());
-    private final MemoryRegion memory = network.register(arena.allocate(16 * PIECE));
+    private final OpenResources open = new OpenResources("network under test");
+    private final MemoryRegion memory = SocketRegion.register(open, arena.allocate(16 * PIECE), new BitSet());
     private final SocketChannel[] peer = new SocketChannel[2];
     private final SocketChannel[] ours = new SocketChannel[2];
     private final Rail[] rails = {new Rail(0, "first"), new Rail(1, "second")};
@@ -52,14 +55,14 @@ class HostilePiecesTest {
             peer[i] = pair[0];
             ours[i] = pair[1];
         }
-        receiver = new RailReceiver(network, new StreamSet("connection under test", ours), rails, PIECES, WINDOW);
+        receiver = new RailReceiver(new StreamSet(open, "connection under test", ours), rails, PIECES, WINDOW);
     }
 
     @AfterEach
     void close() {
         receiver.close();
-        StreamSet.closeAll(peer);
-        network.close();
+        Arrays.asList(peer).forEach(ConnectionState::closeQuietly);
+        open.close();
         arena.close();
     }
 
@@ -172,10 +175,10 @@ class HostilePiecesTest {
     @CsvSource({"1, 0, 0", "-1, 0, 0", "0, 1, 0", "0, -1, 0", "0, 0, 1"})
     void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, int magic)
             throws IOException {
-        RailSender sender = new RailSender(network, new StreamSet("sender under test", ours), rails, PIECES, WINDOW,
-                System::nanoTime);
-        ByteBuffer ack = ByteBuffer.allocate(AckFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        AckFormat.encode(AckFormat.TYPE_ACK, pieces, accepted, ack, 0);
+        RailSender sender =
+                new RailSender(new StreamSet(open, "sender under test", ours), rails, PIECES, WINDOW, System::nanoTime);
+        ByteBuffer ack = ByteBuffer.allocate(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, ack, 0);
         ack.putInt(0, ack.getInt(0) + magic);
         send(1, ack);
         ConnectionException end = Connected.failureOf(sender::progress);

@@ -72,7 +72,7 @@ class RailBalanceTest {
     @Test
     void equalRailsCarryTheSame() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
-            MemoryRegion memory = ends.network.register(arena.allocate(2 * FRAME_BYTES));
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
             long[] carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             String what = java.util.Arrays.toString(carried);
             assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10, what);
@@ -83,7 +83,7 @@ class RailBalanceTest {
     @Test
     void aRailOfATenthOfTheSpeedCarriesATenthAndHoldsNothingBack() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
-            MemoryRegion memory = ends.network.register(arena.allocate(2 * FRAME_BYTES));
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
             send(ends, memory, 10, STEP_BYTES, STEP_BYTES / 10);
             long[] carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES / 10);
             String what = java.util.Arrays.toString(carried);
@@ -102,7 +102,7 @@ class RailBalanceTest {
         frameBytes = 256 << 10;
         inFlight = 1;
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
-            MemoryRegion memory = ends.network.register(arena.allocate(2 * FRAME_BYTES));
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
             send(ends, memory, 20, STEP_BYTES, STEP_BYTES / 10);
             long[] carried = share(ends, memory, 100, STEP_BYTES, STEP_BYTES / 10);
             long alone = 100L * frameBytes / STEP_BYTES;
@@ -114,7 +114,7 @@ class RailBalanceTest {
     @Test
     void framesGoOnWhileARailStandsStillAndItIsGivenUpInTime() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
-            MemoryRegion memory = ends.network.register(arena.allocate(2 * FRAME_BYTES));
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
             send(ends, memory, 5, STEP_BYTES, STEP_BYTES);
             long[] carried = share(ends, memory, 50, STEP_BYTES, 0);
             assertEquals(0, carried[1]);

@@ -53,10 +53,10 @@ class RailCutTest {
         boolean[] cut = new boolean[rails];
         try (Arena arena = Arena.ofShared();
                 RelayedRails ends = new RelayedRails(rails, 20_000, 1 + random.nextInt(8))) {
-            var sending = new RandomFrames.Sending(ends.sender,
-                    ends.network.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
-            var receiving = new RandomFrames.Receiving(ends.receiver,
-                    ends.network.register(arena.allocate(SLOTS * SLOT_BYTES)), SLOTS, seed, frames);
+            var sending = new RandomFrames.Sending(ends.sender, ends.register(arena.allocate(SLOTS * SLOT_BYTES)),
+                    SLOTS, seed, frames);
+            var receiving = new RandomFrames.Receiving(ends.receiver, ends.register(arena.allocate(SLOTS * SLOT_BYTES)),
+                    SLOTS, seed, frames);
             boolean sent = false;
             boolean received = false;
             for (int step = 0; !sent || !received; step++) {
@@ -98,7 +98,7 @@ class RailCutTest {
     void theLossOfTheLastRailIsTheConnectionsAndSaysWhich(int first, int last, boolean seen, String named)
             throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 20_000, 4)) {
-            MemoryRegion memory = ends.network.register(arena.allocate(400_000));
+            MemoryRegion memory = ends.register(arena.allocate(400_000));
             assertTrue(ends.sender.offer(header(200_000), memory, 0));
             while (ends.receiver.poll() == null) {
                 ends.sender.progress();
@@ -130,7 +130,7 @@ class RailCutTest {
     @Test
     void theSenderNamesTheRailThatWasCutLast() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 20_000, 4)) {
-            assertTrue(ends.sender.offer(header(1000), ends.network.register(arena.allocate(1000)), 0));
+            assertTrue(ends.sender.offer(header(1000), ends.register(arena.allocate(1000)), 0));
             ends.sender.cutRail(1);
             ends.sender.progress();
             ends.sender.cutRail(0);

@@ -29,7 +29,7 @@ class RailGoodbyeTest {
     @ValueSource(ints = {1, 2})
     void whatWasAcknowledgedBeforeTheGoodbyeIsCounted(int rails) throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(rails, 20_000, 4)) {
-            MemoryRegion memory = ends.network.register(arena.allocate(BYTES));
+            MemoryRegion memory = ends.register(arena.allocate(BYTES));
             FrameHeader header = new FrameHeader();
             header.payloadBytes(BYTES);
             for (int frame = 0; frame < 2; frame++) {

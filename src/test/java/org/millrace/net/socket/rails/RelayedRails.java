@@ -1,14 +1,17 @@
 package org.millrace.net.socket.rails;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
-import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import java.util.BitSet;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
 
 /**
@@ -20,7 +23,8 @@ final class RelayedRails implements AutoCloseable {
 
     private static final int KERNEL_BYTES = 32 << 10;
 
-    final SocketNetwork network = new SocketNetwork(SocketOptions.defaults());
+    private final OpenResources open = new OpenResources("network under test");
+    private final BitSet regionIds = new BitSet();
     final RailSender sender;
     final RailReceiver receiver;
     long nanos;
@@ -40,10 +44,14 @@ final class RelayedRails implements AutoCloseable {
             names[i] = new Rail(i, "relay " + i);
         }
         Pieces pieces = Pieces.of(threshold, framesInFlight);
-        sender = new RailSender(network, new StreamSet("sender under test", senders), names, pieces, framesInFlight,
+        sender = new RailSender(new StreamSet(open, "sender under test", senders), names, pieces, framesInFlight,
                 () -> nanos);
-        receiver = new RailReceiver(network, new StreamSet("receiver under test", receivers), names, pieces,
-                framesInFlight);
+        receiver =
+                new RailReceiver(new StreamSet(open, "receiver under test", receivers), names, pieces, framesInFlight);
+    }
+
+    MemoryRegion register(MemorySegment memory) {
+        return SocketRegion.register(open, memory, regionIds);
     }
 
     static SocketChannel[] pair() throws IOException {
@@ -90,7 +98,7 @@ final class RelayedRails implements AutoCloseable {
         for (Leg leg : legs) {
             leg.cut(false);
         }
-        network.close();
+        open.close();
     }
 
     private static final class Leg {

@@ -25,7 +25,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
-import org.millrace.net.base.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.handshake.AddressFormat;
 import org.millrace.net.socket.handshake.RawPeer;
@@ -123,7 +124,8 @@ class HostileFramesTest {
                     AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1), key);
             try (Socket accepted = server.accept()) {
                 FrameSender sender = null;
-                accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode().array());
+                accepted.getOutputStream()
+                        .write(HandshakeReply.ACCEPTED.encode(new HelloFormat("MILLRACE", 2, 72)).array());
                 while (sender == null) {
                     sender = connecting.poll();
                 }

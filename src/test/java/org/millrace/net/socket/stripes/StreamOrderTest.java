@@ -21,6 +21,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.handshake.RawPeer;
+import org.millrace.net.socket.stream.HeaderFormat;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** What a receiver shows when its streams are not equally fast. */
@@ -28,7 +29,7 @@ import org.millrace.net.socket.stream.SocketOptions;
 class StreamOrderTest {
 
     /** Of a payload of 8192 bytes, 4096 go on each of two streams. */
-    private static final int BYTES = 2 * Stripes.ALIGNMENT;
+    private static final int BYTES = 2 * HeaderFormat.PART_ALIGNMENT;
 
     private final Arena arena = Arena.ofShared();
     private final SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));

@@ -15,7 +15,7 @@ class StripesTest {
     void partsCoverEveryPayloadOnceAndInOrder() {
         Random random = new Random(1);
         for (int round = 0; round < 10_000; round++) {
-            Stripes stripes = new Stripes(1 + random.nextInt(Stripes.MAX_STREAMS), 1 + random.nextInt(100_000));
+            Stripes stripes = new Stripes(1 + random.nextInt(SocketOptions.MAX_STREAMS), 1 + random.nextInt(100_000));
             int length = switch (round % 3) {
                 case 0 -> stripes.threshold() - 1 + random.nextInt(3);
                 case 1 -> random.nextInt(1 << 20);
@@ -30,7 +30,8 @@ class StripesTest {
                 at = Math.max(at, end);
             }
             assertEquals(length, at, () -> stripes + ", seed 1");
-            assertEquals(length < stripes.threshold() || stripes.streams() == 1 || length <= Stripes.ALIGNMENT,
+            assertEquals(
+                    length < stripes.threshold() || stripes.streams() == 1 || length <= HeaderFormat.PART_ALIGNMENT,
                     stripes.end(length, 0) == length);
         }
     }

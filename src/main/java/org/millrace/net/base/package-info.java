@@ -1,2 +1,0 @@
-/** A room of the network; see its parent. */
-package org.millrace.net.base;

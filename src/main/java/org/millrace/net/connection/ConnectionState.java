@@ -1,0 +1,109 @@
+package org.millrace.net.connection;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.PeerClosedException;
+
+/**
+ * The end of a connection, and the first thing that went wrong with it: from then on every call says so. What carries
+ * the bytes is the subclass's.
+ */
+public abstract class ConnectionState {
+
+    private static final Logger LOG = LogManager.getLogger(ConnectionState.class);
+
+    private final OpenResources network;
+    private final String name;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile @Nullable ConnectionException failure;
+
+    /** An open connection; the name has its peer in it. */
+    protected ConnectionState(OpenResources network, String name) {
+        this.network = network;
+        this.name = name;
+    }
+
+    public final OpenResources network() {
+        return network;
+    }
+
+    public final void checkOpen() {
+        ConnectionException first = failure;
+        if (first != null) {
+            throw first;
+        }
+    }
+
+    /** Checks that a receiver's payload may be given a destination. */
+    public final void checkAccept(boolean headerShown) {
+        checkOpen();
+        if (!headerShown) {
+            throw new IllegalStateException(
+                    name + ": no header is waiting for a destination; accept follows a poll that returned one");
+        }
+    }
+
+    /** What went wrong first; null while nothing has. */
+    protected final @Nullable ConnectionException failure() {
+        return failure;
+    }
+
+    /** What to throw when the peer said goodbye. */
+    public final ConnectionException closedByPeer(String progress) {
+        return fail(new PeerClosedException(name + ": closed by the peer " + progress));
+    }
+
+    /** What to throw when the connection was closed here, by another thread. */
+    protected final ConnectionException closedHere() {
+        return fail(new ConnectionException(name + ": was closed on this side"));
+    }
+
+    /** Keeps the first failure, and returns it. */
+    protected final synchronized ConnectionException fail(ConnectionException what) {
+        ConnectionException first = failure;
+        if (first == null) {
+            failure = what;
+            return what;
+        }
+        return first;
+    }
+
+    /**
+     * Closes the connection, once.
+     *
+     * @param farewell what to do first, if the connection has not failed
+     */
+    public final void close(Runnable farewell) {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        if (failure == null) {
+            farewell.run();
+            closedHere();
+        }
+        release();
+        network.forget(this);
+    }
+
+    /** Gives back what carries the bytes. Called once. */
+    protected abstract void release();
+
+    /** Closes something; a failure to do so is logged, as the system has given it back all the same. */
+    public static void closeQuietly(@Nullable AutoCloseable resource) {
+        try {
+            if (resource != null) {
+                resource.close();
+            }
+        } catch (Exception e) {
+            LOG.debug("closing {} failed; the system has given it back all the same", resource, e);
+        }
+    }
+
+    @Override
+    public final String toString() {
+        return name;
+    }
+}

@@ -1,0 +1,139 @@
+package org.millrace.net.connection;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+
+/**
+ * What a listener answers to a hello, little-endian, the same in all versions.
+ *
+ * <pre>
+ *   0          8         12       16
+ *   +----------+---------+--------+
+ *   | magic    | version | reply  |
+ *   | 8 chars  | u32     | u32    |
+ *   +----------+---------+--------+
+ * </pre>
+ *
+ * <p>
+ * A reply's number on the wire is its place here: add new ones at the end.
+ */
+public enum HandshakeReply {
+
+    /** Frames may follow. */
+    ACCEPTED("accepted"),
+    /** The hello was of another version. */
+    OTHER_VERSION("it speaks another version of the protocol: use the same Millrace in all processes"),
+    /** The hello's secret is not this listener's. */
+    WRONG_SECRET(
+            "it does not know the secret in the address: the address is damaged, or another listener's, such as an "
+                    + "older one's or another job's that had the same port"),
+    /** Nobody expected this key in time. */
+    UNKNOWN_KEY("it expects no connection with this key: the two sides disagree on who connects to whom, or the "
+            + "accepting side is not there yet"),
+    /** Another client has this key. */
+    KEY_TAKEN("the key is taken: another client connected with it, or the accepting side gave it up"),
+    /** The numbers of streams make no sense. */
+    MALFORMED("it cannot make sense of the hello's streams"),
+    /** The ring that the hello names cannot be mapped. */
+    NO_RING("it cannot map the ring: see its log");
+
+    /** Why a listener refuses a client. */
+    public static final class Refusal extends Exception {
+
+        private static final long serialVersionUID = 1L;
+
+        private final transient @Nullable HandshakeReply reply;
+
+        /**
+         * A reason.
+         *
+         * @param reply   what the client is told; null to tell it nothing, as it is no peer of ours
+         * @param message what the client did, for the log
+         */
+        public Refusal(@Nullable HandshakeReply reply, String message) {
+            super(message, null, false, false);
+            this.reply = reply;
+        }
+
+        @Nullable
+        HandshakeReply reply() {
+            return reply;
+        }
+    }
+
+    /** A listener refused the connection, as the client learns it. */
+    public static final class Refused extends ConnectionException {
+
+        private static final long serialVersionUID = 1L;
+
+        private final @Nullable HandshakeReply reply;
+
+        private Refused(@Nullable HandshakeReply reply, String message) {
+            super(message);
+            this.reply = reply;
+        }
+
+        /** What the listener said; null if it is of a later version's. */
+        public @Nullable HandshakeReply reply() {
+            return reply;
+        }
+    }
+
+    /** Length of a reply. */
+    public static final int BYTES = 16;
+
+    private static final int REPLY_OFFSET = 12;
+    private static final HandshakeReply[] BY_NUMBER = values();
+
+    private final String text;
+
+    HandshakeReply(String text) {
+        this.text = text;
+    }
+
+    public ByteBuffer encode(HelloFormat protocol) {
+        ByteBuffer bytes = ByteBuffer.allocate(BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        protocol.encodeCommon(bytes);
+        return bytes.putInt(REPLY_OFFSET, ordinal());
+    }
+
+    /** The reply in these bytes; null if it is one of a later version's. */
+    public static @Nullable HandshakeReply decode(ByteBuffer bytes) {
+        int number = bytes.getInt(REPLY_OFFSET);
+        return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
+    }
+
+    /**
+     * Whether a listener has accepted; false while its reply is not whole.
+     *
+     * @param received what came of the reply, up to the position
+     * @param ended    whether nothing more will come
+     * @throws Refused             if it refused
+     * @throws ConnectionException if it is no listener of this network, or is gone
+     */
+    public static boolean accepts(String listener, HelloFormat protocol, ByteBuffer received, boolean ended) {
+        if (!protocol.isBegunBy(received)) {
+            throw new ConnectionException(listener + " speaks another protocol: got '"
+                    + HelloFormat.excerpt(received.duplicate().flip()) + "'; the listener's process ended and its "
+                    + "port is used by another program, or something between answers for it");
+        }
+        if (received.hasRemaining()) {
+            if (ended) {
+                throw new ConnectionException(
+                        listener + " closed the connection during the handshake, after " + received.position() + " of "
+                                + BYTES + " bytes of an answer; it is no listener of Millrace's, or its process ended");
+            }
+            return false;
+        }
+        HandshakeReply reply = decode(received);
+        if (reply != ACCEPTED) {
+            throw new Refused(reply,
+                    listener + " refused the connection: "
+                            + (reply == null ? "for a reason of a later version's" : reply.text) + " (its version "
+                            + HelloFormat.versionIn(received) + ", ours " + protocol.version() + ")");
+        }
+        return true;
+    }
+}

@@ -1,0 +1,131 @@
+package org.millrace.net.connection;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import java.security.MessageDigest;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+
+/**
+ * A client of a listener, from its arrival until it is part of a connection. Nothing it says is believed before it is
+ * checked. Guarded by its listener.
+ */
+public abstract class IncomingHello {
+
+    private final SocketChannel channel;
+    private final HelloFormat format;
+    private final String peer;
+    private final long deadline;
+    private final ByteBuffer received;
+    private @Nullable ConnectionKey key;
+
+    /**
+     * Takes a non-blocking channel over.
+     *
+     * @param deadline by {@link System#nanoTime}: when it must be part of a connection
+     */
+    protected IncomingHello(SocketChannel channel, HelloFormat format, String peer, long deadline) {
+        this.channel = channel;
+        this.format = format;
+        this.peer = peer;
+        this.deadline = deadline;
+        received = ByteBuffer.allocate(format.bytes()).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /**
+     * Reads on.
+     *
+     * @return whether the hello is here, and of a client who knows the listener's secret
+     * @throws Refusal if this is no peer
+     */
+    final boolean read(byte[] secret) throws Refusal {
+        int read;
+        try {
+            read = channel.read(received);
+        } catch (IOException e) {
+            throw new Refusal(null, "it failed before its hello was complete: " + e.getMessage());
+        }
+        if (!format.isBegunBy(received)) {
+            throw new Refusal(null,
+                    "it speaks another protocol: it said '" + HelloFormat.excerpt(received.duplicate().flip()) + "'");
+        }
+        if (received.position() >= HelloFormat.COMMON_BYTES && HelloFormat.versionIn(received) != format.version()) {
+            throw new Refusal(HandshakeReply.OTHER_VERSION,
+                    "it speaks version " + HelloFormat.versionIn(received) + ", this side version " + format.version());
+        }
+        if (received.hasRemaining()) {
+            if (read < 0) {
+                throw new Refusal(null,
+                        "it closed after " + received.position() + " of the " + format.bytes() + " bytes of a hello");
+            }
+            return false;
+        }
+        // In constant time: how much of a guess was right must not show.
+        if (!MessageDigest.isEqual(HelloFormat.secretIn(received), secret)) {
+            throw new Refusal(HandshakeReply.WRONG_SECRET, "it does not know this listener's secret");
+        }
+        decode(received);
+        key = HelloFormat.keyIn(received);
+        return true;
+    }
+
+    /** Reads the network's own part of the hello, and checks it. */
+    protected abstract void decode(ByteBuffer hello) throws Refusal;
+
+    /** Notices that the client left, or talks before it was answered. */
+    public final void checkWaits() throws Refusal {
+        try {
+            int read = channel.read(received.clear().limit(1));
+            if (read != 0) {
+                throw new Refusal(read < 0 ? null : HandshakeReply.MALFORMED,
+                        read < 0 ? "it left while its connection was being made" : "it went on before it was answered");
+            }
+        } catch (IOException e) {
+            throw new Refusal(null, "it failed while its connection was being made: " + e.getMessage());
+        }
+    }
+
+    /** Which connection it wants; the hello must be here. */
+    final ConnectionKey key() {
+        return Objects.requireNonNull(key);
+    }
+
+    final boolean isLate(long now) {
+        return now - deadline > 0;
+    }
+
+    public final SocketChannel channel() {
+        return channel;
+    }
+
+    /** Sends a reply: it always fits, as it is the first thing that is sent. */
+    public final void reply(HandshakeReply reply) throws IOException {
+        channel.write(reply.encode(format));
+    }
+
+    /** Tells the client why it is refused, unless it is no peer, and closes its channel. */
+    public final void refuse(Refusal why) {
+        try {
+            HandshakeReply reply = why.reply();
+            if (reply != null) {
+                reply(reply);
+            }
+        } catch (IOException gone) {
+            // It left before it was answered.
+        }
+        close();
+    }
+
+    public final void close() {
+        ConnectionState.closeQuietly(channel);
+    }
+
+    @Override
+    public final String toString() {
+        return peer;
+    }
+}

@@ -1,0 +1,251 @@
+package org.millrace.net.connection;
+
+import java.io.IOException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.Listener;
+import org.millrace.net.Pending;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+
+/**
+ * Accepts clients, and sorts them into the connections that are expected. There is no thread: each call that polls one
+ * of the pending connections moves all of them.
+ *
+ * <p>
+ * A client whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster
+ * than this side.
+ *
+ * @param <C> the network's clients
+ */
+public abstract class KeyedListener<C extends IncomingHello> implements Listener {
+
+    /** A listener's queue in the system. */
+    protected static final int BACKLOG = 4096;
+
+    private static final Logger LOG = LogManager.getLogger(KeyedListener.class);
+    /** Clients that have not said who they are: further ones wait in the system's queue. */
+    private static final int MAX_STRANGERS = 256;
+
+    private final OpenResources network;
+    private final String name;
+    private final byte[] secret;
+    private final Duration handshakeDeadline;
+    private final List<ServerSocketChannel> servers;
+    private final DropLog drops = new DropLog();
+    private final Map<ConnectionKey, ExpectedConnection<C>> expected = new HashMap<>();
+    private final Set<ConnectionKey> usedKeys = new HashSet<>();
+    private final List<C> strangers = new ArrayList<>();
+    private final List<C> early = new ArrayList<>();
+    private boolean closed;
+
+    /** Takes bound, non-blocking channels over. */
+    protected KeyedListener(OpenResources network, String name, byte[] secret, Duration handshakeDeadline,
+            List<ServerSocketChannel> servers) {
+        this.network = network;
+        this.name = name;
+        this.secret = secret;
+        this.handshakeDeadline = handshakeDeadline;
+        this.servers = List.copyOf(servers);
+    }
+
+    /** A connection of this network that a client with this key may come for. */
+    protected abstract ExpectedConnection<C> newExpected(ConnectionKey key);
+
+    /**
+     * Looks at a new client before it has said anything.
+     *
+     * @param deadline by {@link System#nanoTime}: when it must be part of a connection
+     * @throws Refusal if it cannot be a peer
+     */
+    protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;
+
+    /** Whether a client with a hello wanted no more than an answer, which it has now. */
+    protected boolean isServed(C client) {
+        return false;
+    }
+
+    /** Called once, when everything is closed. */
+    protected void released() {
+        // nothing is left
+    }
+
+    @Override
+    public final synchronized Pending<FrameReceiver> expect(ConnectionKey key) {
+        checkOpen();
+        if (!usedKeys.add(key)) {
+            throw new IllegalArgumentException(
+                    name + ": key " + key + " was expected before; a key is good for one connection");
+        }
+        ExpectedConnection<C> connection = newExpected(key);
+        expected.put(key, connection);
+        return connection;
+    }
+
+    /** Does what can be done for all connections without waiting. */
+    final synchronized void advance() {
+        checkOpen();
+        expected.values().forEach(connection -> connection.dropDeparted(drops::dropped));
+        acceptStrangers();
+        long now = System.nanoTime();
+        for (Iterator<C> each = strangers.iterator(); each.hasNext();) {
+            C client = each.next();
+            try {
+                if (client.read(secret)) {
+                    each.remove();
+                    if (!isServed(client)) {
+                        early.add(client);
+                    }
+                } else if (client.isLate(now)) {
+                    throw new Refusal(null, "it said nothing, or not all of a hello, in " + handshakeDeadline);
+                }
+            } catch (Refusal e) {
+                each.remove();
+                drop(client, e);
+            }
+        }
+        for (Iterator<C> each = early.iterator(); each.hasNext();) {
+            C client = each.next();
+            try {
+                if (sort(client, now)) {
+                    each.remove();
+                }
+            } catch (Refusal e) {
+                each.remove();
+                drop(client, e);
+            }
+        }
+    }
+
+    private void acceptStrangers() {
+        try {
+            for (ServerSocketChannel server : servers) {
+                while (strangers.size() < MAX_STRANGERS) {
+                    SocketChannel channel = server.accept();
+                    if (channel == null) {
+                        break;
+                    }
+                    try {
+                        strangers.add(newClient(channel, System.nanoTime() + handshakeDeadline.toNanos()));
+                    } catch (IOException gone) {
+                        // It left before it was looked at.
+                        ConnectionState.closeQuietly(channel);
+                    } catch (Refusal e) {
+                        ConnectionState.closeQuietly(channel);
+                        drops.dropped(channel, e);
+                    }
+                }
+            }
+        } catch (IOException e) {
+            throw new ConnectionException(
+                    name + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n",
+                    e);
+        }
+    }
+
+    /** Gives a client to the connection that it is for; false to keep it. */
+    private boolean sort(C client, long now) throws Refusal {
+        ConnectionKey key = client.key();
+        ExpectedConnection<C> connection = expected.get(key);
+        if (connection != null) {
+            // A client that begins again, as without one of its rails, closes what it had, and comes back at once.
+            connection.dropDeparted(drops::dropped);
+            connection.add(client);
+            return true;
+        }
+        if (usedKeys.contains(key)) {
+            throw new Refusal(HandshakeReply.KEY_TAKEN,
+                    "another client connected with key " + key + ", or it was given up");
+        }
+        if (client.isLate(now)) {
+            throw new Refusal(HandshakeReply.UNKNOWN_KEY, "nobody expects key " + key);
+        }
+        client.checkWaits();
+        return false;
+    }
+
+    private void drop(C client, Refusal why) {
+        client.refuse(why);
+        drops.dropped(client, why);
+    }
+
+    /** Forgets a connection that was made or given up; its key stays used. */
+    final synchronized void forget(ConnectionKey key) {
+        expected.remove(key);
+    }
+
+    /** How many clients were dropped so far. */
+    public final synchronized long dropped() {
+        return drops.dropped;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new ConnectionException(name + ": was closed");
+        }
+    }
+
+    @Override
+    public final void close() {
+        List<ExpectedConnection<C>> left;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            left = List.copyOf(expected.values());
+            strangers.forEach(IncomingHello::close);
+            early.forEach(IncomingHello::close);
+            servers.forEach(ConnectionState::closeQuietly);
+        }
+        left.forEach(connection -> connection.end("its listener was closed"));
+        network.forget(this);
+        released();
+    }
+
+    @Override
+    public final String toString() {
+        return name;
+    }
+
+    /** A few lines in a while, however many strangers knock: they must not flood the log. Guarded by the listener. */
+    private final class DropLog {
+
+        private static final int LINES_PER_INTERVAL = 10;
+        private static final long INTERVAL_NANOS = 10_000_000_000L;
+
+        private long intervalStart = System.nanoTime();
+        private int lines;
+        private long suppressed;
+        private long dropped;
+
+        void dropped(Object client, Refusal why) {
+            dropped++;
+            long now = System.nanoTime();
+            if (now - intervalStart > INTERVAL_NANOS) {
+                intervalStart = now;
+                lines = 0;
+            }
+            if (lines == LINES_PER_INTERVAL) {
+                suppressed++;
+                return;
+            }
+            lines++;
+            LOG.warn("{} dropped a connection from {}: {}{}", name, client, why.getMessage(),
+                    suppressed == 0 ? "" : " (" + suppressed + " more were dropped in between)");
+            suppressed = 0;
+        }
+    }
+}

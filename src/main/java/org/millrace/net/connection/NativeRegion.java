@@ -1,0 +1,87 @@
+package org.millrace.net.connection;
+
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * Registered memory that CPU threads read and write by its address. It is seen without its arena: a copy then asks
+ * neither which thread owns the memory nor whether its arena is open, as {@link org.millrace.net.Network#register} has
+ * the caller promise both.
+ */
+public class NativeRegion implements MemoryRegion {
+
+    /** All of the user space of a 64-bit process on Linux: an offset is an address. Nothing is checked but that. */
+    public static final MemorySegment ALL_MEMORY = unscoped(0, 1L << 47);
+
+    private final OpenResources network;
+    private final MemorySegment segment;
+    private final MemorySegment view;
+    private final String name;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /** Memory of a network; the name is for messages. */
+    public NativeRegion(OpenResources network, MemorySegment segment, String name) {
+        if (!segment.isNative()) {
+            throw new IllegalArgumentException(
+                    "only native memory can be registered, and this is on the Java heap: allocate it from an Arena");
+        }
+        if (segment.isReadOnly()) {
+            throw new IllegalArgumentException(
+                    "memory that is read-only cannot be registered: payloads are also written to it");
+        }
+        this.network = network;
+        this.segment = segment;
+        this.name = name;
+        view = unscoped(segment.address(), segment.byteSize());
+    }
+
+    @SuppressWarnings("restricted") // reinterprets the memory that the user gave, within its bounds
+    private static MemorySegment unscoped(long address, long bytes) {
+        return MemorySegment.ofAddress(address).reinterpret(bytes);
+    }
+
+    @Override
+    public final MemorySegment segment() {
+        return segment;
+    }
+
+    /** The same memory in the global scope. */
+    public final MemorySegment view() {
+        return view;
+    }
+
+    /** This region, if a connection of a network may use these bytes of it; throws otherwise. */
+    public static NativeRegion check(@Nullable MemoryRegion region, OpenResources network, long offset, long bytes) {
+        if (!(region instanceof NativeRegion ours) || ours.network != network) {
+            throw new IllegalArgumentException("a payload of " + bytes
+                    + " bytes needs memory that was registered with the network of its connection, not " + region);
+        }
+        if (ours.closed.get()) {
+            throw new IllegalStateException(region + " was closed");
+        }
+        if (offset < 0 || bytes > ours.view.byteSize() - offset) {
+            throw new IndexOutOfBoundsException(
+                    "a payload of " + bytes + " bytes does not lie within " + region + " at offset " + offset);
+        }
+        return ours;
+    }
+
+    @Override
+    public final void close() {
+        if (closed.compareAndSet(false, true)) {
+            release();
+        }
+    }
+
+    /** Called once, when the region is closed. */
+    protected void release() {
+        // nothing was taken
+    }
+
+    @Override
+    public final String toString() {
+        return name + " of " + segment.byteSize() + " bytes";
+    }
+}
