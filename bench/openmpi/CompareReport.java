@@ -11,8 +11,10 @@ import java.util.Map;
  * What compare.sh does not do in shell. Run by the source launcher, JDK 22 or newer:
  *
  * <pre>
- *   java CompareReport.java plan FILE.json             what Open MPI's side is to run: a line per size, bytes, warm-up operations, timed operations
- *   java CompareReport.java table DIR ROUNDS [JSON]    the table, from DIR/N.millrace.json, DIR/N.openmpi.tsv and DIR/facts.tsv
+ *   java CompareReport.java plan FILE.json             what Open MPI's side is to run: a line per size,
+ *                                                      bytes, warm-up operations, timed operations
+ *   java CompareReport.java table DIR ROUNDS [JSON]    the table, from DIR/N.millrace.json, DIR/N.openmpi.tsv
+ *                                                      and DIR/facts.tsv
  * </pre>
  */
 public final class CompareReport {
@@ -23,8 +25,7 @@ public final class CompareReport {
     private final Map<Long, SizeComparison> sizes = new LinkedHashMap<>();
     private final Map<String, String> facts = new LinkedHashMap<>();
 
-    private CompareReport() {
-    }
+    private CompareReport() {}
 
     public static void main(String[] arguments) throws IOException {
         switch (arguments[0]) {
@@ -67,18 +68,25 @@ public final class CompareReport {
     }
 
     private void print() {
-        System.out.println("# all_reduce of float, sum, out of place; microseconds an operation of the slowest rank: median over rounds [quartiles]");
-        System.out.println("# ratio: Millrace's median over Open MPI's; below 1 Millrace is faster. In brackets: the same in place");
+        System.out.println("# all_reduce of float, sum, out of place; microseconds an operation of the slowest "
+                + "rank: median over rounds [quartiles]");
+        System.out.println("# ratio: Millrace's median over Open MPI's; below 1 Millrace is faster. In brackets: "
+                + "the same in place");
         System.out.printf("#%11s  %34s  %34s  %16s%n", "size (B)", "Millrace (us)", "Open MPI (us)", "ratio");
         for (SizeComparison size : sizes.values()) {
-            System.out.printf(Locale.ROOT, "%12d  %34s  %34s  %7.2f [%6.2f]%n", size.bytes(), size.outOfPlace().millrace(), size.outOfPlace().openMpi(),
-                    size.outOfPlace().ratio(), size.inPlace().ratio());
+            System.out.printf(Locale.ROOT, "%12d  %34s  %34s  %7.2f [%6.2f]%n", size.bytes(),
+                    size.outOfPlace().millrace(), size.outOfPlace().openMpi(), size.outOfPlace().ratio(),
+                    size.inPlace().ratio());
         }
         List<SizeComparison> large = sizes.values().stream().filter(size -> size.bytes() >= LARGE_BYTES).toList();
         if (!large.isEmpty()) {
-            List<String> slower = large.stream().filter(size -> size.outOfPlace().ratio() > 1).map(size -> String.valueOf(size.bytes())).toList();
-            System.out.printf(Locale.ROOT, "# 1 MiB and above: ratio %.2f (geometric mean); Millrace is slower at %s%n", geometricMean(large),
-                    slower.isEmpty() ? "no size" : String.join(", ", slower));
+            List<String> slower = large.stream()
+                    .filter(size -> size.outOfPlace().ratio() > 1)
+                    .map(size -> String.valueOf(size.bytes()))
+                    .toList();
+            System.out.printf(Locale.ROOT,
+                    "# 1 MiB and above: ratio %.2f (geometric mean); Millrace is slower at " + "%s%n",
+                    geometricMean(large), slower.isEmpty() ? "no size" : String.join(", ", slower));
         }
         System.out.println("# wrong elements: " + wrong());
         facts.forEach((name, value) -> System.out.println("# " + name + ": " + (value.isEmpty() ? "-" : value)));
@@ -93,8 +101,8 @@ public final class CompareReport {
         sizes.values().forEach(size -> rows.add("    " + size.json()));
         List<String> machine = new ArrayList<>();
         facts.forEach((name, value) -> machine.add("    " + quoted(name) + ": " + quoted(value)));
-        return "{\n  \"facts\": {\n" + String.join(",\n", machine) + "\n  },\n  \"sizes\": [\n" + String.join(",\n", rows) + "\n  ],\n  \"wrong\": " + wrong()
-                + "\n}\n";
+        return "{\n  \"facts\": {\n" + String.join(",\n", machine) + "\n  },\n  \"sizes\": [\n"
+                + String.join(",\n", rows) + "\n  ],\n  \"wrong\": " + wrong() + "\n}\n";
     }
 
     private static String quoted(String text) {

@@ -23,8 +23,8 @@ final class SizeComparison {
         }
 
         private String json() {
-            return String.format(Locale.ROOT, "{\"millrace_ns\": %s, \"openmpi_ns\": %s, \"ratio\": %.4f}", millrace().json(millrace), openMpi().json(openMpi),
-                    ratio());
+            return String.format(Locale.ROOT, "{\"millrace_ns\": %s, \"openmpi_ns\": %s, \"ratio\": %.4f}",
+                    millrace().json(millrace), openMpi().json(openMpi), ratio());
         }
     }
 
@@ -56,7 +56,8 @@ final class SizeComparison {
         }
 
         private String json(List<Double> rounds) {
-            return String.format(Locale.ROOT, "{\"median\": %.1f, \"q1\": %.1f, \"q3\": %.1f, \"rounds\": %s}", median, first, third, rounds);
+            return String.format(Locale.ROOT, "{\"median\": %.1f, \"q1\": %.1f, \"q3\": %.1f, \"rounds\": %s}", median,
+                    first, third, rounds);
         }
     }
 
@@ -84,8 +85,8 @@ final class SizeComparison {
     /** A size that one side left out would be compared with nothing. */
     void requireRounds(int rounds) {
         if (outOfPlace.millrace.size() != rounds || outOfPlace.openMpi.size() != rounds) {
-            throw new IllegalStateException(bytes + " bytes: Millrace has " + outOfPlace.millrace.size() + " results and Open MPI " + outOfPlace.openMpi.size()
-                    + ", not " + rounds + " each");
+            throw new IllegalStateException(bytes + " bytes: Millrace has " + outOfPlace.millrace.size()
+                    + " results and Open MPI " + outOfPlace.openMpi.size() + ", not " + rounds + " each");
         }
     }
 
@@ -106,6 +107,7 @@ final class SizeComparison {
     }
 
     String json() {
-        return "{\"size\": " + bytes + ", \"out_of_place\": " + outOfPlace.json() + ", \"in_place\": " + inPlace.json() + ", \"wrong\": " + wrong + "}";
+        return "{\"size\": " + bytes + ", \"out_of_place\": " + outOfPlace.json() + ", \"in_place\": " + inPlace.json()
+                + ", \"wrong\": " + wrong + "}";
     }
 }

@@ -8,11 +8,13 @@ import java.util.Locale;
 import java.util.stream.Stream;
 
 /**
- * Compiles the plugin's shared library for the machine it runs on, with nothing but a C compiler and the JDK's {@code jni.h}.
+ * Compiles the plugin's shared library for the machine it runs on, with nothing but a C compiler and the JDK's
+ * {@code jni.h}.
  *
- * <p>Started by Maven in the repository's root with the directory of the classes as its argument: the library becomes a resource of the jar,
- * {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or {@code cc}. A library that is newer than its sources is left
- * alone.
+ * <p>
+ * Started by Maven in the repository's root with the directory of the classes as its argument: the library becomes a
+ * resource of the jar, {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or
+ * {@code cc}. A library that is newer than its sources is left alone.
  */
 final class Build {
 
@@ -22,7 +24,8 @@ final class Build {
 
     public static void main(String[] args) throws IOException, InterruptedException {
         if (!System.getProperty("os.name").equals("Linux")) {
-            System.out.println("The NCCL plugin is not built here: NCCL runs on Linux, and this is " + System.getProperty("os.name") + ".");
+            System.out.println("The NCCL plugin is not built here: NCCL runs on Linux, and this is "
+                    + System.getProperty("os.name") + ".");
             return;
         }
         Path library = Path.of(args[0], "META-INF", "native", platform(), LIBRARY);
@@ -55,13 +58,14 @@ final class Build {
 
     private static void compile(Path library) throws IOException, InterruptedException {
         Path jni = Path.of(System.getProperty("java.home"), "include");
-        List<String> command = new ArrayList<>(List.of(compiler(), "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden",
-                "-Wall", "-Wextra", "-Werror",
+        List<String> command = new ArrayList<>(List.of(compiler(), "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread",
+                "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
                 // The JVM lives as long as the process: NCCL's dlclose must not unmap what its threads may call.
                 "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,relro,-z,now",
-                // After a process's last communicator NCCL forgets the plugin's name and asks for its default: this library, still loaded, answers to it.
-                "-Wl,-soname,libnccl-net.so",
-                "-I", HEADERS.toString(), "-I", jni.toString(), "-I", jni.resolve("linux").toString(), "-o", library.toString()));
+                // After a process's last communicator NCCL forgets the plugin's name and asks for its default: this
+                // library, still loaded, answers to it.
+                "-Wl,-soname,libnccl-net.so", "-I", HEADERS.toString(), "-I", jni.toString(), "-I",
+                jni.resolve("linux").toString(), "-o", library.toString()));
         try (Stream<Path> files = Files.list(SOURCES)) {
             files.map(Path::toString).filter(name -> name.endsWith(".c")).sorted().forEach(command::add);
         }
@@ -70,11 +74,13 @@ final class Build {
         try {
             exit = new ProcessBuilder(command).inheritIO().start().waitFor();
         } catch (IOException e) {
-            throw fail("no C compiler '" + compiler() + "' (" + e.getMessage() + "). Install one (Debian, Ubuntu: apt-get install gcc libc6-dev; Fedora, RHEL:"
+            throw fail("no C compiler '" + compiler() + "' (" + e.getMessage() + "). Install one (Debian, Ubuntu:"
+                    + " apt-get install gcc libc6-dev; Fedora, RHEL:"
                     + " dnf install gcc), or name yours in CC");
         }
         if (exit != 0) {
-            throw fail(compiler() + " failed with exit status " + exit + "; its messages are above. It needs the C library's headers and " + jni + "/jni.h");
+            throw fail(compiler() + " failed with exit status " + exit + "; its messages are above. It needs the C"
+                    + " library's headers and " + jni + "/jni.h");
         }
     }
 

@@ -88,7 +88,8 @@ static inline void prepare_kernels(struct rank *rank, struct kernel *kernels, lo
     int sender = i % 2 ? rank->number : 1 - rank->number;
     uint64_t operations = data_word(seed, (size_t)(2 * (i / 2) + sender) + 1);
     kernels[i] = (struct kernel){.on = &rank->connections[i], .rank = rank->number, .steps = steps,
-                                 .operations = operations, .jitter = data_word(operations, (size_t)i % 2 + 1), .stop = stop};
+                                 .operations = operations, .jitter = data_word(operations, (size_t)i % 2 + 1),
+                                 .stop = stop};
   }
 }
 

@@ -127,7 +127,10 @@ static void put(struct rank *rank, int context, int peer, long number, size_t by
   int value = bytes > 0 && bytes <= 8;
   for (size_t i = 0; value && i < bytes; i++)
     inlined |= (uint64_t)pattern(rank->rank, peer, number, i) << 8 * i;
-  begin(words, ncclGinProxyOpPut | ncclGinProxyOpWithSignalAdd | (value ? ncclGinProxyOpWithInline : ncclGinProxyOpWithCounter), bytes);
+  begin(words,
+        ncclGinProxyOpPut | ncclGinProxyOpWithSignalAdd |
+            (value ? ncclGinProxyOpWithInline : ncclGinProxyOpWithCounter),
+        bytes);
   if (value) {
     words[ncclGinProxyGfdInlineLow] = (inlined & ((1ull << 48) - 1)) << MILLRACE_GIN_INLINE_SHIFT;
     words[ncclGinProxyGfdInlineHigh] = inlined >> 48 << MILLRACE_GIN_INLINE_SHIFT;
@@ -163,9 +166,11 @@ static void check(struct rank *rank) {
       size_t bytes = put_bytes(&random), at = target_offset(peer, number);
       next_random(&random);
       for (size_t i = 0; i < bytes; i++)
-        REQUIRE(rank->target[at + i] == pattern(peer, rank->rank, number, i), "rank %d, put %ld of rank %d, byte %zu of %zu (seed %lu)",
+        REQUIRE(rank->target[at + i] == pattern(peer, rank->rank, number, i),
+            "rank %d, put %ld of rank %d, byte %zu of %zu (seed %lu)",
                 rank->rank, number, peer, i, bytes, seed);
-      REQUIRE(rank->target[at + bytes] == 0, "rank %d, put %ld of rank %d: a byte too many (seed %lu)", rank->rank, number, peer, seed);
+      REQUIRE(rank->target[at + bytes] == 0, "rank %d, put %ld of rank %d: a byte too many (seed %lu)", rank->rank,
+          number, peer, seed);
     }
   }
 }
@@ -210,7 +215,8 @@ static void create_context(struct rank *rank) {
 #endif
   SUCCEEDS(gin->createContext(rank->group, &config, &rank->ginCtx, &handle));
 #endif
-  REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_GIN_PROXY && !handle->needsProxyProgress, "type %d", handle->netDeviceType);
+  REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_GIN_PROXY && !handle->needsProxyProgress, "type %d",
+      handle->netDeviceType);
   rank->contexts = handle->handle;
 }
 
@@ -246,8 +252,10 @@ static void *run(void *argument) {
   size_t bytes = (size_t)ranks * messages * MAX_BYTES + 4096;
   rank->source = calloc(1, bytes);
   rank->target = calloc(1, bytes);
-  SUCCEEDS(gin->regMrSym(rank->group, rank->source, bytes, NCCL_PTR_HOST, 0, &rank->memory[0], (void **)&rank->window[0]));
-  SUCCEEDS(gin->regMrSym(rank->group, rank->target, bytes, NCCL_PTR_HOST, 0, &rank->memory[1], (void **)&rank->window[1]));
+  SUCCEEDS(gin->regMrSym(rank->group, rank->source, bytes, NCCL_PTR_HOST, 0, &rank->memory[0],
+      (void **)&rank->window[0]));
+  SUCCEEDS(gin->regMrSym(rank->group, rank->target, bytes, NCCL_PTR_HOST, 0, &rank->memory[1],
+      (void **)&rank->window[1]));
   REQUIRE(rank->memory[0] && rank->memory[1], "a null handle");
 
   uint64_t random[MAX_RANKS];
@@ -263,7 +271,8 @@ static void *run(void *argument) {
     }
   flush(rank);
   for (int context = 0; context < CONTEXTS; context++)
-    REQUIRE(rank->contexts[context].counters[5] == (uint64_t)counted[context], "rank %d: %lu puts counted, not %ld", rank->rank,
+    REQUIRE(rank->contexts[context].counters[5] == (uint64_t)counted[context], "rank %d: %lu puts counted, not %ld",
+        rank->rank,
             rank->contexts[context].counters[5], counted[context]);
   check(rank);
 #if GIN_VERSION >= 13
@@ -276,7 +285,8 @@ static void *run(void *argument) {
     uint64_t sizes = seed + (uint64_t)(peer * MAX_RANKS + 0) * 977 + 1;
     size_t first = put_bytes(&sizes);
     for (size_t i = 0; i < 64 && first > 8 && i < first; i++)
-      REQUIRE(rank->target[(size_t)ranks * messages * MAX_BYTES + (size_t)peer * 64 + i] == pattern(peer, 0, 0, i), "rank %d: get from %d", rank->rank, peer);
+      REQUIRE(rank->target[(size_t)ranks * messages * MAX_BYTES + (size_t)peer * 64 + i] == pattern(peer, 0, 0, i),
+          "rank %d: get from %d", rank->rank, peer);
   }
 #endif
   pthread_barrier_wait(&barrier);

@@ -185,7 +185,8 @@ static void check_properties(const net_t *net) {
   REQUIRE(properties.netDeviceType == (host_unpacks() ? NCCL_NET_DEVICE_UNPACK : NCCL_NET_DEVICE_HOST), "device type");
   REQUIRE(properties.netDeviceVersion == (host_unpacks() ? 7 : 0), "device version");
 #if NET_VERSION >= 9
-  REQUIRE(properties.forceFlush == 0 && properties.vProps.ndevs == 1 && properties.vProps.devs[0] == 0, "virtual device");
+  REQUIRE(properties.forceFlush == 0 && properties.vProps.ndevs == 1 && properties.vProps.devs[0] == 0,
+      "virtual device");
   REQUIRE(properties.maxP2pBytes == MAX_NET_SIZE && properties.maxCollBytes == MAX_NET_SIZE, "sizes");
 #endif
 #if NET_VERSION >= 11

@@ -66,7 +66,9 @@ static void *run(void *argument) {
   ncclRmaConfig_v14_t config = {CONTEXTS, -1, 1};
   SUCCEEDS(rma->createContext(group, &config, &rmaCtx));
   SUCCEEDS(rma->closeListen(listenComm));
-  struct window source = make_window(group, (size_t)ranks * BYTES), target = make_window(group, (size_t)ranks * BYTES), signals = make_window(group, 4096);
+  struct window source = make_window(group, (size_t)ranks * BYTES);
+  struct window target = make_window(group, (size_t)ranks * BYTES);
+  struct window signals = make_window(group, 4096);
   for (long round = 0; round < rounds; round++) {
     int context = (int)(round % CONTEXTS);
     for (int peer = 0; peer < ranks; peer++)
@@ -74,17 +76,20 @@ static void *run(void *argument) {
         source.bytes[(size_t)peer * BYTES + i] = pattern(rank, peer, round, i);
     pthread_barrier_wait(&barrier);
     for (int peer = 0; peer < ranks; peer++) {
-      SUCCEEDS(rma->iput(rmaCtx, context, (size_t)peer * BYTES, source.handle, BYTES / 2, (size_t)rank * BYTES, target.handle, (uint32_t)peer, &request));
+      SUCCEEDS(rma->iput(rmaCtx, context, (size_t)peer * BYTES, source.handle, BYTES / 2, (size_t)rank * BYTES,
+          target.handle, (uint32_t)peer, &request));
       REQUIRE(request, "no room");
-      SUCCEEDS(rma->iputSignal(rmaCtx, context, (size_t)peer * BYTES + BYTES / 2, source.handle, BYTES - BYTES / 2, (size_t)rank * BYTES + BYTES / 2,
-                               target.handle, (uint32_t)peer, (size_t)rank * 8, signals.handle, 5, SIGNAL_ADD, true, &request));
+      SUCCEEDS(rma->iputSignal(rmaCtx, context, (size_t)peer * BYTES + BYTES / 2, source.handle, BYTES - BYTES / 2,
+                               (size_t)rank * BYTES + BYTES / 2, target.handle, (uint32_t)peer, (size_t)rank * 8,
+                               signals.handle, 5, SIGNAL_ADD, true, &request));
       REQUIRE(request, "no room");
       await(group, request);
     }
     for (int peer = 0; peer < ranks; peer++) {
       await_signal((uint64_t *)signals.bytes + peer, 5 * (uint64_t)(round + 1));
       for (size_t i = 0; i < BYTES; i++)
-        REQUIRE(target.bytes[(size_t)peer * BYTES + i] == pattern(peer, rank, round, i), "round %ld, rank %d: byte %zu of rank %d", round, rank, i, peer);
+        REQUIRE(target.bytes[(size_t)peer * BYTES + i] == pattern(peer, rank, round, i),
+            "round %ld, rank %d: byte %zu of rank %d", round, rank, i, peer);
     }
     pthread_barrier_wait(&barrier);
     /* And back: everybody takes from its neighbour what that has for rank 0. */
@@ -94,7 +99,8 @@ static void *run(void *argument) {
     SUCCEEDS(rma->iflush(rmaCtx, context, target.handle, (uint32_t)next, &request));
     await(group, request);
     for (size_t i = 0; i < BYTES; i++)
-      REQUIRE(target.bytes[i] == pattern(next, 0, round, i), "round %ld, rank %d: byte %zu got from rank %d", round, rank, i, next);
+      REQUIRE(target.bytes[i] == pattern(next, 0, round, i), "round %ld, rank %d: byte %zu got from rank %d", round,
+          rank, i, next);
     pthread_barrier_wait(&barrier);
   }
   bool failed = true;

@@ -65,6 +65,11 @@ public final class WorkFifoCounters {
         Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
     }
 
+    /** {@return bytes that no kernel reads any more} */
+    public int consumedAcquire() {
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
+    }
+
     /**
      * Gives back what kernels have read.
      *

@@ -10,6 +10,7 @@ import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
 import org.millrace.config.Configuration;
+import org.millrace.config.LogLevel;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -29,6 +30,10 @@ import picocli.CommandLine.Spec;
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 public final class MillraceCommand implements Runnable, GlobalOptions {
+
+    private static final String CONFIGURATION = "log4j2.configurationFile";
+    /** Read by log4j2-millrace-cli.properties. Not {@code millrace.*}: those are settings. */
+    private static final String LEVEL = "org.millrace.cli.level";
 
     @Spec
     private CommandSpec spec;
@@ -68,10 +73,10 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
     /** Must run before the first logger is made. */
     void prepareLogging() {
         try {
-            Logging.configure(Configuration.load(settings).get(Settings.LOG_LEVEL));
+            configureLogging(Configuration.load(settings).get(Settings.LOG_LEVEL));
         } catch (IllegalArgumentException refused) {
             // doctor explains what is wrong with the settings; every other command reads them again and fails
-            Logging.configure(Settings.LOG_LEVEL.defaultValue());
+            configureLogging(Settings.LOG_LEVEL.defaultValue());
         }
     }
 
@@ -79,5 +84,19 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
     public void run() {
         throw new ParameterException(spec.commandLine(),
                 "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+    }
+
+    /**
+     * Gives Log4j our configuration, unless the user has named one. It is not called {@code log4j2.xml} or the like, so
+     * that a program that uses Millrace as a library never finds it by accident.
+     */
+    static void configureLogging(LogLevel level) {
+        boolean chosen =
+                System.getProperty(CONFIGURATION) != null || System.getProperty("log4j.configurationFile") != null
+                        || System.getenv("LOG4J_CONFIGURATION_FILE") != null;
+        if (!chosen) {
+            System.setProperty(CONFIGURATION, "classpath:log4j2-millrace-cli.properties");
+        }
+        System.setProperty(LEVEL, level.loggerLevel());
     }
 }

@@ -7,6 +7,7 @@ import static org.millrace.config.ValueTypes.lists;
 import static org.millrace.config.ValueTypes.longs;
 import static org.millrace.config.ValueTypes.optional;
 import static org.millrace.config.ValueTypes.paths;
+import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.words;
 
@@ -35,7 +36,8 @@ public final class Settings {
      */
     public static final Setting<String> DEVICE = new Setting<>("MILLRACE_DEVICE",
             text("host, cuda, auto, or the name of another provider that is on the class path"), "auto",
-            "where operations run: host (CPU threads), cuda (GPUs through libnccl), or auto (cuda if it is usable, else host)");
+            "where operations run: host (CPU threads), cuda (GPUs through libnccl), or auto (cuda if it is usable,"
+                    + " else host)");
     /** Path of libnccl. */
     public static final Setting<Optional<Path>> NCCL_LIBRARY =
             new Setting<>("MILLRACE_NCCL_LIBRARY", optional(paths()), Optional.empty(),
@@ -63,13 +65,15 @@ public final class Settings {
     // Work for kernels
 
     /** Bytes of the FIFO in which work travels to kernels. */
-    public static final Setting<Long> WORK_FIFO_BYTES = new Setting<>("NCCL_WORK_FIFO_BYTES",
-            new PowerOfTwoType(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
-            "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where their arguments have no room for it");
+    public static final Setting<Long> WORK_FIFO_BYTES =
+            new Setting<>("NCCL_WORK_FIFO_BYTES", powersOfTwo(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
+                    "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where"
+                            + " their arguments have no room for it");
     /** Bytes of a kernel's arguments. */
     public static final Setting<Long> WORK_ARGUMENT_BYTES = new Setting<>("NCCL_WORK_ARGS_BYTES",
             new SizeType(0, 4096, 16), 4096L,
-            "the most bytes of arguments of a kernel of the emulated device; never fewer than one operation on all channels takes without its work");
+            "the most bytes of arguments of a kernel of the emulated device; never fewer than one operation on all"
+                    + " channels takes without its work");
     /** Where the work FIFO's counters begin. */
     public static final Setting<Long> FIRST_WORK =
             new Setting<>("MILLRACE_FIRST_WORK", new SizeType(0, (1L << 32) - 16, 16), 0L,
@@ -100,22 +104,26 @@ public final class Settings {
     /** Whether a network that reduces is used. */
     public static final Setting<Boolean> COLLNET_ENABLE = new Setting<>("NCCL_COLLNET_ENABLE", ValueTypes.booleans(),
             false,
-            "1 on all ranks: all-reduces of up to MILLRACE_COLLNET_MAX_BYTES go through an aggregator, which runs in rank 0's process");
+            "1 on all ranks: all-reduces of up to MILLRACE_COLLNET_MAX_BYTES go through an aggregator, which runs"
+                    + " in rank 0's process");
     /** The largest operation that goes that way. */
     public static final Setting<Long> COLLNET_MAX_BYTES = new Setting<>("MILLRACE_COLLNET_MAX_BYTES",
             new SizeType(1, 1L << 40, 1), 64L << 10,
-            "largest all-reduce that goes through the aggregator: two hops, but all data through one process; the same on all ranks");
+            "largest all-reduce that goes through the aggregator: two hops, but all data through one process; the"
+                    + " same on all ranks");
 
     /**
      * Whether connections of sends and receives share their slots; NCCL's name for the same, where it is the default.
      */
-    public static final Setting<Boolean> NET_SHARED_BUFFERS = new Setting<>("NCCL_NET_SHARED_BUFFERS",
-            ValueTypes.booleans(), false,
-            "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less memory with many peers; the same on all ranks");
+    public static final Setting<Boolean> NET_SHARED_BUFFERS =
+            new Setting<>("NCCL_NET_SHARED_BUFFERS", ValueTypes.booleans(), false,
+                    "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less"
+                            + " memory with many peers; the same on all ranks");
     /** Bytes of a chunk of sends and receives; NCCL takes 128 KiB. */
     public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE = new Setting<>("NCCL_P2P_NET_CHUNKSIZE",
             optional(new SizeType(1 << 10, 1L << 27, 1 << 10)), Optional.empty(),
-            "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or 128K where slots are shared");
+            "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or 128K"
+                    + " where slots are shared");
 
     /**
      * From which size on collectives over networks leave data where the user has it. All-reduce of 1 MiB between two
@@ -124,30 +132,36 @@ public final class Settings {
      */
     public static final Setting<Long> PTR_THRESHOLD = new Setting<>("MILLRACE_PTR_THRESHOLD",
             new SizeType(0, 1L << 40, 1), 256L << 10,
-            "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive into memory"
+            "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive"
+                    + " into memory"
                     + " that was not registered, over networks that can: fewer copies; 1024G for never");
 
     /** Whether the channels of a ring share connections of the network. */
-    public static final Setting<Boolean> GROUPED_CONNECTIONS = new Setting<>("MILLRACE_GROUPED_CONNECTIONS",
-            ValueTypes.booleans(), false,
-            "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no trees then; the same on all ranks");
+    public static final Setting<Boolean> GROUPED_CONNECTIONS =
+            new Setting<>("MILLRACE_GROUPED_CONNECTIONS", ValueTypes.booleans(), false,
+                    "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
+                            + " trees then; the same on all ranks");
 
     // Algorithms
 
     /** Which algorithms collectives may run. */
-    public static final Setting<Optional<String>> ALGORITHMS = new Setting<>("NCCL_ALGO", optional(text(
-            "algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in ring;allreduce:tree")),
+    public static final Setting<Optional<String>> ALGORITHMS = new Setting<>("NCCL_ALGO",
+            optional(text("algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in"
+                    + " ring;allreduce:tree")),
             Optional.empty(),
-            "algorithms that collectives may run; the emulated device has ring, and tree for all-reduce; unset: chosen by size");
+            "algorithms that collectives may run; the emulated device has ring, and tree for all-reduce; unset:"
+                    + " chosen by size");
 
     /** Which protocols their data may travel in. */
-    public static final Setting<Optional<String>> PROTOCOLS = new Setting<>("NCCL_PROTO", optional(text(
-            "protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in Simple;allreduce:LL")),
+    public static final Setting<Optional<String>> PROTOCOLS = new Setting<>("NCCL_PROTO",
+            optional(text("protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in"
+                    + " Simple;allreduce:LL")),
             Optional.empty(), "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
     /** Largest send or receive that travels in LL; NCCL takes 16 KiB. */
     public static final Setting<Optional<Long>> P2P_LL_THRESHOLD = new Setting<>("NCCL_P2P_LL_THRESHOLD",
             optional(new SizeType(0, 1L << 40, 1)), Optional.empty(),
-            "sends and receives of up to so many bytes travel in LL, the same on all ranks; unset: none, as Simple is faster on CPU threads at every size");
+            "sends and receives of up to so many bytes travel in LL, the same on all ranks; unset: none, as Simple"
+                    + " is faster on CPU threads at every size");
 
     // The network
 
@@ -156,14 +170,17 @@ public final class Settings {
             "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; "
                     + "auto: memory that two ranks share, frames where there is none");
     /** Which interfaces are used. */
-    public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(text(
-            "prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact names")),
+    public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(
+            text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact"
+                    + " names")),
             Optional.empty(),
-            "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one, loopback and docker only if there is no other");
+            "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one, loopback"
+                    + " and docker only if there is no other");
     /** Which addresses are used, whatever the interfaces. */
-    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES = new Setting<>(
-            "MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
-            "addresses of this host to use in place of those of interfaces, one rail each; unset: as interfaces have them");
+    public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES =
+            new Setting<>("MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
+                    "addresses of this host to use in place of those of interfaces, one rail each; unset: as interfaces"
+                            + " have them");
     /** TCP connections per connection. */
     public static final Setting<Optional<Integer>> SOCKET_STREAMS = new Setting<>("MILLRACE_SOCKET_STREAMS",
             optional(integers(1, 16)), Optional.empty(),
@@ -174,9 +191,10 @@ public final class Settings {
                     "what ranks that meet at an address prove that they belong together with; never shown", true);
 
     /** Whether the plugin takes connections over from libnccl's proxy. */
-    public static final Setting<Optional<Boolean>> TAKEOVER = new Setting<>("MILLRACE_TAKEOVER",
-            optional(ValueTypes.booleans()), Optional.empty(),
-            "1: Java serves libnccl's connections, or it is an error; 0: libnccl's own proxy does; unset: Java where it is possible");
+    public static final Setting<Optional<Boolean>> TAKEOVER =
+            new Setting<>("MILLRACE_TAKEOVER", optional(ValueTypes.booleans()), Optional.empty(),
+                    "1: Java serves libnccl's connections, or it is an error; 0: libnccl's own proxy does; unset: Java"
+                            + " where it is possible");
 
     // Threads
 
@@ -186,7 +204,7 @@ public final class Settings {
                     "how many polling threads a rank may use; unset: what the machine can spare");
     /**
      * Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and
-     * whoever waits for a sleeper soon sleeps, too.
+     * a thread that waits for a sleeper soon sleeps, too.
      */
     public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD",
             integers(0, Integer.MAX_VALUE), 20_000,

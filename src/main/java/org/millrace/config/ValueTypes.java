@@ -59,6 +59,24 @@ public final class ValueTypes {
     }
 
     /**
+     * Numbers of bytes that are powers of two, written as {@link SizeType} reads them.
+     *
+     * @param min the smallest that is allowed, a power of two
+     * @param max the largest that is allowed, a power of two
+     * @return the type
+     */
+    public static ValueType<Long> powersOfTwo(long min, long max) {
+        SizeType sizes = new SizeType(min, max, 1);
+        return new Parsed<>(text -> {
+            long value = sizes.parse(text);
+            if (Long.bitCount(value) != 1) {
+                throw new IllegalArgumentException(text);
+            }
+            return value;
+        }, sizes::format, sizes.allowed() + "; only powers of two");
+    }
+
+    /**
      * Whole numbers of 64 bits, of either sign.
      *
      * @return the type
@@ -184,7 +202,7 @@ public final class ValueTypes {
     }
 
     /**
-     * A value that may be left open, so that whoever needs it decides.
+     * A value that may be left open, so that the code that needs it decides.
      *
      * @param type the type of the value where there is one
      * @param <T>  what that value is in the program

@@ -10,7 +10,7 @@ import org.millrace.MillraceException;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.gin.GinGroup;
-import org.millrace.plugin.settings.NativeEnvironment;
+import org.millrace.plugin.shim.NativeEnvironment;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
 public final class InProcessPlugin {
@@ -25,8 +25,6 @@ public final class InProcessPlugin {
     /**
      * Sets variables for NCCL as {@link #activate()} does: to be called before the first communicator is made, as NCCL
      * reads each of them once.
-     *
-     * @param variables names and values
      */
     public static synchronized void configure(Map<String, String> variables) {
         variables.forEach(NativeEnvironment::set);
@@ -48,7 +46,7 @@ public final class InProcessPlugin {
         if (chosen != null && !chosen.isEmpty()) {
             return false;
         }
-        Path file = PluginLibrary.file();
+        Path file = PluginInstaller.Library.file();
         Path path = file == null ? loadExtracted() : load(file);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
@@ -60,11 +58,7 @@ public final class InProcessPlugin {
         return true;
     }
 
-    /**
-     * What this JVM has served of GIN's contexts, those included that were destroyed.
-     *
-     * @return the sum
-     */
+    /** What this JVM has served of GIN's contexts, those included that were destroyed. */
     public static GinServed ginServed() {
         return GinGroup.Totals.served();
     }
@@ -73,9 +67,9 @@ public final class InProcessPlugin {
     private static Path loadExtracted() {
         try {
             Path directory = Files.createTempDirectory("millrace");
-            Path file = directory.resolve(PluginLibrary.NAME);
+            Path file = directory.resolve(PluginInstaller.Library.NAME);
             try {
-                PluginLibrary.extract(file);
+                PluginInstaller.Library.extract(file);
                 return load(file);
             } finally {
                 Files.deleteIfExists(file);
@@ -94,7 +88,7 @@ public final class InProcessPlugin {
         try {
             // Links are resolved: the path that NCCL is told must be the one that the library is loaded by.
             Path path = file.toRealPath();
-            PluginLibrary.checkName(path);
+            PluginInstaller.Library.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
             int result = PluginEntry.create().install(library.find("millraceInstallUpcalls").orElseThrow());
             if (result != NcclResult.SUCCESS.code()) {

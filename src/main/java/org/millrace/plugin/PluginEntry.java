@@ -2,14 +2,16 @@ package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetPlugin;
-import org.millrace.plugin.settings.NativeEnvironment;
-import org.millrace.plugin.settings.PluginConfiguration;
+import org.millrace.plugin.net.PluginConfiguration;
+import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TakeoverPath;
 import org.millrace.plugin.takeover.TunerPlugin;
@@ -23,11 +25,9 @@ public final class PluginEntry {
     /**
      * Fills the shim's tables.
      *
-     * @param version         the interface that the shim was built for
-     * @param installFunction address of its {@code millraceInstallUpcalls}
      * @return null, or why it cannot be done: one line
      */
-    public static String start(int version, long installFunction) {
+    public static @Nullable String start(int version, long installFunction) {
         if (version != Upcalls.VERSION) {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
@@ -49,7 +49,8 @@ public final class PluginEntry {
     }
 
     private static DataPath path(PluginConfiguration settings) {
-        UnpackDevice unpack = UnpackDevice.of(settings);
+        UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
+                : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

@@ -1,12 +1,16 @@
 package org.millrace.plugin;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.URISyntaxException;
+import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
+import java.util.Locale;
 import java.util.jar.JarFile;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
@@ -16,7 +20,8 @@ import org.millrace.MillraceException;
  * <pre>
  * DIR/libnccl-net-millrace.so
  * DIR/millrace.jar
- * DIR/runtime -&gt; the Java to run on; without it the library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
+ * DIR/runtime -&gt; the Java to run on; without it the library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH
+               and /usr/lib/jvm
  * </pre>
  */
 public final class PluginInstaller {
@@ -37,7 +42,8 @@ public final class PluginInstaller {
     public PluginInstaller(Path jar) {
         if (!Files.isRegularFile(jar)) {
             throw new MillraceException(jar + " is no jar;"
-                    + " build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin install DIR'");
+                    + " build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin"
+                    + " install DIR'");
         }
         try (JarFile content = new JarFile(jar.toFile())) {
             if (content.getEntry(DEPENDENCY) == null) {
@@ -50,12 +56,7 @@ public final class PluginInstaller {
         this.jar = jar;
     }
 
-    /**
-     * An installer of the jar that this program runs from.
-     *
-     * @return the installer
-     * @throws MillraceException if it does not run from a jar
-     */
+    /** An installer of the jar that this program runs from. */
     public static PluginInstaller ofRunningJar() {
         try {
             return new PluginInstaller(
@@ -73,7 +74,7 @@ public final class PluginInstaller {
      * @return the library's path, for {@code NCCL_NET_PLUGIN}
      * @throws MillraceException if it cannot be done: the message says what to do
      */
-    public Path install(Path directory, Path javaHome) {
+    public Path install(Path directory, @Nullable Path javaHome) {
         if (javaHome != null && !Files.exists(javaHome.resolve("lib/server/libjvm.so"))) {
             throw new MillraceException(javaHome + " is not the home of a Java: it has no lib/server/libjvm.so");
         }
@@ -85,20 +86,20 @@ public final class PluginInstaller {
         }
         try {
             Path home = Files.createDirectories(directory).toRealPath();
-            Path library = home.resolve(PluginLibrary.NAME);
-            PluginLibrary.checkName(library);
+            Path library = home.resolve(Library.NAME);
+            Library.checkName(library);
             Path fresh = Files.createTempDirectory(home, ".install");
             try {
                 replace(Files.copy(jar, fresh.resolve(JAR)), home.resolve(JAR));
-                PluginLibrary.extract(fresh.resolve(PluginLibrary.NAME));
-                replace(fresh.resolve(PluginLibrary.NAME), library);
+                Library.extract(fresh.resolve(Library.NAME));
+                replace(fresh.resolve(Library.NAME), library);
                 if (javaHome != null) {
                     replace(Files.createSymbolicLink(fresh.resolve(RUNTIME), javaHome.toRealPath()),
                             home.resolve(RUNTIME));
                 }
             } finally {
                 Files.deleteIfExists(fresh.resolve(JAR));
-                Files.deleteIfExists(fresh.resolve(PluginLibrary.NAME));
+                Files.deleteIfExists(fresh.resolve(Library.NAME));
                 Files.deleteIfExists(fresh.resolve(RUNTIME));
                 Files.delete(fresh);
             }
@@ -111,12 +112,9 @@ public final class PluginInstaller {
 
     /**
      * Whether a file is one of those that {@link #install} writes.
-     *
-     * @param file a file of the directory
-     * @return by its name
      */
     public static boolean isInstalled(Path file) {
-        return List.of(PluginLibrary.NAME, JAR, RUNTIME).contains(file.getFileName().toString());
+        return List.of(Library.NAME, JAR, RUNTIME).contains(file.getFileName().toString());
     }
 
     private static void replace(Path from, Path to) throws IOException {
@@ -131,5 +129,57 @@ public final class PluginInstaller {
      */
     public static String exportLine(Path library) {
         return "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'";
+    }
+
+    /** The shim as a resource of the jar, or of the directory of classes. */
+    static final class Library {
+
+        static final String NAME = "libnccl-net-millrace.so";
+
+        /** What NCCL keeps of a plugin's name. */
+        private static final int MAX_PATH_LENGTH = 254;
+
+        private Library() {}
+
+        private static URL resource() {
+            String architecture = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+            String platform = System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-"
+                    + (architecture.equals("amd64") ? "x86_64" : architecture);
+            String name = "/META-INF/native/" + platform + "/" + NAME;
+            URL resource = PluginInstaller.class.getResource(name);
+            if (resource == null) {
+                throw new MillraceException("this build of Millrace has no NCCL plugin for " + platform + " (" + name
+                        + "); build it on such a machine");
+            }
+            return resource;
+        }
+
+        /** The library's file, if it lies in the file system as it is; null if it is packed into a jar. */
+        static @Nullable Path file() {
+            URL resource = resource();
+            try {
+                return resource.getProtocol().equals("file") ? Path.of(resource.toURI()) : null;
+            } catch (URISyntaxException e) {
+                throw new MillraceException("cannot tell the path of " + resource, e);
+            }
+        }
+
+        /** Writes the library into a file that does not exist. */
+        static void extract(Path file) {
+            try (InputStream from = resource().openStream()) {
+                Files.copy(from, file);
+            } catch (IOException e) {
+                throw new MillraceException("cannot write the plugin's library to " + file + ": " + e.getMessage(), e);
+            }
+        }
+
+        /** Checks that NCCL_NET_PLUGIN can name a path: NCCL takes a list with commas, and names of limited length. */
+        static void checkName(Path path) {
+            String name = path.toString();
+            if (name.length() > MAX_PATH_LENGTH || name.indexOf(',') >= 0) {
+                throw new MillraceException("NCCL_NET_PLUGIN cannot name " + name + ": NCCL takes up to "
+                        + MAX_PATH_LENGTH + " characters, and none of them a comma; choose another directory");
+            }
+        }
     }
 }

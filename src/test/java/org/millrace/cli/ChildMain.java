@@ -10,6 +10,9 @@ import java.util.List;
 /** Starts a main class of the test class path in a process of its own. */
 final class ChildMain {
 
+    /** For JVMs that live for a second or two: compiled quickly, and collected by no threads of their own. */
+    static final String BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
+
     private ChildMain() {}
 
     static Process start(Class<?> main, String... arguments) throws IOException {
@@ -17,10 +20,11 @@ final class ChildMain {
     }
 
     static ProcessBuilder builder(Class<?> main, String... arguments) {
-        List<String> command =
-                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--enable-native-access=ALL-UNNAMED", "--class-path", System.getProperty("java.class.path"),
-                        main.getName()));
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of(BRIEF.split(" "))); // its own children inherit them
+        command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--class-path",
+                System.getProperty("java.class.path"), main.getName()));
         command.addAll(Arrays.asList(arguments));
         return new ProcessBuilder(command);
     }

@@ -32,7 +32,7 @@ class LoggingTest {
 
         public static void main(String[] arguments) {
             if (arguments.length > 0) {
-                Logging.configure(LogLevel.valueOf(arguments[0]));
+                MillraceCommand.configureLogging(LogLevel.valueOf(arguments[0]));
             }
             Logger logger = LogManager.getLogger("org.millrace.cli.doctor.Probe");
             logger.error("an error", new IllegalStateException("the cause"));

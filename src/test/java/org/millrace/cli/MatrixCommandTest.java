@@ -130,8 +130,9 @@ class MatrixCommandTest {
                 .orElseThrow(() -> new AssertionError(first)));
         String again = lines.get(wrong + 1);
         assertTrue(again.matches(
-                "#   again: millrace matrix --seed \\d+ --collective broadcast --algorithm ring --transport 'NET socket' --protocol Simple "
-                        + "--mode NORMAL --ranks 2" + " --processes 0 -D MILLRACE_FAULT=flip:frame=1,bit=17"),
+                "#   again: millrace matrix --seed \\d+ --collective broadcast --algorithm ring --transport 'NET "
+                        + "socket' --protocol Simple " + "--mode NORMAL --ranks 2"
+                        + " --processes 0 -D MILLRACE_FAULT=flip:frame=1,bit=17"),
                 again);
         Run second = Run.of(again.substring(again.indexOf("matrix"))
                 .replace("'NET socket'", "NET_socket")

@@ -3,9 +3,14 @@ package org.millrace.cli;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
+import org.millrace.cli.console.JavaCommand;
 
 /** A command that has run in this process: its exit status and what it printed. */
 record Run(int status, String out, String err) {
+
+    static {
+        System.setProperty(JavaCommand.OPTIONS, ChildMain.BRIEF);
+    }
 
     static Run of(String... arguments) {
         StringWriter out = new StringWriter();

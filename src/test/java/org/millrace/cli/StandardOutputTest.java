@@ -15,7 +15,7 @@ class StandardOutputTest {
     private final StringWriter err = new StringWriter();
 
     private int help(OutputStream file) {
-        return Main.run(new StandardOutput(file), new PrintWriter(err, true), "--help");
+        return Main.run(new Main.StandardOutput(file), new PrintWriter(err, true), "--help");
     }
 
     private static OutputStream broken(String why) {

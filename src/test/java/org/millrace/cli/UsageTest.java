@@ -19,9 +19,11 @@ class UsageTest {
                     "perff | Did you mean", "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, plugin",
                     "plugin instal | there is no 'instal'; there are: install",
                     "perf | Missing required parameter: 'COLLECTIVE'",
-                    "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, gather, scatter, sendrecv",
+                    "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, "
+                            + "broadcast, reduce, alltoall, gather, scatter, sendrecv",
                     "perf all_reduce -t float31 | there is no 'float31'; allowed: all, or one or more of int8",
-                    "perf all_reduce -o sub | there is no 'sub'; allowed: all, or one or more of sum, prod, max, min, avg, mulsum",
+                    "perf all_reduce -o sub | there is no 'sub'; allowed: all, or one or more of sum, prod, max, "
+                            + "min, avg, mulsum",
                     "perf all_reduce -b 3X | '3X' is not usable; allowed: a number of bytes",
                     "perf all_reduce -b 16 -e 8 | the smallest size (-b 16) is larger than the largest (-e 8)",
                     "perf all_reduce -f 2 -i 8 | not by both", "perf all_reduce -f 1 | sizes must grow",
@@ -42,17 +44,21 @@ class UsageTest {
                     "matrix -r 1000 | a whole number from 1 to 256",
                     "matrix --json /tmp | /tmp is a directory; name a file",
                     "perf all_reduce --deadline 30 | '30' is not usable; allowed: a time",
-                    "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or one of those found",
-                    "perf all_reduce --device mapped --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket",
+                    "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or "
+                            + "one of those found",
+                    "perf all_reduce --device mapped --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: "
+                            + "auto, shm, socket",
                     "perf all_reduce --device mapped --channels 65 | NCCL_MAX_NCHANNELS=65 is not usable",
                     "perf all_reduce --device mapped -D NCCL_BUFSIZE=1M | did you mean NCCL_BUFFSIZE?",
                     "perf all_reduce --device host -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
                     "perf all_reduce --device host -D NCCL_PROTO=LL64 | NCCL_PROTO=LL64: there is no protocol ll64",
-                    "perf all_reduce --device host -D MILLRACE_FAULT=flip:frame=3 | MILLRACE_FAULT: fault 'flip:frame=3': 'bit=' is missing",
+                    "perf all_reduce --device host -D MILLRACE_FAULT=flip:frame=3 | MILLRACE_FAULT: fault "
+                            + "'flip:frame=3': 'bit=' is missing",
                     "gin put -D MILLRACE_FAULT=burn | MILLRACE_FAULT: fault 'burn': there is no fault 'burn'",
                     "matrix -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
                     "perf all_reduce -D MILLRACE_NET | NAME=VALUE",
-                    "matrix --collective allreduce | --collective: there is no 'allreduce'; allowed: all_reduce, all_gather",
+                    "matrix --collective allreduce | --collective: there is no 'allreduce'; allowed: all_reduce, "
+                            + "all_gather",
                     "matrix --algorithm nvls | --algorithm: there is no 'nvls'; allowed: ring, tree, collnet",
                     "matrix --algorithm tree --transport COLLNET | no cell is all of that",
                     "matrix --transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",

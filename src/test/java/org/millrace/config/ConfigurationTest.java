@@ -130,7 +130,8 @@ class ConfigurationTest {
                 message);
         assertTrue(message.contains("MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket"), message);
         assertTrue(message.contains(
-                "property nccl.buffsize=4097 is not usable; allowed: a number of bytes from 32K to 1G, a multiple of 32K"),
+                "property nccl.buffsize=4097 is not usable; allowed: a number of bytes from 32K to 1G, a multiple"
+                        + " of 32K"),
                 message);
         assertTrue(message.contains("override MILLRACE_STALL_DEADLINE=30 is not usable; allowed: a time"), message);
     }

@@ -40,15 +40,14 @@ class ValueTypesTest {
 
     @Test
     void sizesMustBePowersOfTwo() {
-        PowerOfTwoType powers = new PowerOfTwoType(256, 1 << 30);
+        ValueType<Long> powers = ValueTypes.powersOfTwo(256, 1 << 30);
         assertEquals(1 << 20, powers.parse("1M"));
         for (String refused : List.of("0", "128", "1000", "3K", "2G")) {
             assertThrows(IllegalArgumentException.class, () -> powers.parse(refused), refused);
         }
         assertEquals("1M", powers.format(1L << 20));
-        assertEquals(
-                "a number of bytes from 256 to 1G, with K, M or G for 2^10, 2^20 or 2^30 (as in 4M); only powers of two",
-                powers.allowed());
+        assertEquals("a number of bytes from 256 to 1G, with K, M or G for 2^10, 2^20 or 2^30 (as in 4M); only powers"
+                + " of two", powers.allowed());
     }
 
     @Test

@@ -69,7 +69,7 @@ public final class HostProgram {
 
     /** The shim that the build made. */
     public static Path library() {
-        return PluginLibrary.file();
+        return PluginInstaller.Library.file();
     }
 
     public static HostProgram compile(String name, String... definitions) throws Exception {

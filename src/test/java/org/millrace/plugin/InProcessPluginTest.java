@@ -16,7 +16,7 @@ import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNet_v11_t;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.log.CapturedLog;
-import org.millrace.plugin.settings.NativeEnvironment;
+import org.millrace.plugin.shim.NativeEnvironment;
 
 /**
  * A Java program that loads libnccl: this test opens the plugin and calls its table as libnccl would in this process.

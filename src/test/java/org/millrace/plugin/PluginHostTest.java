@@ -65,11 +65,9 @@ class PluginHostTest {
                 .run(HostProgram.library(), javaHome, classPath);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
         outcome = host.run(HostProgram.library(), javaHome, "/nowhere");
-        assertEquals(
-                "NET/Millrace: this process runs a JVM, whose class path needs millrace.jar: java.lang.NoClassDefFoundError: "
-                        + "org/millrace/plugin/PluginEntry"
-                        + " (is Millrace of this release there?). NCCL will use another network",
-                outcome.logLine(2));
+        assertEquals("NET/Millrace: this process runs a JVM, whose class path needs millrace.jar:"
+                + " java.lang.NoClassDefFoundError: " + "org/millrace/plugin/PluginEntry"
+                + " (is Millrace of this release there?). NCCL will use another network", outcome.logLine(2));
         assertTrue(outcome.output().endsWith("RESULT 2\n"), outcome.output());
     }
 

@@ -78,8 +78,9 @@ class PluginStartTest {
 
     @Test
     void aJarOfSomethingElse() throws Exception {
-        assertRefused(host().with("MILLRACE_JAR", home.toString()), home
-                + ": java.lang.NoClassDefFoundError: org/millrace/plugin/PluginEntry (is Millrace of this release there?)");
+        assertRefused(host().with("MILLRACE_JAR", home.toString()),
+                home + ": java.lang.NoClassDefFoundError: org/millrace/plugin/PluginEntry (is Millrace of this release"
+                        + " there?)");
     }
 
     @Test
@@ -95,9 +96,10 @@ class PluginStartTest {
 
     @Test
     void anOptionThatTheJvmDoesNotKnow() throws Exception {
-        assertRefused(host().with("MILLRACE_JAVA_OPTS", "-XX:+NoSuchOption"), "the JVM "
-                + System.getProperty("java.home")
-                + "/lib/server/libjvm.so did not start (-6): Unrecognized VM option 'NoSuchOption'; check MILLRACE_JAVA_OPTS");
+        assertRefused(host().with("MILLRACE_JAVA_OPTS", "-XX:+NoSuchOption"),
+                "the JVM " + System.getProperty("java.home")
+                        + "/lib/server/libjvm.so did not start (-6): Unrecognized VM option 'NoSuchOption'; check"
+                        + " MILLRACE_JAVA_OPTS");
     }
 
     /** Such a JVM calls exit: the host must survive it. */
@@ -105,7 +107,8 @@ class PluginStartTest {
     void aJvmThatCannotInitializeItself() throws Exception {
         assertRefused(host().with("MILLRACE_JAVA_OPTS", "-Xmx900000g"),
                 "the JVM did not start: Error occurred during initialization of VM Could not reserve enough"
-                        + " space for 943718400000 KB object heap; check MILLRACE_JAVA_OPTS and the memory that is free");
+                        + " space for 943718400000 KB object heap; check MILLRACE_JAVA_OPTS and the memory that"
+                        + " is free");
     }
 
     @Test
@@ -122,7 +125,8 @@ class PluginStartTest {
     void aTakeoverThatTheUserInsistsOnFailsWhereItIsForbidden() throws Exception {
         assertRefused(host().with("NCCL_GDRCOPY_ENABLE", "1").with("MILLRACE_TAKEOVER", "1"), HostProgram.library(),
                 nccl_h.ncclInvalidUsage(),
-                "init: the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the GPU's memory; unset it, or set it to 0), "
-                        + "and" + " MILLRACE_TAKEOVER=1 insists on it");
+                "init: the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in"
+                        + " the GPU's memory; unset it, or set it to 0), " + "and"
+                        + " MILLRACE_TAKEOVER=1 insists on it");
     }
 }

@@ -5,12 +5,19 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 
 /** The command that starts another JVM like this one. */
 public final class JavaCommand {
 
     /** By name: commands use this class, and it lies above them. */
     private static final String MAIN = "org.millrace.cli.Main";
+
+    /**
+     * A property with options that every JVM started from here gets besides, blanks between: tests start many that live
+     * for a second, on which C2 would be wasted. Not {@code millrace.*}: those are settings.
+     */
+    public static final String OPTIONS = "org.millrace.cli.java.options";
 
     private JavaCommand() {}
 
@@ -29,6 +36,10 @@ public final class JavaCommand {
                 .stream()
                 .filter(JavaCommand::isInheritable)
                 .forEach(command::add);
+        command.addAll(Pattern.compile(" +")
+                .splitAsStream(System.getProperty(OPTIONS, ""))
+                .filter(option -> !option.isEmpty())
+                .toList());
         Module module = JavaCommand.class.getModule();
         String classPath = System.getProperty("java.class.path");
         if (module.isNamed()) {

@@ -3,6 +3,7 @@ package org.millrace.cli.console;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), two blanks deeper with each level.
@@ -20,13 +21,13 @@ public final class Json {
      * @return its JSON
      * @throws IllegalArgumentException if there is anything else in it
      */
-    public static String write(Object value) {
+    public static String write(@Nullable Object value) {
         Json json = new Json();
         json.append(value, 0);
         return json.text.append('\n').toString();
     }
 
-    private void append(Object value, int depth) {
+    private void append(@Nullable Object value, int depth) {
         switch (value) {
             case null -> text.append("null");
             case String string -> quote(string);

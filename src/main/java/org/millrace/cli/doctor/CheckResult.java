@@ -10,10 +10,10 @@ import java.util.List;
  *                where it was looked for
  * @param advice  what to do, a line each; may be empty
  */
-public record CheckResult(State state, String summary, List<String> advice) {
+record CheckResult(State state, String summary, List<String> advice) {
 
     /** The three things that can be said of anything. */
-    public enum State {
+    enum State {
         /** Found, and working. */
         WORKS("ok"),
         /** Found, but unusable. */
@@ -33,36 +33,18 @@ public record CheckResult(State state, String summary, List<String> advice) {
         }
     }
 
-    /**
-     * Found, and working.
-     *
-     * @param summary version and place
-     * @param advice  how it could work better
-     * @return the finding
-     */
-    public static CheckResult works(String summary, String... advice) {
+    /** Found, and working. */
+    static CheckResult works(String summary, String... advice) {
         return new CheckResult(State.WORKS, summary, List.of(advice));
     }
 
-    /**
-     * Found, but unusable.
-     *
-     * @param reason why
-     * @param advice what to do
-     * @return the finding
-     */
-    public static CheckResult unusable(String reason, String... advice) {
+    /** Found, but unusable. */
+    static CheckResult unusable(String reason, String... advice) {
         return new CheckResult(State.UNUSABLE, reason, List.of(advice));
     }
 
-    /**
-     * Not found.
-     *
-     * @param places where it was looked for
-     * @param advice what to do
-     * @return the finding
-     */
-    public static CheckResult missing(String places, String... advice) {
+    /** Not found. */
+    static CheckResult missing(String places, String... advice) {
         return new CheckResult(State.MISSING, places, List.of(advice));
     }
 }

@@ -92,7 +92,8 @@ final class GpuChecks {
             return CheckResult.unusable(
                     "NVIDIA's driver " + version + ", but " + control
                             + " is absent or not readable and writable by this user",
-                    "in a container: start it with --gpus all; else run nvidia-smi once as root, or see the driver's NVreg_DeviceFileMode");
+                    "in a container: start it with --gpus all; else run nvidia-smi once as root, or see the "
+                            + "driver's NVreg_DeviceFileMode");
         }
         return CheckResult.works("NVIDIA's driver " + version);
     }

@@ -26,7 +26,8 @@ final class MachineChecks {
     /** Docker gives a container this much if nobody asks for more; a few connections fill it. */
     private static final long LITTLE = 64L << 20;
     private static final String MORE =
-            "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o remount,size=1g /dev/shm";
+            "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o "
+                    + "remount,size=1g /dev/shm";
 
     private MachineChecks() {}
 
@@ -55,7 +56,8 @@ final class MachineChecks {
         String kernel = Host.kernel();
         return System.getProperty("os.name").equals("Linux") ? CheckResult.works(kernel)
                 : CheckResult.works(kernel,
-                        "NCCL, shared memory and the looks of this machine below need Linux; the emulated device does not");
+                        "NCCL, shared memory and the looks of this machine below need Linux; the emulated device "
+                                + "does not");
     }
 
     /** Processor cores, and what limits them: the affinity mask of this process, and the quota of its control group. */
@@ -71,7 +73,8 @@ final class MachineChecks {
         Host.field("/proc/cpuinfo", "model name").ifPresent(model -> summary.append(", ").append(model));
         return usable > 1 ? CheckResult.works(summary.toString())
                 : CheckResult.works(summary.toString(),
-                        "on one core ranks take turns: times will be those of the scheduler. Grant more (taskset, docker --cpus).");
+                        "on one core ranks take turns: times will be those of the scheduler. Grant more (taskset, "
+                                + "docker --cpus).");
     }
 
     /** Main memory, the limit of the control group, and the Java heap, in which no operand lies. */

@@ -46,7 +46,8 @@ final class Dispatch {
                 reported = now;
                 double seconds = (now - begin) / 1e9;
                 out.printf(
-                        "%12d of %d tokens dispatched to %d experts each and combined, all as the reference has it; %.0f tokens/s%n",
+                        "%12d of %d tokens dispatched to %d experts each and combined, all as the reference has it; "
+                                + "%.0f tokens/s%n",
                         (batch + 1) * perBatch, batches * perBatch, Math.min(plan.experts(), plan.ranks()),
                         (batch + 1) * perBatch / seconds);
                 out.flush();

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.cli.console.Converters;
 import org.millrace.cli.console.GlobalOptions;
@@ -33,8 +34,10 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "gin",
         description = {"Measure GPU-initiated networking on the emulated device or on GPUs, and check what arrives.",
-                "Blocks post descriptors to the queues that NCCL's device side uses; each rank is a thread with an agent that carries them out over the network.",
-                "On GPUs (--device cuda) each rank is a process with a GPU and an NCCL_HOSTID of its own, whose kernels call NCCL's device functions."
+                "Blocks post descriptors to the queues that NCCL's device side uses; each rank is a thread with an "
+                        + "agent that carries them out over the network.",
+                "On GPUs (--device cuda) each rank is a process with a GPU and an NCCL_HOSTID of its own, whose "
+                        + "kernels call NCCL's device functions."
                         + " They are compiled by nvcc with the headers of the NCCL that is there, 2.28.7 or later."},
         sortOptions = false)
 public final class GinCommand implements Callable<Integer> {
@@ -62,7 +65,8 @@ public final class GinCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "PATTERN",
             converter = PatternConverter.class,
-            description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. dispatch: tokens to experts and back, as in DeepEP.")
+            description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. dispatch: "
+                    + "tokens to experts and back, as in DeepEP.")
     private GinPattern pattern;
 
     @Option(
@@ -158,13 +162,13 @@ public final class GinCommand implements Callable<Integer> {
             paramLabel = "N",
             converter = Converters.Seed.class,
             description = "What routing and data are made from (default: different every time; printed).")
-    private Long seed;
+    private @Nullable Long seed;
 
     @Option(
             names = "--net",
             paramLabel = "NAME",
             description = "What carries the data; short for -D MILLRACE_NET=NAME.")
-    private String net;
+    private @Nullable String net;
 
     @Option(
             names = "--device",
@@ -177,25 +181,26 @@ public final class GinCommand implements Callable<Integer> {
             names = "--nvcc",
             paramLabel = "FILE",
             description = "cuda: the compiler (default: CUDA_HOME's, PATH's or /usr/local/cuda's).")
-    private Path nvcc;
+    private @Nullable Path nvcc;
 
     @Option(
             names = "--nccl-include",
             paramLabel = "DIR",
-            description = "cuda: where nccl_device.h lies (default: in NCCL_HOME, beside the libnccl that is loaded, or /usr/include).")
-    private Path include;
+            description = "cuda: where nccl_device.h lies (default: in NCCL_HOME, beside the libnccl that is "
+                    + "loaded, or /usr/include).")
+    private @Nullable Path include;
 
     @Option(
             names = "--cubin",
             paramLabel = "FILE",
             description = "cuda: kernels that are compiled already, from src/main/cuda/gin.cu.")
-    private Path cubin;
+    private @Nullable Path cubin;
 
     @Option(names = "--worker-rank", hidden = true)
-    private Integer workerRank;
+    private @Nullable Integer workerRank;
 
     @Option(names = "--worker-rendezvous", hidden = true)
-    private String workerRendezvous;
+    private @Nullable String workerRendezvous;
 
     @Option(
             names = "--deadline",

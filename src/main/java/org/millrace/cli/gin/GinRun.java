@@ -19,6 +19,7 @@ record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, Pr
 
     /** Runs all ranks, of which rank 0 prints; then what each one's thread served. */
     List<RankRun.Failure> run(Duration deadline) {
+        @Nullable
         String[] served = new String[plan.ranks()];
         List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
                 (rendezvous, events) -> new ThreadRanks(plan.ranks(), rank -> new Worker(rank, rendezvous), events),

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
@@ -17,7 +18,7 @@ public final class RunScope implements AutoCloseable {
 
     private final Path directory;
     private final Thread hook = new Thread(this::clean, "perf-cleanup");
-    private volatile Ranks ranks;
+    private volatile @Nullable Ranks ranks;
 
     /**
      * A new scope.

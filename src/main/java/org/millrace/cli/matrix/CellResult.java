@@ -9,6 +9,7 @@ final class CellResult {
     private long wrong;
     private boolean ran = true;
     private String refusal = "";
+    private int refusingRank = Integer.MAX_VALUE;
     private String failure = "";
 
     CellResult(CellGroup group, CellGroup.Cell cell) {
@@ -24,11 +25,14 @@ final class CellResult {
         return cell;
     }
 
-    void add(MatrixEvent event) {
+    void add(MatrixWorker.CellReport event) {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        refusal = refusal.isEmpty() ? event.refusal() : refusal;
+        if (!event.refusal().isEmpty() && event.rank() < refusingRank) {
+            refusingRank = event.rank(); // the lowest, so that it does not depend on who was heard first
+            refusal = event.refusal();
+        }
         failure = failure.isEmpty() ? event.failure() : failure;
     }
 

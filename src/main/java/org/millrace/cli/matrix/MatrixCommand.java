@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.cli.console.Converters;
@@ -35,9 +36,10 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "matrix",
         description = {
-                "Run every collective over every transport, in every protocol and mode, with threads and processes, on the emulated device,"
-                        + " and check every result.",
-                "A cell counts only if the communicator says that what was asked for is what ran; if it is not, its reason is printed."},
+                "Run every collective over every transport, in every protocol and mode, with threads and processes, "
+                        + "on the emulated device," + " and check every result.",
+                "A cell counts only if the communicator says that what was asked for is what ran; if it is not, its "
+                        + "reason is printed."},
         sortOptions = false)
 public final class MatrixCommand implements Callable<Integer> {
 
@@ -87,7 +89,7 @@ public final class MatrixCommand implements Callable<Integer> {
             arity = "1",
             converter = Converters.Flag.class,
             description = "1: ranks are processes only; 0: threads only (default: both).")
-    private Boolean processes;
+    private @Nullable Boolean processes;
 
     @Option(names = "--quick", description = "Some cells of 2 and 3 ranks, picked by the seed.")
     private boolean quick;
@@ -97,14 +99,14 @@ public final class MatrixCommand implements Callable<Integer> {
             paramLabel = "N",
             converter = Converters.Seed.class,
             description = "What data, types and samples are made from (default: different every time; printed).")
-    private Long seed;
+    private @Nullable Long seed;
 
     @Option(
             names = "--json",
             paramLabel = "FILE",
             converter = Converters.ResultFile.class,
             description = "Write the results there too, for programs.")
-    private Path json;
+    private @Nullable Path json;
 
     @Option(
             names = "--deadline",
@@ -115,11 +117,11 @@ public final class MatrixCommand implements Callable<Integer> {
     private Duration deadline;
 
     @Option(names = "--worker-rank", hidden = true)
-    private Integer workerRank;
+    private @Nullable Integer workerRank;
 
     /** Number of ranks, a colon, and where they meet. */
     @Option(names = "--worker-rendezvous", hidden = true)
-    private String workerRendezvous;
+    private @Nullable String workerRendezvous;
 
     /** For picocli. */
     public MatrixCommand() {}
@@ -127,7 +129,7 @@ public final class MatrixCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
-        MatrixPlan plan = MatrixPlan.of(selected(), chosen);
+        MatrixPlan plan = MatrixPlan.of(selected(), chosen, parent.settings());
         require(!plan.groups().isEmpty(),
                 "no cell is all of that: COLLNET runs collnet, and every other transport ring and tree");
         Map<String, String> settings = settings();
@@ -143,10 +145,8 @@ public final class MatrixCommand implements Callable<Integer> {
                         spec.commandLine().getErr(), StatusLine.isTerminal(StatusLine.ERR), deadline).run();
         double seconds = (System.nanoTime() - start) / 1e9;
         PrintWriter out = spec.commandLine().getOut();
-        RerunCommand repetition = new RerunCommand(chosen, parent.settings());
-        new MatrixTable(out, results, repetition)
-                .print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
-        writeJson(MatrixJson.write(plan, results, repetition, seconds));
+        new MatrixTable(out, plan, results).print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
+        writeJson(MatrixJson.write(plan, results, seconds));
         return results.stream().allMatch(CellResult::isGood) ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 

@@ -11,7 +11,7 @@ final class MatrixJson {
 
     private MatrixJson() {}
 
-    static String write(MatrixPlan plan, List<CellResult> results, RerunCommand repetition, double seconds) {
+    static String write(MatrixPlan plan, List<CellResult> results, double seconds) {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("millrace", Version.millrace());
         document.put("seed", plan.seed());
@@ -20,11 +20,11 @@ final class MatrixJson {
         document.put("ran", results.stream().filter(CellResult::hasRun).count());
         document.put("impossible", results.stream().filter(CellResult::isImpossible).count());
         document.put("wrong", results.stream().mapToLong(CellResult::wrong).sum());
-        document.put("cells", results.stream().map(result -> cell(result, repetition)).toList());
+        document.put("cells", results.stream().map(result -> cell(plan, result)).toList());
         return Json.write(document);
     }
 
-    private static Map<String, Object> cell(CellResult result, RerunCommand repetition) {
+    private static Map<String, Object> cell(MatrixPlan plan, CellResult result) {
         CellGroup group = result.group();
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("collective", result.cell().operation().label());
@@ -38,7 +38,7 @@ final class MatrixJson {
         entry.put("wrong", result.wrong());
         entry.put("impossible", result.isImpossible() ? result.reason() : null);
         entry.put("failure", result.failure().isEmpty() ? null : result.failure());
-        entry.put("again", result.isGood() ? null : repetition.command(result));
+        entry.put("again", result.isGood() ? null : plan.rerunCommand(result));
         return entry;
     }
 }

@@ -3,19 +3,25 @@ package org.millrace.cli.matrix;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.regex.Pattern;
 import org.millrace.Operation;
 
 /**
  * All groups, the same in every process: it follows from the command line alone.
  *
- * @param groups in the order in which they run
- * @param seed   what data and samples are made from
+ * @param groups   in the order in which they run
+ * @param seed     what data and samples are made from
+ * @param settings that the command line set
  */
-record MatrixPlan(List<CellGroup> groups, long seed) {
+record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> settings) {
 
     static final List<String> ALGORITHMS = List.of("ring", "tree", "collnet");
     static final List<String> PROTOCOLS = List.of("LL", "LL128", "Simple");
+
+    /** What a shell leaves as it is. */
+    private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     /**
      * What is selected.
@@ -27,7 +33,7 @@ record MatrixPlan(List<CellGroup> groups, long seed) {
             int sample) {
     }
 
-    static MatrixPlan of(Selected selected, long seed) {
+    static MatrixPlan of(Selected selected, long seed, Map<String, String> settings) {
         Builder builder = new Builder(selected.collectives);
         Random random = new Random(seed);
         for (boolean processes : selected.processes) {
@@ -40,11 +46,26 @@ record MatrixPlan(List<CellGroup> groups, long seed) {
                 builder.take(some);
             }
         }
-        return new MatrixPlan(List.copyOf(builder.taken), seed);
+        return new MatrixPlan(List.copyOf(builder.taken), seed, settings);
     }
 
     List<CellGroup> groups(int ranks, boolean processes) {
         return groups.stream().filter(group -> group.ranks() == ranks && group.processes() == processes).toList();
+    }
+
+    /** The command line that runs this cell alone, on the same data. */
+    String rerunCommand(CellResult result) {
+        CellGroup group = result.group();
+        List<String> words = new ArrayList<>(List.of("millrace", "matrix", "--seed", String.valueOf(seed),
+                "--collective", result.cell().operation().label(), "--algorithm", group.algorithm(), "--transport",
+                group.way().label(), "--protocol", group.protocol(), "--mode", group.mode().name(), "--ranks",
+                String.valueOf(group.ranks()), "--processes", group.processes() ? "1" : "0"));
+        settings.forEach((name, value) -> words.addAll(List.of("-D", name + "=" + value)));
+        return String.join(" ", words.stream().map(MatrixPlan::quoted).toList());
+    }
+
+    private static String quoted(String word) {
+        return PLAIN.matcher(word).matches() ? word : "'" + word.replace("'", "'\\''") + "'";
     }
 
     /** Numbers groups and cells. */

@@ -13,7 +13,7 @@ import org.millrace.cli.launch.RunDeadline;
 import org.millrace.cli.launch.ThreadRanks;
 
 /** Lets ranks go through the groups: the same threads or processes for all groups of a number of ranks. */
-final class MatrixRun implements RankRun.Listener<MatrixEvent> {
+final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
 
     private final MatrixPlan plan;
     private final Map<String, String> settings;
@@ -67,7 +67,7 @@ final class MatrixRun implements RankRun.Listener<MatrixEvent> {
                         _ -> Map.of(), events, err)
                 : new ThreadRanks(ranks, rank -> new MatrixWorker(groups, rank, rendezvous, settings, plan.seed()),
                         events),
-                deadline, MatrixEvent.class, this);
+                deadline, MatrixWorker.CellReport.class, this);
         String why = failures.isEmpty() ? "not every rank reported it" : failures.getFirst().message();
         groups.stream()
                 .flatMap(group -> group.cells().stream())
@@ -81,7 +81,7 @@ final class MatrixRun implements RankRun.Listener<MatrixEvent> {
     }
 
     @Override
-    public void heard(MatrixEvent event) {
+    public void heard(MatrixWorker.CellReport event) {
         CellResult result = results.get(event.cell());
         result.add(event);
         if (result.isComplete()) {

@@ -23,15 +23,15 @@ final class MatrixTable {
     private static final int TOLD = 8;
 
     private final PrintWriter out;
+    private final MatrixPlan plan;
     private final List<CellResult> results;
-    private final RerunCommand repetition;
     private final List<String> reasons = new ArrayList<>();
     private final Map<String, Map<String, String>> rows = new LinkedHashMap<>();
 
-    MatrixTable(PrintWriter out, List<CellResult> results, RerunCommand repetition) {
+    MatrixTable(PrintWriter out, MatrixPlan plan, List<CellResult> results) {
         this.out = out;
+        this.plan = plan;
         this.results = results;
-        this.repetition = repetition;
     }
 
     private static String row(CellResult result) {
@@ -46,8 +46,8 @@ final class MatrixTable {
 
     void print(String how) {
         out.println("# " + how);
-        out.println(
-                "# columns: protocol, number of ranks, t: threads of one process, p: processes. ok: ran as asked, no element wrong");
+        out.println("# columns: protocol, number of ranks, t: threads of one process, p: processes. ok: ran as asked, "
+                + "no element wrong");
         List<String> columns = columns();
         results.forEach(result -> rows.computeIfAbsent(row(result), _ -> new LinkedHashMap<>())
                 .put(column(result.group(), result.group().protocol()), text(result)));
@@ -94,7 +94,7 @@ final class MatrixTable {
         String cell =
                 row(result).replaceAll(" +", " ") + " " + result.group().protocol() + ", " + result.group().where();
         out.println("# " + what + " " + cell + (result.failure().isEmpty() ? "" : ": " + result.failure()));
-        out.println("#   again: " + repetition.command(result));
+        out.println("#   again: " + plan.rerunCommand(result));
     }
 
     /** In the order of collectives, not of groups. */

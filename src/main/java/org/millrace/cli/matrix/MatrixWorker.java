@@ -13,6 +13,7 @@ import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.cli.check.CheckedCollectives;
 import org.millrace.cli.console.FailureText;
+import org.millrace.cli.launch.RankEvent;
 import org.millrace.cli.launch.RankWorker;
 import org.millrace.cli.launch.RunDeadline;
 
@@ -21,6 +22,18 @@ import org.millrace.cli.launch.RunDeadline;
  * group, and the next one is begun.
  */
 final class MatrixWorker implements RankWorker {
+
+    /**
+     * A rank has finished a cell.
+     *
+     * @param cell    number of the cell
+     * @param wrong   elements that were not what they must be
+     * @param ran     operations that ran as they were meant to
+     * @param refusal why others could not; empty if all did
+     * @param failure what went wrong besides; empty if nothing did
+     */
+    record CellReport(int rank, int cell, long wrong, int ran, String refusal, String failure) implements RankEvent {
+    }
 
     /**
      * For all cells of a communicator, which take less than a second. Longer than an operation may stand still, which
@@ -75,7 +88,7 @@ final class MatrixWorker implements RankWorker {
             }
         } catch (RuntimeException failure) {
             for (CellGroup.Cell left : group.cells().subList(done[0], group.cells().size())) {
-                reporter.tell(new MatrixEvent(rank, left.number(), 0, 0, "", FailureText.of(failure)));
+                reporter.tell(new CellReport(rank, left.number(), 0, 0, "", FailureText.of(failure)));
             }
         } finally {
             joined = null;
@@ -100,7 +113,7 @@ final class MatrixWorker implements RankWorker {
         }
     }
 
-    private MatrixEvent check(CellGroup group, CellGroup.Cell cell, Communicator communicator,
+    private CellReport check(CellGroup group, CellGroup.Cell cell, Communicator communicator,
             CheckedCollectives checks) {
         Random random = new Random(group.seed(seed, cell));
         int type = random.nextInt(DataType.values().length);
@@ -123,6 +136,6 @@ final class MatrixWorker implements RankWorker {
             wrong += asAsked ? wrongNow : 0; // what ran another way is that way's cell
             difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
         }
-        return new MatrixEvent(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
+        return new CellReport(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
     }
 }

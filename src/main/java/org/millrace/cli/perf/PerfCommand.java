@@ -34,7 +34,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "perf",
         description = {"Measure a collective and check its results.",
-                "On GPUs (--device cuda) every rank is a process with a GPU and an NCCL_HOSTID of its own, so that NCCL takes it for a host"
+                "On GPUs (--device cuda) every rank is a process with a GPU and an NCCL_HOSTID of its own, so that "
+                        + "NCCL takes it for a host"
                         + " and uses the network; set NCCL_HOSTID yourself to have all ranks on one host.",
                 "Times are those of one operation, averaged over the iterations, of the slowest rank."
                         + " What is checked is one more operation on fresh random data."},

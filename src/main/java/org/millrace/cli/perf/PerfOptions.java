@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
 import org.millrace.cli.console.Converters;
@@ -51,14 +52,14 @@ final class PerfOptions {
             paramLabel = "FACTOR",
             converter = Converters.Count.class,
             description = "Multiply sizes by this (default: " + DEFAULT_FACTOR + ").")
-    private Integer factor;
+    private @Nullable Integer factor;
 
     @Option(
             names = {"-i", "--stepbytes"},
             paramLabel = "SIZE",
             converter = Converters.Size.class,
             description = "Add this to sizes instead.")
-    private Long step;
+    private @Nullable Long step;
 
     @Option(
             names = {"-r", "--ranks"},
@@ -73,14 +74,14 @@ final class PerfOptions {
             paramLabel = "N",
             converter = Converters.Count.class,
             description = "Operations that are timed (default: 1000, fewer for large sizes).")
-    private Integer iterations;
+    private @Nullable Integer iterations;
 
     @Option(
             names = {"-w", "--warmup_iters"},
             paramLabel = "N",
             converter = Converters.CountOrNone.class,
             description = "Operations before those (default: what the JIT compiler needs; a fifth of -n).")
-    private Integer warmup;
+    private @Nullable Integer warmup;
 
     @Option(
             names = {"-t", "-d", "--type", "--datatype"},
@@ -95,7 +96,8 @@ final class PerfOptions {
             paramLabel = "OP",
             defaultValue = "sum",
             converter = Selection.ReductionsConverter.class,
-            description = "Reductions, with commas between, or all (default: ${DEFAULT-VALUE}). Of no meaning for collectives that do not reduce.")
+            description = "Reductions, with commas between, or all (default: ${DEFAULT-VALUE}). Of no meaning for "
+                    + "collectives that do not reduce.")
     private Selection.Reductions reductions;
 
     @Option(
@@ -109,7 +111,8 @@ final class PerfOptions {
 
     @Option(
             names = "--check-every",
-            description = "Compare the result of every operation, those before and those that are timed included. On by itself where MILLRACE_FAULT is set.")
+            description = "Compare the result of every operation, those before and those that are timed included. "
+                    + "On by itself where MILLRACE_FAULT is set.")
     private boolean checkEvery;
 
     @Option(
@@ -117,24 +120,28 @@ final class PerfOptions {
             paramLabel = "N",
             converter = Converters.Seed.class,
             description = "What the data is made from (default: different every time; printed).")
+    @Nullable
     Long seed;
 
     @Option(names = "--processes", description = "Every rank is a process of its own, not a thread; on GPUs always.")
     boolean processes;
 
     @Option(names = "--device", paramLabel = "NAME", description = "host or cuda; short for -D MILLRACE_DEVICE=NAME.")
+    @Nullable
     String device;
 
     @Option(
             names = "--net",
             paramLabel = "NAME",
             description = "What carries the data; short for -D MILLRACE_NET=NAME.")
+    @Nullable
     String net;
 
     @Option(
             names = "--channels",
             paramLabel = "N",
             description = "Short for -D NCCL_MIN_NCHANNELS=N -D NCCL_MAX_NCHANNELS=N.")
+    @Nullable
     String channels;
 
     @Option(
@@ -142,6 +149,7 @@ final class PerfOptions {
             paramLabel = "FILE",
             converter = Converters.ResultFile.class,
             description = "Write the results there too, for programs.")
+    @Nullable
     Path json;
 
     @Option(
@@ -153,9 +161,11 @@ final class PerfOptions {
     private Duration deadline;
 
     @Option(names = "--worker-rank", hidden = true)
+    @Nullable
     Integer workerRank;
 
     @Option(names = "--worker-rendezvous", hidden = true)
+    @Nullable
     String workerRendezvous;
 
     /**

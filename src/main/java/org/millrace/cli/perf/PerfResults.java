@@ -9,6 +9,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Route;
 import org.millrace.net.fault.Fault;
 
@@ -30,10 +31,10 @@ final class PerfResults {
     }
 
     private final PerfPlan plan;
-    private final PerfEvent.Joined[] joined;
+    private final PerfEvent.@Nullable Joined[] joined;
     private final int[] done;
-    private final CaseResult[] outOfPlace;
-    private final CaseResult[] inPlace;
+    private final @Nullable CaseResult[] outOfPlace;
+    private final @Nullable CaseResult[] inPlace;
     private final List<List<Route>> routes = new ArrayList<>();
     private final Set<String> faults = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
@@ -66,7 +67,7 @@ final class PerfResults {
         return faults.contains(fault.text());
     }
 
-    private static CaseResult merge(CaseResult known, CaseResult added) {
+    private static CaseResult merge(@Nullable CaseResult known, CaseResult added) {
         return known == null ? added : known.with(added);
     }
 
@@ -111,7 +112,7 @@ final class PerfResults {
     }
 
     /** Who and where the ranks are; null for one that has not joined. */
-    PerfEvent.Joined joined(int rank) {
+    PerfEvent.@Nullable Joined joined(int rank) {
         return joined[rank];
     }
 

@@ -4,8 +4,10 @@
  *
  * <p>
  * A {@link org.millrace.cli.perf.PerfPlan} says what to measure. One {@link org.millrace.cli.perf.PerfWorker} for each
- * rank, a thread of this process or a process of its own, carries it out and reports
- * {@link org.millrace.cli.perf.RankEvent}s; {@link org.millrace.cli.perf.PerfRun} collects them into
- * {@link org.millrace.cli.perf.PerfResults}.
+ * rank carries it out and reports {@link org.millrace.cli.perf.PerfEvent}s, which
+ * {@link org.millrace.cli.perf.PerfResults} puts together and {@link org.millrace.cli.perf.PerfTable} prints.
  */
+@NullMarked
 package org.millrace.cli.perf;
+
+import org.jspecify.annotations.NullMarked;

@@ -17,9 +17,9 @@ public final class FallbackPath implements DataPath {
     private final @Nullable UnpackDevice unpack;
 
     /**
-     * A service without threads.
+     * A path without threads.
      *
-     * @param unpack what kernels that unpack need, closed with the service; null for those that do not
+     * @param unpack what kernels that unpack need, closed with the path; null for those that do not
      */
     public FallbackPath(@Nullable UnpackDevice unpack) {
         this.unpack = unpack;

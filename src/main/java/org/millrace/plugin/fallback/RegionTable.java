@@ -2,6 +2,7 @@ package org.millrace.plugin.fallback;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.plugin.net.ConnectionHandle;
@@ -13,7 +14,7 @@ final class RegionTable {
     private static final int USUAL = 4;
 
     private final Network network;
-    private MemoryRegion[] regions = new MemoryRegion[USUAL];
+    private @Nullable MemoryRegion[] regions = new MemoryRegion[USUAL];
 
     RegionTable(Network network) {
         this.network = network;
@@ -31,12 +32,8 @@ final class RegionTable {
         if (number == regions.length) {
             regions = Arrays.copyOf(regions, Math.min(2 * number, ConnectionHandle.REGIONS));
         }
-        regions[number] = network.register(segment(address, bytes));
+        regions[number] = network.register(NativeMemory.at(address, bytes));
         return number;
-    }
-
-    private static MemorySegment segment(long address, long bytes) {
-        return NativeMemory.at(address, bytes);
     }
 
     MemoryRegion get(int number) {

@@ -1,5 +1,6 @@
 package org.millrace.plugin.fallback;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.config.PluginSettings;
@@ -18,7 +19,7 @@ final class UnpackRequests {
     private final UnpackConnection connection;
     private final boolean scattered;
     private final int[] firstPages = new int[RequestRing.CAPACITY];
-    private UnpackMemory memory;
+    private @Nullable UnpackMemory memory;
     private long slotBytes;
     private long ordinal;
     private long published;
@@ -36,14 +37,7 @@ final class UnpackRequests {
         }
     }
 
-    /**
-     * Takes in where a request would arrive without pages.
-     *
-     * @param sequence of the request
-     * @param region   the memory's number
-     * @param offset   in it
-     * @param bytes    how much may arrive
-     */
+    /** Takes in where a request would arrive without pages. */
     void posted(long sequence, int region, long offset, long bytes) {
         int index = RequestRing.slot(sequence);
         firstPages[index] = NONE;

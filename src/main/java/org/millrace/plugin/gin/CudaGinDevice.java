@@ -53,8 +53,6 @@ final class CudaGinDevice implements GinDevice {
     /**
      * Starts the thread.
      *
-     * @param driver     the driver's functions
-     * @param device     the GPU
      * @param direct     whether peers' memory is mapped where that is possible
      * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
      * @param chunkBytes what is staged at once

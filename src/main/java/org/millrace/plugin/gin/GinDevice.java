@@ -84,7 +84,6 @@ interface GinDevice extends AutoCloseable {
     /**
      * Lets peers reach a window without the network.
      *
-     * @param address of the window
      * @return what they need for it, to be closed when they have used it; null if it is not possible
      */
     ForeignMemory.@Nullable Ticket invite(long address);
@@ -92,11 +91,7 @@ interface GinDevice extends AutoCloseable {
     /**
      * A window's memory.
      *
-     * @param network of its communicator
-     * @param address of the window
-     * @param type    NCCL's type of the memory
-     * @param rank    this rank
-     * @param all     the window at each rank, this one included
+     * @param all the window at each rank, this one included
      */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
 

@@ -3,6 +3,7 @@ package org.millrace.plugin.gin;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.gin.agent.GinMesh;
@@ -25,10 +26,9 @@ final class GinExchange implements AutoCloseable {
     /**
      * A rank's part of a window.
      *
-     * @param bytes  its size
-     * @param ticket for peers that would map it, or null
+     * @param ticket for peers that would map it; null for none
      */
-    record Offer(long bytes, ForeignMemory.Ticket ticket) {
+    record Offer(long bytes, ForeignMemory.@Nullable Ticket ticket) {
     }
 
     private final int rank;
@@ -119,7 +119,7 @@ final class GinExchange implements AutoCloseable {
         return mesh.senders()[peer].offer(header, null, 0);
     }
 
-    private long[] receive(int peer) {
+    private long @Nullable [] receive(int peer) {
         FrameReceiver receiver = mesh.receivers()[peer];
         receiver.progress();
         FrameHeader heard = receiver.poll();

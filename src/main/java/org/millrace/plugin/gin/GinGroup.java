@@ -38,8 +38,8 @@ public final class GinGroup implements AutoCloseable {
 
     private final int rank;
     private final Network network;
-    private final GinDevice hardware;
-    private final GinExchange control;
+    private final GinDevice device;
+    private final GinExchange exchange;
     private final GinSharedMemory shared;
     private final GinStaging staging;
     private final GinSignals signals;
@@ -48,16 +48,16 @@ public final class GinGroup implements AutoCloseable {
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
     private int contexts;
 
-    GinGroup(int rank, Network network, GinDevice hardware, GinMesh data, GinMesh control, GinOptions options) {
+    GinGroup(int rank, Network network, GinDevice device, GinMesh data, GinMesh control, GinOptions options) {
         this.rank = rank;
         this.network = network;
-        this.hardware = hardware;
-        this.control = new GinExchange(rank, control, CONTROL_DEADLINE);
-        this.shared = new GinSharedMemory(hardware);
-        this.staging = new GinStaging(rank, data.senders().length, shared, this.control);
+        this.device = device;
+        this.exchange = new GinExchange(rank, control, CONTROL_DEADLINE);
+        this.shared = new GinSharedMemory(device);
+        this.staging = new GinStaging(rank, data.senders().length, shared, this.exchange);
         this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options, new Reports());
-        this.signals = new GinSignals(this.control, shared, communicator);
-        hardware.agent().add(communicator);
+        this.signals = new GinSignals(this.exchange, shared, communicator);
+        device.agent().add(communicator);
     }
 
     /** What all GIN contexts that NCCL has had of this process have served. */
@@ -94,7 +94,8 @@ public final class GinGroup implements AutoCloseable {
         @Override
         public void stalled(String what) {
             NcclLog.warn("GIN: " + what
-                    + ". A kernel that another kernel of its process must start first, or copies that wait behind other streams' kernels,"
+                    + ". A kernel that another kernel of its process must start first, or copies that wait behind"
+                    + " other streams' kernels,"
                     + " stand so: set CUDA_MODULE_LOADING=EAGER and CUDA_DEVICE_MAX_CONNECTIONS=32");
         }
     }
@@ -105,12 +106,13 @@ public final class GinGroup implements AutoCloseable {
 
     /** Registers this rank's part of a window; returns when all ranks have. */
     synchronized Window register(long address, long bytes, int type) {
-        ForeignMemory.Ticket ticket = hardware.invite(address);
+        ForeignMemory.Ticket ticket = device.invite(address);
         try {
-            GinExchange.Offer[] all = control.exchange(new GinExchange.Offer(bytes, ticket));
-            Window window = register(hardware.window(network, address, type, rank, all));
+            GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, ticket));
+            Window window = register(device.window(network, address, type, rank, all));
             windows.add(window);
-            staging.connect(communicator, window); // every rank tells that it is here: nobody needs the ticket any more
+            // every rank tells that it is here: nobody needs the ticket any more
+            staging.connect(communicator, window);
             return window;
         } finally {
             if (ticket != null) {
@@ -147,15 +149,11 @@ public final class GinGroup implements AutoCloseable {
         @Override
         public void close() {
             contexts.forEach(group::remove);
-            allocated.forEach(group.hardware::free);
+            allocated.forEach(group.device::free);
         }
     }
 
-    /**
-     * Contexts whose operations the host begins.
-     *
-     * @param queues one for each
-     */
+    /** Contexts whose operations the host begins. */
     record Rma(GinGroup group, List<RmaQueue> queues) implements AutoCloseable {
         @Override
         public void close() {
@@ -182,12 +180,12 @@ public final class GinGroup implements AutoCloseable {
         List<RmaQueue> made = new ArrayList<>();
         int ranks = communicator.ranks();
         for (int i = 0; i < count; i++) {
-            GinQueueMemory queues = GinQueueMemory.of(
-                    hardware.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
-                    RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
-            MemorySegment cis = hardware.share((long) ranks * Integer.BYTES).host();
-            GinContext context = new GinContext(contexts++, queues, cis, hardware.share(Long.BYTES).host(),
-                    hardware.share(Long.BYTES).host(), ranks);
+            GinQueueMemory queues =
+                    GinQueueMemory.of(device.share(GinQueueMemory.bytes(RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE)).host(),
+                            RmaQueue.FORMAT, ranks, RMA_QUEUE_SIZE);
+            MemorySegment cis = device.share((long) ranks * Integer.BYTES).host();
+            GinContext context = new GinContext(contexts++, queues, cis, device.share(Long.BYTES).host(),
+                    device.share(Long.BYTES).host(), ranks);
             RmaQueue queue = new RmaQueue(context, queues, GinIndices.of(cis, ranks), ranks);
             add(context);
             rma.put(context.number(), queue);
@@ -209,10 +207,6 @@ public final class GinGroup implements AutoCloseable {
     /**
      * Makes contexts whose memory kernels and the agent share; returns when all ranks have.
      *
-     * @param format    of their descriptors
-     * @param count     how many
-     * @param signals   of each
-     * @param counters  of each
      * @param queueSize descriptors for each peer, a power of two
      */
     synchronized Served createContexts(GinDescriptorFormat format, int count, int signals, int counters,
@@ -222,18 +216,18 @@ public final class GinGroup implements AutoCloseable {
         List<GinContext> made = new ArrayList<>();
         List<Long> allocated = new ArrayList<>();
         GinSignals.Contexts signalled = this.signals.create(count, Math.max(signals, 1));
-        long forKernels = hardware.allocate(count * stride);
+        long forKernels = device.allocate(count * stride);
         allocated.add(forKernels);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment all = arena.allocate(count * stride, GinGpuContext.ALIGNMENT);
             for (int i = 0; i < count; i++) {
                 made.add(context(format, GinGpuContext.of(all.asSlice(i * stride, stride)), ranks, signals, counters,
                         queueSize, allocated,
-                        signalled.mine() == null ? hardware.share((long) Math.max(signals, 1) * Long.BYTES)
+                        signalled.mine() == null ? device.share((long) Math.max(signals, 1) * Long.BYTES)
                                 : signalled.signals(i)));
                 reach(made.get(i), i, signalled);
             }
-            hardware.store(forKernels, all);
+            device.store(forKernels, all);
         }
         made.forEach(this::add);
         MemorySegment handle =
@@ -245,12 +239,12 @@ public final class GinGroup implements AutoCloseable {
 
     private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters,
             int queueSize, List<Long> allocated, GinDevice.Shared signalled) {
-        GinDevice.Shared queues = hardware.share(GinQueueMemory.bytes(format, ranks, queueSize));
-        GinDevice.Indices cis = hardware.indices(ranks);
+        GinDevice.Shared queues = device.share(GinQueueMemory.bytes(format, ranks, queueSize));
+        GinDevice.Indices cis = device.indices(ranks);
         if (cis.store() != null) {
             allocated.add(cis.device());
         }
-        GinDevice.Shared counted = hardware.share((long) Math.max(counters, 1) * Long.BYTES);
+        GinDevice.Shared counted = device.share((long) Math.max(counters, 1) * Long.BYTES);
         long pis = take((long) ranks * Integer.BYTES, allocated);
         seen.set(ranks, queueSize, queues.device(), pis, cis.device(), counted.device(), signalled.device());
         if (seen.hasSignalOffsets()) {
@@ -270,20 +264,21 @@ public final class GinGroup implements AutoCloseable {
     }
 
     private long take(long bytes, List<Long> allocated) {
-        long address = hardware.allocate(bytes);
+        long address = device.allocate(bytes);
         allocated.add(address);
         return address;
     }
 
     @Override
     public void close() {
-        control.close();
-        hardware.agent().remove(communicator, CLOSE_PATIENCE);
-        if (!hardware.settle()) {
+        exchange.close();
+        device.agent().remove(communicator, CLOSE_PATIENCE);
+        if (!device.settle()) {
             throw new GinException(
                     "rank " + rank + ": copies of a closed group are still under way; its memory is left alone");
         }
-        windows.forEach(window -> window.memory().close()); // NCCL 2.28 deregisters none that the user left registered
+        // NCCL 2.28 deregisters none that the user left registered
+        windows.forEach(window -> window.memory().close());
         windows.clear();
         shared.close();
     }

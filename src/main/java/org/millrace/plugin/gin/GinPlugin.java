@@ -48,7 +48,7 @@ public final class GinPlugin {
     private final HandleTable handles = new HandleTable();
     private final SecureRandom random = new SecureRandom();
     private final UnaryOperator<String> environment;
-    private final GinResources servers;
+    private final GinResources resources;
 
     /** What init gave to NCCL. */
     private record Instance(long communicator) {
@@ -60,7 +60,7 @@ public final class GinPlugin {
 
     public GinPlugin(UnaryOperator<String> environment) {
         this.environment = environment;
-        this.servers = new GinResources(environment);
+        this.resources = new GinResources(environment);
     }
 
     public void ginInit(long context, long communicator, long logger) {
@@ -69,7 +69,7 @@ public final class GinPlugin {
     }
 
     public void ginDevices(long count) {
-        String problem = servers.problem();
+        String problem = resources.problem();
         if (problem != null) {
             NcclLog.info("no GIN: " + problem);
         }
@@ -88,7 +88,7 @@ public final class GinPlugin {
     }
 
     public void ginListen(long context, int device, long handle, long listener) {
-        NetEndpoint endpoint = servers.openEndpoint();
+        NetEndpoint endpoint = resources.openEndpoint();
         Listening listening = new Listening(endpoint, new ConnectionKey(random.nextLong(), random.nextLong()));
         new PeerHandle(PATH, listening.key, endpoint.listener().address()).write(handle);
         NativeMemory.putLong(listener, handles.add(listening));
@@ -109,10 +109,10 @@ public final class GinPlugin {
         }
         GinMesh data = connect(listening, addresses, rank, key.high());
         GinMesh control = null;
-        GinDevice hardware;
+        GinDevice device;
         try {
             control = connect(listening, addresses, rank, key.low());
-            hardware = servers.acquire();
+            device = resources.acquire();
         } catch (Throwable failure) {
             data.close(); // the other ranks see it, and do not wait
             if (control != null) {
@@ -121,8 +121,8 @@ public final class GinPlugin {
             throw failure;
         }
         NativeMemory.putLong(group, handles
-                .add(new GinGroup(rank, listening.endpoint.network(), hardware, data, control, servers.options())));
-        servers.openEndpoint(); // the group's own share of it
+                .add(new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options())));
+        resources.openEndpoint(); // the group's own share of it
     }
 
     private static GinMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
@@ -149,8 +149,10 @@ public final class GinPlugin {
             case BACKEND_OF_2_30_3 -> GinDescriptorFormat.V30_3;
             case BACKEND_OF_2_30_5 -> GinDescriptorFormat.V30;
             default -> throw new ConfigurationException(backend < BACKEND_OF_2_30_3
-                    ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no later NCCL serves GIN by proxy:"
-                            + " build the program with the headers of the NCCL that it loads, or have it load the NCCL that it was built with"
+                    ? "the program's kernels were built with the headers of NCCL older than 2.30.3, for which no"
+                            + " later NCCL serves GIN by proxy:"
+                            + " build the program with the headers of the NCCL that it loads, or have it load the"
+                            + " NCCL that it was built with"
                     : "NCCL asks for GIN contexts of backend " + backend + ", and this Millrace knows "
                             + BACKEND_OF_2_30_3 + " and " + BACKEND_OF_2_30_5
                             + " (NCCL 2.30): use a newer Millrace, or build the program with the headers of NCCL 2.30");
@@ -188,13 +190,13 @@ public final class GinPlugin {
 
     public void ginCloseColl(long group) {
         handles.remove(group, GinGroup.class).close();
-        servers.release();
-        servers.closeEndpoint();
+        resources.release();
+        resources.closeEndpoint();
     }
 
     public void ginCloseListen(long listener) {
         handles.remove(listener, Listening.class);
-        servers.closeEndpoint();
+        resources.closeEndpoint();
     }
 
     /** NCCL 2.28 has no context for communicators after the first. */

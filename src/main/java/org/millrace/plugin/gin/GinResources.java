@@ -32,8 +32,8 @@ final class GinResources {
 
     private final UnaryOperator<@Nullable String> environment;
     private final GinOptions options = GinOptions.defaults();
-    private final Map<Integer, GinDevice> hardware = new HashMap<>();
-    private NetEndpoint endpoint;
+    private final Map<Integer, GinDevice> devices = new HashMap<>();
+    private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
     private @Nullable GinSettings settings;
@@ -86,7 +86,8 @@ final class GinResources {
         return settings;
     }
 
-    /** Why there is no GIN here, or null. */
+    /** Why there is no GIN here; null if there is. */
+    @Nullable
     String problem() {
         if (settings().kernels() == Kernels.NONE) {
             return GIN.name() + "=0";
@@ -122,7 +123,7 @@ final class GinResources {
     /** What serves the device that is current on the calling thread. */
     synchronized GinDevice acquire() {
         GinDevice found = settings().kernels() == Kernels.HOST
-                ? hardware.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
+                ? devices.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
                 : onCuda();
         groups++;
         return found;
@@ -131,7 +132,7 @@ final class GinResources {
     private GinDevice onCuda() {
         CudaRuntime runtime = CudaRuntime.load();
         int current = runtime.currentDevice();
-        return hardware.computeIfAbsent(current, index -> {
+        return devices.computeIfAbsent(current, index -> {
             CudaDevice device = runtime.device(index);
             boolean direct = settings.direct();
             Duration linger = settings.linger();
@@ -149,8 +150,8 @@ final class GinResources {
     synchronized void release() {
         groups--;
         if (groups == 0) {
-            hardware.values().forEach(GinDevice::close);
-            hardware.clear();
+            devices.values().forEach(GinDevice::close);
+            devices.clear();
         }
     }
 }

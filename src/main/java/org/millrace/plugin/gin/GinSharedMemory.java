@@ -9,13 +9,13 @@ import org.millrace.net.shm.file.SharedMemory;
 /** What a group maps of memory that it shares with ranks of its host. */
 final class GinSharedMemory implements AutoCloseable {
 
-    private final GinDevice hardware;
+    private final GinDevice device;
     private final Path directory;
     private final List<Runnable> releases = new ArrayList<>();
 
-    GinSharedMemory(GinDevice hardware) {
-        this.hardware = hardware;
-        this.directory = hardware.sharedDirectory();
+    GinSharedMemory(GinDevice device) {
+        this.device = device;
+        this.directory = device.sharedDirectory();
     }
 
     /**
@@ -25,12 +25,33 @@ final class GinSharedMemory implements AutoCloseable {
      * @param device where the device sees it
      */
     record Pinned(SharedMemory memory, long device) {
+
+        /** Says what a peer needs to map it. */
+        void describe(long[] words) {
+            System.arraycopy(memory.key(), 0, words, 0, SharedMemory.KEY_WORDS);
+            words[SharedMemory.KEY_WORDS] = memory.segment().byteSize();
+        }
+    }
+
+    /** Which ranks can share memory with this one; every rank calls it. */
+    boolean[] near(GinExchange exchange, int rank, int ranks) {
+        long place = place();
+        long[][] words = new long[ranks][GinExchange.WORDS];
+        for (long[] each : words) {
+            each[0] = place;
+        }
+        long[][] places = exchange.exchange(words);
+        boolean[] near = new boolean[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            near[peer] = peer != rank && place != 0 && places[peer][0] == place;
+        }
+        return near;
     }
 
     /** A number that only processes have in common which can share memory; 0 for none. */
-    long place() {
+    private long place() {
         try {
-            return hardware.sharesMemory() ? SharedMemory.place(directory).hashCode() | 1L << Integer.SIZE : 0;
+            return device.sharesMemory() ? SharedMemory.place(directory).hashCode() | 1L << Integer.SIZE : 0;
         } catch (MillraceException none) {
             return 0;
         }
@@ -55,7 +76,7 @@ final class GinSharedMemory implements AutoCloseable {
 
     private Pinned pin(SharedMemory memory) {
         try {
-            GinDevice.Pinned pinned = hardware.pin(memory.segment());
+            GinDevice.Pinned pinned = device.pin(memory.segment());
             releases.add(() -> {
                 pinned.release().run();
                 memory.close();

@@ -1,5 +1,6 @@
 package org.millrace.plugin.gin;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.queue.SignalMemory;
@@ -13,13 +14,13 @@ import org.millrace.plugin.log.NcclLog;
 final class GinSignals {
 
     private final int ranks;
-    private final GinExchange control;
+    private final GinExchange exchange;
     private final GinSharedMemory shared;
     private final GinCommunicator communicator;
 
-    GinSignals(GinExchange control, GinSharedMemory shared, GinCommunicator communicator) {
+    GinSignals(GinExchange exchange, GinSharedMemory shared, GinCommunicator communicator) {
         this.ranks = communicator.ranks();
-        this.control = control;
+        this.exchange = exchange;
         this.shared = shared;
         this.communicator = communicator;
     }
@@ -27,11 +28,11 @@ final class GinSignals {
     /**
      * Signals of contexts that are made together.
      *
-     * @param mine   this rank's memory, or null if its signals lie elsewhere
+     * @param mine   this rank's memory, null if its signals lie elsewhere
      * @param device where the device sees that memory
      * @param theirs each rank's memory, as far as this process maps it
      */
-    record Contexts(SignalMemory mine, long device, SignalMemory[] theirs) {
+    record Contexts(@Nullable SignalMemory mine, long device, @Nullable SignalMemory[] theirs) {
 
         GinDevice.Shared signals(int context) {
             return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
@@ -46,40 +47,25 @@ final class GinSignals {
     /** Every rank calls it for the same contexts. */
     Contexts create(int contexts, int signals) {
         long bytes = SignalMemory.bytes(ranks, contexts, signals);
-        boolean[] near = near();
+        boolean[] near = shared.near(exchange, communicator.rank(), ranks);
         GinSharedMemory.Pinned made = make(near, bytes);
         SignalMemory mine = made == null ? null : new SignalMemory(made.memory().segment(), ranks, signals);
         if (mine != null) {
             communicator.share(mine);
         }
-        long[][] theirKeys = control.exchange(keys(near, made));
+        long[][] theirKeys = exchange.exchange(keys(near, made));
         SignalMemory[] theirs = new SignalMemory[ranks];
         for (int peer = 0; peer < ranks; peer++) {
             theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
         }
-        control.exchange(new long[ranks][GinExchange.WORDS]); // every rank has mapped what it could
+        exchange.exchange(new long[ranks][GinExchange.WORDS]); // every rank has mapped what it could
         if (made != null) {
             made.memory().deleteFile();
         }
         return new Contexts(mine, made == null ? 0 : made.device(), theirs);
     }
 
-    /** Which ranks can share memory with this one. */
-    private boolean[] near() {
-        long place = shared.place();
-        long[][] words = new long[ranks][GinExchange.WORDS];
-        for (long[] each : words) {
-            each[0] = place;
-        }
-        long[][] places = control.exchange(words);
-        boolean[] near = new boolean[ranks];
-        for (int peer = 0; peer < ranks; peer++) {
-            near[peer] = peer != communicator.rank() && place != 0 && places[peer][0] == place;
-        }
-        return near;
-    }
-
-    private GinSharedMemory.Pinned make(boolean[] near, long bytes) {
+    private GinSharedMemory.@Nullable Pinned make(boolean[] near, long bytes) {
         for (boolean each : near) {
             if (each) {
                 try {
@@ -93,19 +79,18 @@ final class GinSignals {
         return null;
     }
 
-    private long[][] keys(boolean[] near, GinSharedMemory.Pinned made) {
+    private long[][] keys(boolean[] near, GinSharedMemory.@Nullable Pinned made) {
         long[][] words = new long[ranks][GinExchange.WORDS];
         for (int peer = 0; made != null && peer < ranks; peer++) {
             if (near[peer]) {
-                System.arraycopy(made.memory().key(), 0, words[peer], 0, SharedMemory.KEY_WORDS);
-                words[peer][SharedMemory.KEY_WORDS] = made.memory().segment().byteSize();
+                made.describe(words[peer]);
             }
         }
         return words;
     }
 
     /** Maps what a peer made, if it made anything; null if that is not possible. */
-    private SignalMemory map(int peer, long[] words, long bytes, int signals) {
+    private @Nullable SignalMemory map(int peer, long[] words, long bytes, int signals) {
         if (words[SharedMemory.KEY_WORDS] == 0) {
             return null;
         }

@@ -1,5 +1,6 @@
 package org.millrace.plugin.gin;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.window.StagingRing;
@@ -23,13 +24,13 @@ final class GinStaging {
 
     private final int rank;
     private final GinSharedMemory shared;
-    private final GinExchange control;
+    private final GinExchange exchange;
     private final boolean[] tried;
 
-    GinStaging(int rank, int ranks, GinSharedMemory shared, GinExchange control) {
+    GinStaging(int rank, int ranks, GinSharedMemory shared, GinExchange exchange) {
         this.rank = rank;
         this.shared = shared;
-        this.control = control;
+        this.exchange = exchange;
         this.tried = new boolean[ranks];
     }
 
@@ -39,29 +40,22 @@ final class GinStaging {
      */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;
-        long place = shared.place();
+        boolean[] near = shared.near(exchange, rank, ranks);
+        GinSharedMemory.@Nullable Pinned[] made = new GinSharedMemory.Pinned[ranks];
         long[][] mine = new long[ranks][GinExchange.WORDS];
         for (int peer = 0; peer < ranks; peer++) {
-            mine[peer][0] = place;
-        }
-        long[][] theirs = control.exchange(mine);
-        GinSharedMemory.Pinned[] made = new GinSharedMemory.Pinned[ranks];
-        mine = new long[ranks][GinExchange.WORDS];
-        for (int peer = 0; peer < ranks; peer++) {
-            boolean wanted = peer != rank && !tried[peer] && place != 0 && theirs[peer][0] == place
-                    && window.memory().reach(peer) == 0;
+            boolean wanted = near[peer] && !tried[peer] && window.memory().reach(peer) == 0;
             made[peer] = wanted ? make(peer, communicator.options().chunkBytes()) : null;
             if (made[peer] != null) {
-                System.arraycopy(made[peer].memory().key(), 0, mine[peer], 0, SharedMemory.KEY_WORDS);
-                mine[peer][SharedMemory.KEY_WORDS] = made[peer].memory().segment().byteSize();
+                made[peer].describe(mine[peer]);
             }
         }
-        theirs = control.exchange(mine);
+        long[][] theirs = exchange.exchange(mine);
         mine = new long[ranks][GinExchange.WORDS];
         for (int peer = 0; peer < ranks; peer++) {
             mine[peer][0] = peer != rank && open(communicator, peer, theirs[peer]) ? 1 : 0;
         }
-        theirs = control.exchange(mine);
+        theirs = exchange.exchange(mine);
         for (int peer = 0; peer < ranks; peer++) {
             if (made[peer] != null && theirs[peer][0] == 1) {
                 communicator.stageOut(peer, ring(made[peer]));
@@ -72,7 +66,7 @@ final class GinStaging {
         }
     }
 
-    private GinSharedMemory.Pinned make(int peer, long chunkBytes) {
+    private GinSharedMemory.@Nullable Pinned make(int peer, long chunkBytes) {
         tried[peer] = true;
         long share = Long.highestOneBit(GROUP_BYTES / (tried.length - 1));
         long capacity = Math.max(2 * Long.highestOneBit(2 * chunkBytes - 1), Math.min(MOST_BYTES, share));

@@ -50,8 +50,8 @@ final class HostGinDevice implements GinDevice {
     @Override
     public Shared share(long bytes) {
         long address = arena.allocate(bytes, ALIGNMENT).address();
-        return new Shared(NativeMemory.at(address, bytes), address); // of the global scope: it is freed after the agent
-                                                                     // has let go of it
+        // of the global scope: it is freed after the agent has let go of it
+        return new Shared(NativeMemory.at(address, bytes), address);
     }
 
     @Override

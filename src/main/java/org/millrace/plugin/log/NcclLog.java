@@ -40,29 +40,17 @@ public final class NcclLog {
         logger = MemorySegment.ofAddress(function);
     }
 
-    /**
-     * Something is wrong that the user should change. Printed under NCCL_DEBUG=WARN.
-     *
-     * @param message one line
-     */
+    /** Something is wrong that the user should change. Printed under NCCL_DEBUG=WARN. */
     public static void warn(String message) {
         log(plugin_h.NCCL_LOG_WARN(), message);
     }
 
-    /**
-     * What is done, and how. Printed under NCCL_DEBUG=INFO.
-     *
-     * @param message one line
-     */
+    /** What is done, and how. Printed under NCCL_DEBUG=INFO. */
     public static void info(String message) {
         log(plugin_h.NCCL_LOG_INFO(), message);
     }
 
-    /**
-     * For whoever debugs the plugin. Printed under NCCL_DEBUG=TRACE.
-     *
-     * @param message one line
-     */
+    /** For those who debug the plugin. Printed under NCCL_DEBUG=TRACE. */
     public static void trace(String message) {
         log(plugin_h.NCCL_LOG_TRACE(), message);
     }
@@ -81,12 +69,7 @@ public final class NcclLog {
         }
     }
 
-    /**
-     * A failure and what caused it, in one line.
-     *
-     * @param failure what was thrown
-     * @return the messages, from the outermost to the cause
-     */
+    /** A failure and what caused it, in one line. */
     public static String describe(Throwable failure) {
         StringBuilder line = new StringBuilder();
         for (Throwable each = failure; each != null; each = each.getCause()) {

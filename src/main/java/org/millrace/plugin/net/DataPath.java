@@ -5,12 +5,12 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 
 /**
- * Decides who moves the data of connections. The two ends of a connection have the same service, as its frames are its
+ * Decides who moves the data of connections. The two ends of a connection have the same path, as its frames are its
  * own.
  */
 public interface DataPath extends AutoCloseable {
 
-    /** Tells services apart in the handles that peers exchange. */
+    /** Tells paths apart in the handles that peers exchange. */
     byte id();
 
     /** Whether kernels gather what they receive from pages. */
@@ -35,22 +35,18 @@ public interface DataPath extends AutoCloseable {
     /**
      * Takes over the sending end of a connection that was just made.
      *
-     * @param sender  the service's to use and to close
-     * @param network where memory is registered
-     * @param timeout of the communicator
+     * @param sender the path's to use and to close
      */
     NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout);
 
     /**
      * Takes over the receiving end of a connection that was just made.
      *
-     * @param receiver the service's to use and to close
-     * @param network  where memory is registered
-     * @param timeout  of the communicator
+     * @param receiver the path's to use and to close
      */
     NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout);
 
-    /** Ends what the service runs. Its connections are closed before. */
+    /** Ends what the path runs. Its connections are closed before. */
     @Override
     void close();
 }

@@ -20,8 +20,6 @@ public interface NetConnection extends AutoCloseable {
     /**
      * Takes memory in that payloads will lie in.
      *
-     * @param address of the first byte
-     * @param bytes   length
      * @return the region's number, 0 to {@code ConnectionHandle.REGIONS - 1}
      */
     int register(long address, long bytes);
@@ -34,7 +32,6 @@ public interface NetConnection extends AutoCloseable {
      *
      * @param address of the message's first byte, within the region
      * @param bytes   its length, or how long it may be; 0 needs no region
-     * @param region  which memory
      * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
      */
     int post(long address, long bytes, int region);
@@ -42,7 +39,6 @@ public interface NetConnection extends AutoCloseable {
     /**
      * Makes progress, and looks whether a request is done; if it is, its number is free again.
      *
-     * @param request the number that post returned
      * @return bytes sent or received, or {@link #PENDING}
      */
     int test(int request);

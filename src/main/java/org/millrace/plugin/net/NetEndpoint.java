@@ -18,7 +18,6 @@ import org.millrace.net.socket.stream.SocketOptions;
 /**
  * Where this process is in the network: one listener serves all communicators.
  *
- * @param network  moves the data
  * @param listener where peers connect to
  * @param device   the one device that NCCL is told of
  */
@@ -30,8 +29,6 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device) 
     /**
      * Opens what NCCL's variables ask for: NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, and the product of
      * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD as the number of streams of a connection.
-     *
-     * @param environment the value of a variable, or null
      */
     public static NetEndpoint open(UnaryOperator<@Nullable String> environment) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);

@@ -14,9 +14,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.settings.NativeEnvironment;
-import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.HandleTable;
+import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls;
 
@@ -203,6 +202,10 @@ public final class NetPlugin {
         NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));
     }
 
+    /**
+     * NCCL registers the buffers of a connection: one that is taken over is served from its third buffer on
+     * ({@code TakeoverConnection.register}), one of NCCL's own proxy keeps them for its messages.
+     */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
         if (type != plugin_h.NCCL_PTR_HOST()) {
             throw new IllegalArgumentException(

@@ -18,9 +18,7 @@ import org.millrace.plugin.shim.NativeMemory;
  *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+
  * </pre>
  *
- * @param path    which {@link DataPath} the listening side has: both sides need the same
- * @param key     the connection
- * @param address where to connect to
+ * @param path which {@link DataPath} the listening side has: both sides need the same
  */
 public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
 

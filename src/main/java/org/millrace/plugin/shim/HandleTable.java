@@ -1,6 +1,7 @@
 package org.millrace.plugin.shim;
 
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What NCCL holds for a pointer: a number that is looked up, and so a stale or foreign one is an error and no crash.
@@ -26,11 +27,12 @@ public final class HandleTable {
     }
 
     /** Replaced whole with every change: readers see a table that is consistent. */
-    private volatile Entry[] entries = new Entry[0];
+    private volatile @Nullable Entry[] entries = new Entry[0];
     private int generation;
 
     /** Takes an object in; the handle is never 0. */
     public synchronized long add(Object object) {
+        @Nullable
         Entry[] now = entries;
         int place = 0;
         while (place < now.length && now[place] != null) {
@@ -40,6 +42,7 @@ public final class HandleTable {
             throw new IllegalStateException(
                     "NCCL holds " + place + " objects of this plugin, and there is no number for another");
         }
+        @Nullable
         Entry[] next = Arrays.copyOf(now, Math.max(now.length, place + 1));
         generation = generation == Integer.MAX_VALUE ? 1 : generation + 1;
         long handle = (long) generation << Integer.SIZE | (long) place << PART_BITS;
@@ -52,11 +55,11 @@ public final class HandleTable {
      * Finds an object.
      *
      * @param handle its handle, with or without a part
-     * @param type   what it must be
      * @throws IllegalArgumentException if there is no such object, or it is something else
      */
     public <T> T get(long handle, Class<T> type) {
         long whole = handle & ~PART_MASK;
+        @Nullable
         Entry[] now = entries;
         int place = (int) (whole >>> PART_BITS) & (1 << PLACE_BITS) - 1;
         Entry entry = place < now.length ? now[place] : null;
@@ -74,6 +77,7 @@ public final class HandleTable {
     /** Takes an object out: from now on its handle is stale. Throws as {@link #get} does. */
     public synchronized <T> T remove(long handle, Class<T> type) {
         T object = get(handle, type);
+        @Nullable
         Entry[] next = entries.clone();
         next[(int) (handle >>> PART_BITS) & (1 << PLACE_BITS) - 1] = null;
         entries = next;

@@ -91,7 +91,6 @@ public final class Upcalls {
      * Gives the functions to the shim; they live as long as the process.
      *
      * @param install the shim's {@code millraceInstallUpcalls}
-     * @return NCCL's result code, 0 for success
      */
     @SuppressWarnings("restricted") // calls the shim
     public int install(MemorySegment install) {

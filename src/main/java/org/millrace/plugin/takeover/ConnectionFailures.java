@@ -10,7 +10,7 @@ import org.millrace.MillraceException;
  * over, and its kernels wait for good.
  *
  * <p>
- * A listener hears of every connection of this process, whichever communicator it belongs to.
+ * A listener hears of every connection of this process, of all communicators.
  */
 public final class ConnectionFailures {
 
@@ -28,11 +28,7 @@ public final class ConnectionFailures {
         LISTENERS.add(listener);
     }
 
-    /**
-     * Removes a listener.
-     *
-     * @param listener one that was added
-     */
+    /** Removes a listener. */
     public static void forget(Consumer<MillraceException> listener) {
         LISTENERS.remove(listener);
     }

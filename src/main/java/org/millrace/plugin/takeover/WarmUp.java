@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
@@ -53,7 +54,7 @@ final class WarmUp implements Runnable {
     }
 
     /** Begins, on a thread of its own that ends by itself; returns null if this process has done so before. */
-    static WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path) {
+    static @Nullable WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path) {
         if (!STARTED.compareAndSet(false, true)) {
             return null;
         }

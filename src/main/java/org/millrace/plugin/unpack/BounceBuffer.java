@@ -30,11 +30,9 @@ final class BounceBuffer {
     /**
      * Takes pages for a connection's slots.
      *
-     * @param slotBytes of protocol Simple
      * @param scattered whether they need not lie behind one another; then they do not
-     * @throws MillraceException if there are not enough
      */
-    synchronized Taken take(long slotBytes, boolean scattered) {
+    synchronized Allocation allocate(long slotBytes, boolean scattered) {
         int count = BouncePages.needed(slotBytes);
         int first = used.nextClearBit(0);
         for (int end = used.nextSetBit(first); end >= 0 && end - first < count; end = used.nextSetBit(first)) {
@@ -53,7 +51,7 @@ final class BounceBuffer {
         if (scattered) {
             shuffle(offsets);
         }
-        return new Taken(first, count, new BouncePages(region, offsets, slotBytes));
+        return new Allocation(first, count, new BouncePages(region, offsets, slotBytes));
     }
 
     private void shuffle(int[] offsets) {
@@ -65,8 +63,8 @@ final class BounceBuffer {
         }
     }
 
-    synchronized void giveBack(Taken taken) {
-        used.clear(taken.first, taken.first + taken.count);
+    synchronized void free(Allocation of) {
+        used.clear(of.first, of.first + of.count);
     }
 
     void close() {
@@ -74,6 +72,6 @@ final class BounceBuffer {
     }
 
     /** What a connection has. */
-    record Taken(int first, int count, BouncePages pages) {
+    record Allocation(int first, int count, BouncePages pages) {
     }
 }

@@ -2,6 +2,7 @@ package org.millrace.plugin.unpack;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
@@ -17,15 +18,15 @@ public final class UnpackConnection implements AutoCloseable {
     /** The version of NCCL's kernels that unpack. */
     public static final int VERSION = 7;
 
-    private static final long HANDLE_OFFSET = (UnpackMeta.BYTES + 127) & -128; // a line of its own: the kernel writes
-                                                                               // it
+    /** On a line of its own: the kernel writes it. */
+    private static final long HANDLE_OFFSET = (UnpackMeta.BYTES + 127) & -128;
     private static final long FIRST_ORDINAL = UnpackHandle.BEFORE_FIRST + 1;
 
     private final Arena arena = Arena.ofShared();
     private final BounceBuffer bounce;
     private final MemorySegment netHandle;
     private final SliceLists lists;
-    private BounceBuffer.Taken taken;
+    private BounceBuffer.@Nullable Allocation allocation;
 
     UnpackConnection(UnpackDevice device, BounceBuffer bounce, long bounceAddress, boolean needsProxyProgress) {
         this.bounce = bounce;
@@ -48,20 +49,20 @@ public final class UnpackConnection implements AutoCloseable {
     /**
      * Takes pages for slots; to be called once.
      *
-     * @param slotBytes of protocol Simple
      * @param scattered whether the connection's network can fill pages that do not lie behind one another
      */
     public UnpackMemory prepare(long slotBytes, boolean scattered) {
-        taken = bounce.take(slotBytes, scattered);
-        return new UnpackMemory(taken.pages(), lists, FIRST_ORDINAL);
+        BounceBuffer.Allocation allocation = bounce.allocate(slotBytes, scattered);
+        this.allocation = allocation;
+        return new UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
     }
 
     /** No proxy uses it any more, and no kernel. */
     @Override
     public void close() {
-        if (taken != null) {
-            bounce.giveBack(taken);
-            taken = null;
+        if (allocation != null) {
+            bounce.free(allocation);
+            allocation = null;
         }
         if (arena.scope().isAlive()) {
             arena.close();

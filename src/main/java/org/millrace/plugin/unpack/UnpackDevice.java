@@ -2,12 +2,11 @@ package org.millrace.plugin.unpack;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.millrace.config.PluginSettings.Kernels;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.Network;
-import org.millrace.plugin.settings.PluginConfiguration;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
@@ -18,18 +17,20 @@ public final class UnpackDevice implements AutoCloseable {
 
     private static final long ALIGNMENT = 4096;
 
-    private final PluginConfiguration settings;
+    private final boolean onHost;
+    private final long bounceBytes;
     private final Arena arena = Arena.ofShared();
-    private BounceBuffer bounce;
+    private @Nullable BounceBuffer bounce;
     private long bounceAddress;
 
-    private UnpackDevice(PluginConfiguration settings) {
-        this.settings = settings;
-    }
-
-    /** What the settings ask for, or null; nothing is taken before the first connection. */
-    public static UnpackDevice of(PluginConfiguration settings) {
-        return settings.unpack() != Kernels.NONE ? new UnpackDevice(settings) : null;
+    /**
+     * Nothing is taken before the first connection.
+     *
+     * @param onHost whether the CPU plays the kernels
+     */
+    public UnpackDevice(boolean onHost, long bounceBytes) {
+        this.onHost = onHost;
+        this.bounceBytes = bounceBytes;
     }
 
     /**
@@ -43,7 +44,7 @@ public final class UnpackDevice implements AutoCloseable {
 
     /** Zeroed memory of the device that is current on the calling thread, or of the host. */
     Shared share(long bytes, Arena owner) {
-        if (settings.unpack() == Kernels.HOST) {
+        if (onHost) {
             long address = owner.allocate(bytes, ALIGNMENT).address();
             return new Shared(NativeMemory.at(address, bytes), address);
         }
@@ -57,12 +58,11 @@ public final class UnpackDevice implements AutoCloseable {
     /**
      * A new receiving connection's memory.
      *
-     * @param network            of its data
      * @param needsProxyProgress whether NCCL's proxy asks for progress
      */
     public synchronized UnpackConnection connection(Network network, boolean needsProxyProgress) {
         if (bounce == null) {
-            Shared shared = share(settings.bounceBytes(), arena);
+            Shared shared = share(bounceBytes, arena);
             bounce = new BounceBuffer(network.register(shared.host()));
             bounceAddress = shared.device();
         }
@@ -83,7 +83,7 @@ public final class UnpackDevice implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "kernels unpack from a bounce buffer of " + (settings.bounceBytes() >> 20) + " MiB"
-                + (settings.unpack() == Kernels.HOST ? ", on the host" : "");
+        return "kernels unpack from a bounce buffer of " + (bounceBytes >> 20) + " MiB"
+                + (onHost ? ", on the host" : "");
     }
 }

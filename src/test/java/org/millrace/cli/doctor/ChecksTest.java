@@ -37,7 +37,8 @@ class ChecksTest {
 
         Files.createDirectory(directory.resolve("proc"));
         Files.writeString(directory.resolve("proc/version"),
-                "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\nGCC version: 12\n");
+                "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025\nGCC "
+                        + "version: 12\n");
         assertEquals(State.UNUSABLE, driver().state());
         assertTrue(driver().summary().contains("580.95.05") && driver().advice().toString().contains("--gpus all"),
                 driver().toString());
@@ -67,9 +68,10 @@ class ChecksTest {
             Path gpu = Files.createDirectories(directory.resolve("gpus").resolve(address));
             Files.writeString(gpu.resolve("information"), "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\n");
         }
-        assertEquals(CheckResult.unusable(
-                "2 listed by the driver (NVIDIA H200 at 0000:0a:00.0, NVIDIA H200 at 0000:0b:00.0), but this process can use none",
-                "no device. Do this"), gpus(none));
+        assertEquals(CheckResult
+                .unusable("2 listed by the driver (NVIDIA H200 at 0000:0a:00.0, NVIDIA H200 at 0000:0b:00.0), but this "
+                        + "process can use none", "no device. Do this"),
+                gpus(none));
         assertEquals(List.of("the CUDA runtime cannot be loaded"), gpus(null).advice());
         CudaReport one = new CudaReport(none.library(), "13.0",
                 List.of(new CudaReport.Device(0, "NVIDIA H200", 141L << 30, "0000:0b:00.0", "9.0")), null);

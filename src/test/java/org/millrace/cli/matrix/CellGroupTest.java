@@ -66,6 +66,6 @@ class CellGroupTest {
 
     private static MatrixPlan plan(List<Operation> collectives, List<String> algorithms, List<Integer> ranks) {
         return MatrixPlan.of(new MatrixPlan.Selected(collectives, algorithms, TransportVariant.all(),
-                MatrixPlan.PROTOCOLS, List.of(CellGroup.Mode.values()), ranks, List.of(false, true), 0), 7);
+                MatrixPlan.PROTOCOLS, List.of(CellGroup.Mode.values()), ranks, List.of(false, true), 0), 7, Map.of());
     }
 }

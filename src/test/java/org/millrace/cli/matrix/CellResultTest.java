@@ -18,8 +18,8 @@ class CellResultTest {
     /** A rank that only receives takes it for what was asked for. */
     @Test
     void whatIsWrongOnAnotherWayIsNotThisCells() {
-        result.add(new MatrixEvent(0, 0, 0, 0, "P2P: switched off", ""));
-        result.add(new MatrixEvent(1, 0, 4, 3, "", ""));
+        result.add(new MatrixWorker.CellReport(0, 0, 0, 0, "P2P: switched off", ""));
+        result.add(new MatrixWorker.CellReport(1, 0, 4, 3, "", ""));
         assertTrue(result.isComplete() && result.isImpossible() && result.isGood());
         assertEquals(0, result.wrong());
         assertEquals("P2P: switched off", result.reason());
@@ -27,8 +27,8 @@ class CellResultTest {
 
     @Test
     void whatIsWrongOnTheWayThatWasAskedForIs() {
-        result.add(new MatrixEvent(0, 0, 0, 3, "", ""));
-        result.add(new MatrixEvent(1, 0, 4, 3, "", ""));
+        result.add(new MatrixWorker.CellReport(0, 0, 0, 3, "", ""));
+        result.add(new MatrixWorker.CellReport(1, 0, 4, 3, "", ""));
         assertTrue(result.hasRun());
         assertFalse(result.isGood());
         assertEquals(4, result.wrong());

@@ -23,8 +23,8 @@ class MatrixProgressTest {
 
     private CellResult result(long wrong, int ran, String failure) {
         CellResult result = new CellResult(group, new CellGroup.Cell(0, Operation.REDUCE));
-        result.add(new MatrixEvent(0, 0, wrong, ran, "", failure));
-        result.add(new MatrixEvent(1, 0, wrong, ran, "", ""));
+        result.add(new MatrixWorker.CellReport(0, 0, wrong, ran, "", failure));
+        result.add(new MatrixWorker.CellReport(1, 0, wrong, ran, "", ""));
         return result;
     }
 

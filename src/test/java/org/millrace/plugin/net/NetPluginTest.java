@@ -19,7 +19,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.plugin.log.CapturedLog;
-import org.millrace.plugin.settings.NativeEnvironment;
+import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
 
 /** The operations with a service that is not the fallback: what a takeover has to go through. */

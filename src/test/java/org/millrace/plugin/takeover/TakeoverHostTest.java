@@ -21,8 +21,9 @@ class TakeoverHostTest {
     private static final int CHANNELS = 3;
     private static final int SMALL_STEPS = 2000;
     private static final int USUAL_STEPS = 800;
-    private static final Pattern TOTALS = Pattern.compile(
-            "rank (\\d) (sent|received): ((\\d+) steps, (\\d+) LL, (\\d+) LL128, (\\d+) Simple, (\\d+) empty, (\\d+) left out, \\d+ bytes)");
+    private static final Pattern TOTALS = Pattern
+            .compile("rank (\\d) (sent|received): ((\\d+) steps, (\\d+) LL, (\\d+) LL128, (\\d+) Simple, (\\d+) empty,"
+                    + " (\\d+) left out, \\d+ bytes)");
 
     @ParameterizedTest
     @CsvSource({"8, threads, socket, 1, small", "8, processes, shm, 1, small", "9, threads, shm, 2, small",

@@ -33,7 +33,8 @@ class TakeoverRefusalTest {
         var outcome = refuse(host(), way);
         assertTrue(outcome.logLine(2)
                 .matches("NET/Millrace: regMr: cannot take this connection over: " + what
-                        + "\\. Its memory is not laid out as by NCCL 2\\.28 to 2\\.30; MILLRACE_TAKEOVER=0 leaves it to NCCL's proxy"),
+                        + "\\. Its memory is not laid out as by NCCL 2\\.28 to 2\\.30; MILLRACE_TAKEOVER=0 leaves"
+                        + " it to NCCL's proxy"),
                 outcome.output());
     }
 
@@ -41,7 +42,8 @@ class TakeoverRefusalTest {
     void memoryOfTheUsers() throws Exception {
         var outcome = refuse(host(), "fourth");
         assertEquals(
-                "NET/Millrace: regMr: a fourth buffer of 4096 bytes was registered with a connection that was taken over: NCCL registered user memory; set"
+                "NET/Millrace: regMr: a fourth buffer of 4096 bytes was registered with a connection that was taken"
+                        + " over: NCCL registered user memory; set"
                         + " NCCL_LOCAL_REGISTER=0 and NCCL_GRAPH_REGISTER=0, or MILLRACE_TAKEOVER=0",
                 outcome.logLine(2));
     }
@@ -75,8 +77,10 @@ class TakeoverRefusalTest {
     @Test
     void aSettingOnOneRankThatForbidsTheTakeover() throws Exception {
         var outcome = refuse(host().with("NCCL_GDRCOPY_ENABLE_1", "1"), "services");
-        assertEquals(1, outcome.count(
-                "the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the GPU's memory"),
+        assertEquals(1,
+                outcome.count(
+                        "the takeover is not possible with NCCL_GDRCOPY_ENABLE=1 (with GDRCopy the counters lie in the"
+                                + " GPU's memory"),
                 outcome.output());
         assertEquals(2, outcome.count("the receiving rank is served another way than this one"), outcome.output());
     }

@@ -33,18 +33,18 @@ class BounceBufferTest {
     void eachConnectionHasPagesOfItsOwnAndWhatIsGivenBackIsTakenAgain() {
         try (Arena arena = Arena.ofConfined()) {
             BounceBuffer buffer = buffer(arena, 3 * 8 * SLOT);
-            var first = buffer.take(SLOT, true);
-            var second = buffer.take(SLOT, false);
-            var third = buffer.take(SLOT, true);
+            var first = buffer.allocate(SLOT, true);
+            var second = buffer.allocate(SLOT, false);
+            var third = buffer.allocate(SLOT, true);
             assertEquals(first.first() + first.count(), second.first());
             assertEquals(second.first() + second.count(), third.first());
-            MillraceException full = assertThrows(MillraceException.class, () -> buffer.take(4096, true));
+            MillraceException full = assertThrows(MillraceException.class, () -> buffer.allocate(4096, true));
             assertTrue(full.getMessage().contains("MILLRACE_UNPACK_MIB"), full.getMessage());
-            buffer.giveBack(second);
-            var smaller = buffer.take(SLOT / 2, true);
+            buffer.free(second);
+            var smaller = buffer.allocate(SLOT / 2, true);
             assertEquals(second.first(), smaller.first());
-            assertThrows(MillraceException.class, () -> buffer.take(SLOT, true));
-            assertEquals(second.first() + smaller.count(), buffer.take(SLOT / 2, true).first());
+            assertThrows(MillraceException.class, () -> buffer.allocate(SLOT, true));
+            assertEquals(second.first() + smaller.count(), buffer.allocate(SLOT / 2, true).first());
         }
     }
 }

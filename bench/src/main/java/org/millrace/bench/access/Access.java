@@ -85,7 +85,10 @@ public enum Access {
     private final Loop onSegment;
     private final Loop onArray;
 
-    /* Lambdas, not method references: a reference to a method initializes its class, and so would need the memory before it is chosen. */
+    /*
+     * Lambdas, not method references: a reference to a method initializes its class, and so would need the memory
+     * before it is chosen.
+     */
     Access(String group, String title, Loop onSegment, Loop onArray) {
         this.group = group;
         this.title = title;

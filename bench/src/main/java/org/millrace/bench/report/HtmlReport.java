@@ -107,11 +107,15 @@ public final class HtmlReport {
 
     private void howToRead() {
         html.append(
-                "<p>Times are nanoseconds for one operation, medians. In each plot <span class=\"java\">Java</span> is above, <span class=\"c\">C</span> "
-                        + "below; the dot is the median, the bar reaches from the first to the third quartile, the axis is logarithmic. <b>Java / C</b> is the ratio "
-                        + "of the medians within one JVM, the median over JVMs, and behind it the interval that holds 95 % of what resampling gives: "
+                "<p>Times are nanoseconds for one operation, medians. In each plot <span class=\"java\">Java</span> "
+                        + "is above, <span class=\"c\">C</span> "
+                        + "below; the dot is the median, the bar reaches from the first to the third quartile, the "
+                        + "axis is logarithmic. <b>Java / C</b> is the ratio "
+                        + "of the medians within one JVM, the median over JVMs, and behind it the interval that "
+                        + "holds 95 % of what resampling gives: "
                         + "<span class=\"good\">green</span> meets the goal, black is above it but perhaps by chance, "
-                        + "<span class=\"bad\">red</span> is above it beyond the noise, <span class=\"soft\">grey</span> has no goal, since C does less.</p>\n");
+                        + "<span class=\"bad\">red</span> is above it beyond the noise, <span "
+                        + "class=\"soft\">grey</span> has no goal, since C does less.</p>\n");
         results.notes()
                 .forEach(note -> html.append("<p class=\"soft\">Note: ").append(Html.text(note)).append("</p>\n"));
     }
@@ -175,12 +179,15 @@ public final class HtmlReport {
                         .append("</th><td>")
                         .append(Html.text(value))
                         .append("</td></tr>\n"));
-        html.append(
-                "</table>\n<p>Each variant runs in JVMs of its own, where Java's loop and C's run in turns on the same thread and the same memory; so what "
-                        + "changes meanwhile meets both. C is compiled by the run and called in batches of a millisecond or more, beside which the call is nothing. A "
-                        + "variant whose samples fall into two groups, or whose ratio scatters, is run again in further JVMs. Distributions are HdrHistogram's. Steps "
-                        + "with set times count from when they should have come; round trips behind each other are also shown corrected for coordinated omission: what "
-                        + "a long wait kept from being asked is counted as if it had been.</p>\n");
+        html.append("</table>\n<p>Each variant runs in JVMs of its own, where Java's loop and C's run in turns on the "
+                + "same thread and the same memory; so what "
+                + "changes meanwhile meets both. C is compiled by the run and called in batches of a "
+                + "millisecond or more, beside which the call is nothing. A "
+                + "variant whose samples fall into two groups, or whose ratio scatters, is run again in "
+                + "further JVMs. Distributions are HdrHistogram's. Steps "
+                + "with set times count from when they should have come; round trips behind each other are "
+                + "also shown corrected for coordinated omission: what "
+                + "a long wait kept from being asked is counted as if it had been.</p>\n");
     }
 
     private String environment(String name) {

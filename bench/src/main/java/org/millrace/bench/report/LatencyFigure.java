@@ -25,13 +25,11 @@ final class LatencyFigure {
                             + "<text x=\"54\" y=\"%.1f%%\" dy=\"4\" text-anchor=\"end\">%s</text>",
                     place, place, place, Html.text(LogScale.name(tick))));
         }
-        html.append(
-                "<svg x=\"60\" y=\"0\" width=\"calc(100% - 60px)\" height=\"90%\" style=\"width:calc(100% - 60px);height:90%\" "
-                        + "viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">");
+        html.append("<svg x=\"60\" y=\"0\" width=\"calc(100% - 60px)\" height=\"90%\" style=\"width:calc(100% - "
+                + "60px);height:90%\" " + "viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">");
         for (Latency side : sides) {
-            html.append(Html.format(
-                    "<polyline fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"2\" vector-effect=\"non-scaling-stroke\" points=\"",
-                    side.side()));
+            html.append(Html.format("<polyline fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"2\" "
+                    + "vector-effect=\"non-scaling-stroke\" points=\"", side.side()));
             for (int step = 0; step <= STEPS; step++) {
                 double nines = NINES * step / STEPS;
                 html.append(Html.format("%.2f,%.2f ", 100 * nines / NINES,

@@ -79,9 +79,8 @@ final class LineRows {
             return "–";
         }
         String look = !line.sameWay() ? "soft" : line.misses() ? "bad" : ratio.value() <= Line.GOAL ? "good" : "unsure";
-        return Html.format(
-                "<span class=\"label\">ratio </span><span class=\"%s\">%.2f</span> <span class=\"interval\">%.2f–%.2f</span>",
-                look, ratio.value(), ratio.low(), ratio.high());
+        return Html.format("<span class=\"label\">ratio </span><span class=\"%s\">%.2f</span> <span "
+                + "class=\"interval\">%.2f–%.2f</span>", look, ratio.value(), ratio.low(), ratio.high());
     }
 
     private String axis() {
@@ -117,7 +116,8 @@ final class LineRows {
     private void mark(StringBuilder svg, double[] samples, String side, String height) {
         double[] quartiles = quartiles(samples);
         svg.append(Html.format(
-                "<line x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%s\" y2=\"%s\" stroke=\"var(--%s)\" stroke-width=\"3\" opacity=\".45\"/>",
+                "<line x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%s\" y2=\"%s\" stroke=\"var(--%s)\" stroke-width=\"3\" "
+                        + "opacity=\".45\"/>",
                 scale.place(quartiles[0]), scale.place(quartiles[2]), height, height, side));
         svg.append(Html.format("<circle cx=\"%.2f%%\" cy=\"%s\" r=\"4\" fill=\"var(--%s)\"/>",
                 scale.place(quartiles[1]), height, side));

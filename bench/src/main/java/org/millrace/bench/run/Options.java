@@ -18,26 +18,30 @@ import org.millrace.bench.suite.Suites;
  */
 record Options(Effort effort, List<Suite> suites, Path output, Path baselines, boolean saveBaseline) {
 
-    static final String USAGE =
-            """
-                    java -jar millrace-bench.jar [OPTION...]     measures, and writes result.json, report.html and tables.md
-                    java -jar millrace-bench.jar render RESULT.json DIR [PAGE.md...]
-                                                                 writes the report again, and renews the tables of pages
-                    java -jar millrace-bench.jar disassemble SUITE VARIANT ID PACKAGE.CLASS::METHOD [FUNCTION]
-                                                                 what C2 made of a line's Java and the C compiler of its C (x86-64, needs objdump)
-                    java -jar millrace-bench.jar jmh ARGUMENT... JMH's own command line, for the benchmarks that are JMH's
+    // @formatter:off
+    static final String USAGE = """
+            java -jar millrace-bench.jar [OPTION...]
+                measures, and writes result.json, report.html and tables.md
+            java -jar millrace-bench.jar render RESULT.json DIR [PAGE.md...]
+                writes the report again, and renews the tables of pages
+            java -jar millrace-bench.jar disassemble SUITE VARIANT ID PACKAGE.CLASS::METHOD [FUNCTION]
+                what C2 made of a line's Java and the C compiler of its C (x86-64, needs objdump)
+            java -jar millrace-bench.jar jmh ARGUMENT...
+                JMH's own command line, for the benchmarks that are JMH's
 
-                      --quick              about five minutes (default)
-                      --full               more JVMs, more samples, the rare combinations too: an hour
-                      --smoke              seconds; shows that everything runs, the figures mean nothing; with --full, everything of that
-                      --forks N            JVMs for each variant, no more and no fewer
-                      --suite NAME,...     only these of: %s
-                      --out DIR            where the result goes (default: millrace-bench-result)
-                      --baselines DIR      compares with DIR/MACHINE-KIND.json if it is there (default: bench/baselines or baselines)
-                      --save-baseline      writes that file from this result
-                      --help
-                    """
-                    .formatted(String.join(", ", Suites.ALL.stream().map(Suite::name).toList()));
+              --quick              about five minutes (default)
+              --full               more JVMs, more samples, the rare combinations too: an hour
+              --smoke              seconds; shows that everything runs, the figures mean nothing;
+                                   with --full, everything of that
+              --forks N            JVMs for each variant, no more and no fewer
+              --suite NAME,...     only these of: %s
+              --out DIR            where the result goes (default: millrace-bench-result)
+              --baselines DIR      compares with DIR/MACHINE-KIND.json if it is there
+                                   (default: bench/baselines or baselines)
+              --save-baseline      writes that file from this result
+              --help
+            """.formatted(String.join(", ", Suites.ALL.stream().map(Suite::name).toList()));
+    // @formatter:on
 
     /** Reads a command line; null if help was asked for. */
     static Options parse(List<String> arguments) {

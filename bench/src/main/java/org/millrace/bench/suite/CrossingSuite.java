@@ -34,9 +34,10 @@ public final class CrossingSuite implements Suite {
 
     @Override
     public String description() {
-        return "Calls: a function that adds 1 is called from Java, and a Java method that does is called from C; C calls the same function through a pointer "
-                + "that it reads anew for each call. The goal does not hold for them: Java has to change the thread's state. Accesses: the same word, reached "
-                + "in the ways that Java has, beside C's access.";
+        return "Calls: a function that adds 1 is called from Java, and a Java method that does is called from C; C "
+                + "calls the same function through a pointer "
+                + "that it reads anew for each call. The goal does not hold for them: Java has to change the "
+                + "thread's state. Accesses: the same word, reached " + "in the ways that Java has, beside C's access.";
     }
 
     @Override

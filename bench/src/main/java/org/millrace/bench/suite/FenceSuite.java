@@ -52,9 +52,12 @@ public final class FenceSuite implements Suite {
 
     @Override
     public String description() {
-        return "One operation is one access, or one of the pairs named. The eight words of a cache line take turns. The segment is a static final field, so "
-                + "that what is left is the access: what a segment in an instance field adds stands under Crossings. 'Polled' and 'written': a thread of C on "
-                + "another core reads, or writes, a word of that line all the time; it is the same thread for Java and for C.";
+        return "One operation is one access, or one of the pairs named. The eight words of a cache line take turns. "
+                + "The segment is a static final field, so "
+                + "that what is left is the access: what a segment in an instance field adds stands under "
+                + "Crossings. 'Polled' and 'written': a thread of C on "
+                + "another core reads, or writes, a word of that line all the time; it is the same thread for Java "
+                + "and for C.";
     }
 
     @Override

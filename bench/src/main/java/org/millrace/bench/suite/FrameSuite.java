@@ -37,10 +37,14 @@ public final class FrameSuite implements Suite {
 
     @Override
     public String description() {
-        return "Two spinning threads, Millrace's networks. Round trip: a frame there and one back. Stream: frames one way, as many under way as the network "
-                + "takes, all with the same payload memory. Shared memory: rings read and written with memory segments, and with Chronicle Bytes. C moves the "
-                + "same bytes, 64 bytes of header and the payload, over a TCP connection, up to 16 frames with one call, or through rings of the same length, "
-                + "without checks, frames in flight and ends of connections. In a stream of short frames the side that is faster waits for the other frame by "
+        return "Two spinning threads, Millrace's networks. Round trip: a frame there and one back. Stream: frames "
+                + "one way, as many under way as the network "
+                + "takes, all with the same payload memory. Shared memory: rings read and written with memory "
+                + "segments, and with Chronicle Bytes. C moves the "
+                + "same bytes, 64 bytes of header and the payload, over a TCP connection, up to 16 frames with one "
+                + "call, or through rings of the same length, "
+                + "without checks, frames in flight and ends of connections. In a stream of short frames the side "
+                + "that is faster waits for the other frame by "
                 + "frame, and its looks slow the other: there C can be the slower one.";
     }
 

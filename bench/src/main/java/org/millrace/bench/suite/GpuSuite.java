@@ -54,10 +54,14 @@ public final class GpuSuite implements Suite {
 
     @Override
     public String description() {
-        return "Accesses as under Fences, to memory of cudaHostAlloc, cached and write-combined, alone and while a kernel reads a word of that line all the "
-                + "time. Flags: a kernel stores tail and waits for head, the host answers; 'with fence' stores tail behind __threadfence_system, as a kernel "
-                + "does whose data must be seen first. A batch's time includes one launch. One way: from before the kernel's store of tail until the host "
-                + "saw it, with the GPU's clock set to the host's by the quickest round trips. Copies: one at a time, from the call until the host sees that it was "
+        return "Accesses as under Fences, to memory of cudaHostAlloc, cached and write-combined, alone and while a "
+                + "kernel reads a word of that line all the "
+                + "time. Flags: a kernel stores tail and waits for head, the host answers; 'with fence' stores tail "
+                + "behind __threadfence_system, as a kernel "
+                + "does whose data must be seen first. A batch's time includes one launch. One way: from before the "
+                + "kernel's store of tail until the host "
+                + "saw it, with the GPU's clock set to the host's by the quickest round trips. Copies: one at a "
+                + "time, from the call until the host sees that it was "
                 + "made, by a copy engine and by a kernel that stays on the GPU and takes commands from host memory.";
     }
 
@@ -106,8 +110,8 @@ public final class GpuSuite implements Suite {
                 measure(bench, access.id(), access.group(), access, memory, !LOCKED_IN_C.contains(access));
             }
         }
-        bench.note(
-                "write-combined memory: read-modify-writes, and C's volatile stores, are left out, since they would lock the bus");
+        bench.note("write-combined memory: read-modify-writes, and C's volatile stores, are left out, since they would "
+                + "lock the bus");
     }
 
     private static void polled(Bench bench, CudaDevice device) throws IOException {

@@ -54,9 +54,10 @@ public final class IdleSuite implements Suite {
 
     @Override
     public String description() {
-        return "One thread posts steps at set times, the other waits for them with one of Millrace's idle strategies, or with the same strategy in C. Latency "
-                + "counts from the time at which the step should have come, so that a delay does not hide what came meanwhile. CPU is what the waiting thread "
-                + "burnt of a core.";
+        return "One thread posts steps at set times, the other waits for them with one of Millrace's idle "
+                + "strategies, or with the same strategy in C. Latency "
+                + "counts from the time at which the step should have come, so that a delay does not hide what came "
+                + "meanwhile. CPU is what the waiting thread " + "burnt of a core.";
     }
 
     @Override

@@ -29,8 +29,10 @@ public final class ProxySuite implements Suite {
 
     @Override
     public String description() {
-        return "Pass: ProxyAgent.doWork() over connections, half of them sending, that have an operation and wait for its next step; C looks at one tail for "
-                + "each. Step: a slice of two steps end to end on one thread, posted, sent, received, consumed, its slots free again, over frames in memory; C "
+        return "Pass: ProxyAgent.doWork() over connections, half of them sending, that have an operation and wait "
+                + "for its next step; C looks at one tail for "
+                + "each. Step: a slice of two steps end to end on one thread, posted, sent, received, consumed, its "
+                + "slots free again, over frames in memory; C "
                 + "makes the accesses to the shared memory and the copy, and nothing else.";
     }
 

@@ -38,8 +38,10 @@ public final class RingSuite implements Suite {
 
     @Override
     public String description() {
-        return "One side posts a step as a device does, the other takes it and frees its slot as a proxy does; both spin. Round trip: one step there and its "
-                + "credit back, nothing else under way. Stream: as many steps under way as there are slots. Java's sides use the descriptors of "
+        return "One side posts a step as a device does, the other takes it and frees its slot as a proxy does; both "
+                + "spin. Round trip: one step there and its "
+                + "credit back, nothing else under way. Stream: as many steps under way as there are slots. Java's "
+                + "sides use the descriptors of "
                 + "org.millrace.abi as the proxies do, with their addresses in instance fields.";
     }
 

@@ -72,9 +72,10 @@ class ReportTest {
 
     @Test
     void tablesOfAPageAreRenewedInPlace() {
-        String page =
-                "before\n<!-- table fences:native -->\nold\n<!-- end -->\nbetween $1\n<!-- table other:one -->\nkept\n<!-- end -->\n"
-                        + "<!-- machine fences -->\nold\n<!-- end -->\n<!-- machine gpu -->\nanother machine\n<!-- end -->\nafter\n";
+        String page = "before\n<!-- table fences:native -->\nold\n<!-- end -->\nbetween $1\n<!-- table other:one "
+                + "-->\nkept\n<!-- end -->\n"
+                + "<!-- machine fences -->\nold\n<!-- end -->\n<!-- machine gpu -->\nanother machine\n<!-- "
+                + "end -->\nafter\n";
         String renewed = MarkdownTables.renew(page, Sample.results(0.5, 0.25));
         assertFalse(renewed.contains("old"), renewed);
         assertTrue(renewed.contains("| 0.50 | 0.25 | 2.00 ("), renewed);

@@ -15,7 +15,6 @@ import org.millrace.cuda.CurrentDevice;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.gpu.GpuGinRank;
 import org.millrace.nccl.NcclDeviceCommunicator;
-import org.millrace.plugin.ThreadNames;
 
 /** Carries out a plan as one rank on its GPU. */
 final class CudaGinRank implements RankWorker {
@@ -186,7 +185,8 @@ final class CudaGinRank implements RankWorker {
             }, DEADLINE);
             if (!ended) {
                 throw new MillraceException("rank " + rank + ": a kernel has not ended after " + DEADLINE.toSeconds()
-                        + " s: its queue is full and nobody empties it, or what it flushes does not complete; NCCL_DEBUG=INFO says what NCCL does");
+                        + " s: its queue is full and nobody empties it, or what it flushes does not complete; "
+                        + "NCCL_DEBUG=INFO says what NCCL does");
             }
             kernels.throwIfLate();
         }

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 
@@ -50,7 +51,7 @@ final class KernelCompiler {
      * @param library   the loaded libnccl, beside which headers may lie
      * @return the image
      */
-    static Path compile(Path directory, CudaDevice device, Path nvcc, Path include, Path library) {
+    static Path compile(Path directory, CudaDevice device, @Nullable Path nvcc, @Nullable Path include, Path library) {
         Path compiler = nvcc != null ? nvcc : findCompiler();
         Path headers = include != null ? include : findHeaders(library);
         if (!Files.exists(headers.resolve("nccl_device.h"))) {
@@ -82,7 +83,8 @@ final class KernelCompiler {
                 .filter(Files::isExecutable)
                 .findFirst()
                 .orElseThrow(() -> new MillraceException("the kernels have to be compiled, and there is no nvcc"
-                        + " in CUDA_HOME, on the PATH or in /usr/local/cuda/bin. Install CUDA's compiler (package cuda-nvcc), name it with --nvcc,"
+                        + " in CUDA_HOME, on the PATH or in /usr/local/cuda/bin. Install CUDA's compiler (package "
+                        + "cuda-nvcc), name it with --nvcc,"
                         + " or give kernels that were compiled elsewhere with --cubin"));
     }
 

@@ -1,5 +1,8 @@
 /**
- * The patterns of {@code millrace gin} on GPUs: kernels of our own that use NCCL's device functions, whose queues this
- * JVM serves.
+ * {@code millrace gin --device cuda}: the same patterns as kernels on GPUs, which are compiled where they run. Each
+ * rank is a process with a GPU of its own.
  */
+@NullMarked
 package org.millrace.cli.gin.cuda;
+
+import org.jspecify.annotations.NullMarked;

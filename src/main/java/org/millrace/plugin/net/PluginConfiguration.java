@@ -1,0 +1,163 @@
+package org.millrace.plugin.net;
+
+import static org.millrace.config.PluginSettings.UNPACK;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings;
+import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.Settings;
+import org.millrace.plugin.log.NcclLog;
+
+/**
+ * What moves the data of NCCL's network connections under the user's settings, and what has to be set for it.
+ *
+ * <p>
+ * NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 those below that need setting are first
+ * read behind {@code ncclNetInit} of the first communicator, which is where the plugin's init is called: PXN_DISABLE
+ * when the topology's paths are computed, NET_SHARED_BUFFERS when a connection is set up. GDRCOPY_ENABLE is read
+ * before; but its default is what is needed.
+ *
+ * @param takeover    whether connections are taken over
+ * @param threads     how many threads then serve them, if the user says so
+ * @param unpack      which kernels gather what arrives from a bounce buffer themselves (NCCL's network device UNPACK)
+ * @param bounceBytes length of the process's bounce buffer
+ * @param toSet       variables that must be set for all this, and to what
+ * @param refusal     why connections are not taken over although the user did not forbid it: a sentence; null if they
+ *                    are, or the user did
+ */
+public record PluginConfiguration(boolean takeover, Optional<Integer> threads, Kernels unpack, long bounceBytes,
+        Map<String, String> toSet, @Nullable String refusal) {
+
+    /**
+     * A variable that the takeover depends on.
+     *
+     * @param required the value it must have
+     * @param absent   the value it has if it is not set
+     * @param because  what another value does
+     */
+    private record Requirement(String name, long required, long absent, String because) {
+    }
+
+    private static final String SHARED_BUFFERS = "NCCL_NET_SHARED_BUFFERS";
+    private static final String P2P_LL = "NCCL_P2P_LL_THRESHOLD";
+    private static final List<Requirement> REQUIREMENTS = List.of(
+            new Requirement(SHARED_BUFFERS, 0, 1,
+                    "with shared buffers NCCL does not tell a plugin where the counters of send and receive lie"),
+            new Requirement("NCCL_PXN_DISABLE", 1, 0,
+                    "data that passes through another GPU of the node is always moved by NCCL's proxy"),
+            new Requirement("NCCL_GDRCOPY_ENABLE", 0, 0, "with GDRCopy the counters lie in the GPU's memory"),
+            new Requirement("NCCL_ALLOC_P2P_NET_LL_BUFFERS", 0, 0, "it moves the LL buffer away from the counters"));
+
+    /**
+     * Rings that NCCL makes unless the user says how many. Two, which it would choose by the speed of a network card,
+     * are what one core can copy; the data of more rings is moved by more threads. The same on every rank, whatever its
+     * machine: ranks that differ would wait for each other's rings.
+     */
+    private static final String CHANNELS = "8";
+    private static final List<String> CHANNEL_BOUNDS =
+            List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
+
+    /**
+     * What is set for kernels that unpack unless the user has set it: kernels of PAT do not unpack, and those of trees
+     * have room for two peers where a tree may have three.
+     */
+    private static final Map<String, String> FOR_UNPACK =
+            Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");
+
+    /**
+     * Reads the settings and decides.
+     *
+     * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
+     *                                possible with another setting
+     */
+    public static PluginConfiguration read(UnaryOperator<@Nullable String> environment) {
+        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        Map<String, String> toSet = new LinkedHashMap<>();
+        Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
+        String conflict = wish.orElse(true) ? prepareTakeover(environment, settings, toSet) : null;
+        if (conflict != null && wish.isPresent()) {
+            throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 insists on it");
+        }
+        boolean takeover = wish.orElse(true) && conflict == null;
+        Kernels unpack = settings.get(UNPACK);
+        long bounceBytes = (long) settings.get(PluginSettings.UNPACK_MIB) << 20;
+        if (unpack != Kernels.NONE) {
+            prepareUnpack(environment, settings, toSet);
+        }
+        return new PluginConfiguration(takeover, takeover ? settings.get(Settings.THREADS) : Optional.empty(), unpack,
+                bounceBytes, Map.copyOf(toSet),
+                conflict == null ? null
+                        : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
+                                + "=0 says so without this warning");
+    }
+
+    /** Adds what has to be set; returns why it is of no use, null if it is. */
+    private static @Nullable String prepareTakeover(UnaryOperator<@Nullable String> environment,
+            EnvironmentSettings settings, Map<String, String> toSet) {
+        Map<String, String> required = new LinkedHashMap<>();
+        List<String> conflicts = new ArrayList<>();
+        for (Requirement each : REQUIREMENTS) {
+            if (settings.ncclNumber(each.name, each.absent) == each.required) {
+                continue;
+            }
+            String value = environment.apply(each.name);
+            if (value == null || value.isEmpty()) {
+                required.put(each.name, Long.toString(each.required));
+            } else {
+                conflicts.add(each.name + "=" + value + " (" + each.because + "; unset it, or set it to "
+                        + each.required + ")");
+            }
+        }
+        if (!conflicts.isEmpty()) {
+            return "the takeover is not possible with " + String.join(" and ", conflicts);
+        }
+        if (CHANNEL_BOUNDS.stream().map(environment).allMatch(Objects::isNull)) {
+            required.put(CHANNEL_BOUNDS.getFirst(), CHANNELS);
+        }
+        toSet.putAll(required);
+        return null;
+    }
+
+    private static void prepareUnpack(UnaryOperator<@Nullable String> environment, EnvironmentSettings settings,
+            Map<String, String> toSet) {
+        if (settings.ncclNumber(SHARED_BUFFERS, 0) != 0) {
+            throw unpackRefused(environment, SHARED_BUFFERS,
+                    "a slice's pages are those of its connection's own slots; set it to 0");
+        }
+        // An empty send is LL then, always: the kernel counts Simple slices, and an empty step does not say what it is.
+        if (settings.ncclNumber(P2P_LL, 0) < 0) {
+            throw unpackRefused(environment, P2P_LL,
+                    "a send of nothing must be told from a Simple slice; set it to 0 or more");
+        }
+        FOR_UNPACK.forEach((name, value) -> {
+            String present = environment.apply(name);
+            if (present == null || present.isEmpty()) {
+                toSet.put(name, value);
+            }
+        });
+    }
+
+    private static ConfigurationException unpackRefused(UnaryOperator<@Nullable String> environment, String name,
+            String because) {
+        return new ConfigurationException(UNPACK.name() + "=1 is not possible with " + name + "="
+                + environment.apply(name) + ": " + because + ", or unset one of the two");
+    }
+
+    /** Sets what has to be set, for NCCL to read later. */
+    public void apply(BiConsumer<String, String> environment) {
+        toSet.forEach((name, value) -> {
+            environment.accept(name, value);
+            NcclLog.info("set " + name + "=" + value);
+        });
+    }
+}
