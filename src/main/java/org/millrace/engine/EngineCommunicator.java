@@ -25,6 +25,19 @@ import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.element.Operands;
 import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.connect.CommunicatorFailure;
+import org.millrace.engine.connect.Topology;
+import org.millrace.engine.options.EngineOptions;
+import org.millrace.engine.plan.Announcer;
+import org.millrace.engine.plan.CollectivePlanner;
+import org.millrace.engine.plan.LaunchQueue;
+import org.millrace.engine.plan.PlanLauncher;
+import org.millrace.engine.plan.PlannedKernel;
+import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
+import org.millrace.engine.plan.Routes;
+import org.millrace.engine.plan.SelfTransfers;
+import org.millrace.engine.plan.SendOrReceive;
+import org.millrace.engine.plan.TransferPlanner;
 
 /**
  * A communicator on the emulated device: kernels and proxies are ours, the network is any of {@code org.millrace.net}.
@@ -47,17 +60,20 @@ final class EngineCommunicator implements Communicator {
 
     EngineCommunicator(Members members) {
         this.members = members;
+        DeviceCommunicator device = members.device();
+        EngineOptions options = members.options();
         this.failure = members.failure();
         this.operands = new Operands(rank(), size(), members.threads()::checkReach);
         this.routes = new Routes(members.connectors());
-        this.collectives = new CollectivePlanner(members);
+        this.collectives = new CollectivePlanner(device, options, members.registrations(), members.collNet());
         this.ownTransfers = new SelfTransfers(label(""));
-        this.transfers = new TransferPlanner(rank(), members.registrations(), members.options());
-        this.launcher = members.add(new WorkLauncher(members.threads().device(), members.device(),
-                FunctionTable.STANDARD, failure, failure::fail, members.options().stallDeadline()));
-        this.plans = new PlanLauncher(launcher, new Announcer(members, routes));
-        this.launches = new LaunchQueue(label(""), members, transfers, ownTransfers, plans);
-        Topology.connectRings(members.device(), members.connectors(), members.options().channels());
+        this.transfers = new TransferPlanner(rank(), members.registrations(), options);
+        this.launcher = members.add(new WorkLauncher(members.threads().device(), device, FunctionTable.STANDARD,
+                failure, failure::fail, options.stallDeadline()));
+        this.plans = new PlanLauncher(launcher, new Announcer(device, members.connectors(), members.collNet(), routes));
+        this.launches = new LaunchQueue(label(""), members.threads().device(), device, options.workArgumentBytes(),
+                transfers, ownTransfers, plans);
+        Topology.connectRings(device, members.connectors(), options.channels());
     }
 
     /** What its kernels see: the host may read there what they have begun and completed. */
@@ -88,46 +104,41 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             Stream stream) {
-        checkOpen(stream);
-        operands.check(Operation.ALL_REDUCE, send, receive, count, type);
         collective(Operation.ALL_REDUCE, send, receive, count, type, op, rank(), stream);
     }
 
     @Override
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
-        checkOpen(stream);
-        operands.check(Operation.ALL_GATHER, send, receive, count, type);
         collective(Operation.ALL_GATHER, send, receive, count, type, ReduceOp.SUM, rank(), stream);
     }
 
     @Override
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             Stream stream) {
-        checkOpen(stream);
-        operands.check(Operation.REDUCE_SCATTER, send, receive, count, type);
         collective(Operation.REDUCE_SCATTER, send, receive, count, type, op, rank(), stream);
     }
 
     @Override
     public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             Stream stream) {
-        checkOpen(stream);
-        operands.check(Operation.BROADCAST, send, receive, count, type, root);
-        collective(Operation.BROADCAST, rank() == root ? send : null, receive, count, type, ReduceOp.SUM, root, stream);
+        collective(Operation.BROADCAST, send, receive, count, type, ReduceOp.SUM, root, stream);
     }
 
     @Override
     public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
             Stream stream) {
-        checkOpen(stream);
-        operands.check(Operation.REDUCE, send, receive, count, type, root);
-        collective(Operation.REDUCE, send, rank() == root ? receive : null, count, type, op, root, stream);
+        collective(Operation.REDUCE, send, receive, count, type, op, root, stream);
     }
 
     /** @param root this rank, where there is none */
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, Stream stream) {
-        PlannedCollective planned = collectives.plan(operation, count, type, op, send, receive, root);
+        checkOpen(stream);
+        operands.check(operation, send, receive, count, type, root);
+        boolean reads = !operation.isSentByRoot() || rank() == root;
+        boolean writes = !operation.isReceivedByRoot() || rank() == root;
+        PlannedCollective planned =
+                collectives.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
         issue(() -> launches.add(planned, stream));
     }
 
@@ -331,6 +342,28 @@ final class EngineCommunicator implements Communicator {
             members.control().barrier();
         } catch (MillraceException e) {
             LOG.debug("rank {} leaves alone: {}", rank(), e.getMessage());
+        }
+    }
+
+    /** Operations whose work was placed once, in memory that stays. */
+    private static final class EnginePlan implements Plan {
+
+        private final EngineCommunicator communicator;
+        private final List<PlannedKernel> kernels;
+
+        EnginePlan(EngineCommunicator communicator, List<PlannedKernel> kernels) {
+            this.communicator = communicator;
+            this.kernels = kernels;
+        }
+
+        @Override
+        public void launch(Stream stream) {
+            communicator.launch(kernels, stream);
+        }
+
+        @Override
+        public void close() {
+            kernels.forEach(PlannedKernel::close);
         }
     }
 }

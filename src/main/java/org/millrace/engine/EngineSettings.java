@@ -5,6 +5,8 @@ import java.util.Optional;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
+import org.millrace.engine.options.AlgorithmChoice;
+import org.millrace.engine.options.ProtocolChoice;
 import org.millrace.net.fault.Fault;
 
 /** Settings of the emulated device whose text only its own parts can read. */

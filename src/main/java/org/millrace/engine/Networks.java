@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.engine.options.Agreement;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.fault.Fault;

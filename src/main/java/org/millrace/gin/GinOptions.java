@@ -1,13 +1,12 @@
 package org.millrace.gin;
 
 import java.time.Duration;
-import org.millrace.gin.window.WindowMemory;
 
 /**
  * How a communicator moves data. All ranks must have the same {@code chunkBytes}; they tell each other.
  *
- * @param chunkBytes most bytes of a put or get that travel as one frame; a {@link WindowMemory} must be able to hold
- *                   that much in one transfer
+ * @param chunkBytes most bytes of a put or get that travel as one frame; a window's memory must be able to hold that
+ *                   much in one transfer
  * @param depth      frames of one peer that may be under way at once in each direction, a power of two
  * @param patience   how long a frame may wait for the window or context that it names, which its peer may have made a
  *                   moment earlier, and a closing window or context for what is under way in it; after so long without

@@ -82,10 +82,9 @@ public final class ProxyAgent implements Agent {
      *
      * @param removed  connections that were added; those that failed since may be among them
      * @param patience how long to wait for what is under way while nothing moves; zero to stop at once
-     * @return a request to wait for; fulfilled if nothing was under way any more, and not if it was given up. Of a
-     *         connection that failed, its {@link StopListener} knows
+     * @return to wait for
      */
-    public AgentRequest remove(Collection<? extends ProxyConnection> removed, Duration patience) {
+    public Acknowledgement remove(Collection<? extends ProxyConnection> removed, Duration patience) {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));
     }
 
@@ -95,7 +94,26 @@ public final class ProxyAgent implements Agent {
         }
     }
 
-    private final class Removal extends AgentRequest {
+    /** Says that the agent's thread has let go of connections. */
+    public interface Acknowledgement {
+
+        /**
+         * Waits for the agent's thread, also if the waiting thread is interrupted: the interrupt is kept for later.
+         *
+         * @param time how long at the most
+         * @return false if the time was over first: the connections' memory must not be freed
+         */
+        boolean await(Duration time);
+
+        /**
+         * Whether nothing was under way any more when the agent let go.
+         *
+         * @return false if it was given up; of a connection that failed, its {@link StopListener} knows
+         */
+        boolean drained();
+    }
+
+    private final class Removal extends AgentRequest implements Acknowledgement {
         private final List<ProxyConnection> removed;
         private final long patienceNanos;
         private long deadline;
@@ -120,6 +138,11 @@ public final class ProxyAgent implements Agent {
             }
             removed.forEach(connection -> detach(connection, null));
             return answer(drained);
+        }
+
+        @Override
+        public boolean drained() {
+            return isFulfilled();
         }
 
         /** A connection that cannot tell has failed, and nothing is left of it to wait for. */

@@ -22,6 +22,7 @@ import org.millrace.Stream;
 import org.millrace.abi.KernelChannel;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.engine.connect.TreePlace;
 
 /** Kernels find their neighbours in the channels of {@code ncclDevComm}, and nowhere else. */
 class ChannelsTest {

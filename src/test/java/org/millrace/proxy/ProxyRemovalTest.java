@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.millrace.agent.AgentRequest;
 
 /** How an agent lets go of connections, on a clock of the test's own. */
 class ProxyRemovalTest {
@@ -71,21 +70,21 @@ class ProxyRemovalTest {
         return stub;
     }
 
-    private static boolean given(AgentRequest removal) {
+    private static boolean given(ProxyAgent.Acknowledgement removal) {
         return removal.await(Duration.ZERO);
     }
 
     @Test
     void aConnectionOnWhichNothingMovesIsGivenUpWhenPatienceIsOver() {
         Stub stuck = served();
-        AgentRequest removal = agent.remove(List.of(stuck), PATIENCE);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(stuck), PATIENCE);
         now += PATIENCE.toNanos() - 1;
         agent.doWork();
         assertFalse(given(removal));
         now++;
         agent.doWork();
         assertTrue(given(removal));
-        assertFalse(removal.isFulfilled());
+        assertFalse(removal.drained());
         assertEquals(1, stuck.stops);
         assertNull(stuck.failure);
     }
@@ -94,7 +93,7 @@ class ProxyRemovalTest {
     void patienceBeginsAnewWithEveryMove() {
         Stub slow = served();
         slow.moves = 20;
-        AgentRequest removal = agent.remove(List.of(slow), PATIENCE);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(slow), PATIENCE);
         while (slow.moves > 0) {
             agent.doWork();
             now += PATIENCE.toNanos() - 1;
@@ -103,13 +102,13 @@ class ProxyRemovalTest {
         slow.drained = true;
         agent.doWork();
         assertTrue(given(removal));
-        assertTrue(removal.isFulfilled());
+        assertTrue(removal.drained());
     }
 
     @Test
     void withoutPatienceAConnectionIsLetGoInTheNextPass() {
         Stub stuck = served();
-        AgentRequest removal = agent.remove(List.of(stuck), Duration.ZERO);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(stuck), Duration.ZERO);
         agent.doWork();
         assertTrue(given(removal));
         int passes = stuck.passes;
@@ -123,7 +122,7 @@ class ProxyRemovalTest {
         Stub broken = served();
         Stub other = served();
         broken.broken = true;
-        AgentRequest removal = agent.remove(List.of(broken), PATIENCE);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(broken), PATIENCE);
         agent.doWork();
         assertTrue(given(removal));
         assertNotNull(broken.failure);
@@ -139,7 +138,7 @@ class ProxyRemovalTest {
         Stub broken = served();
         broken.broken = true;
         agent.onFailure(new ProxyException("of the whole pass"));
-        AgentRequest removal = agent.remove(List.of(broken), PATIENCE);
+        ProxyAgent.Acknowledgement removal = agent.remove(List.of(broken), PATIENCE);
         agent.doWork();
         assertTrue(given(removal));
         assertEquals(1, broken.stops);

@@ -3,6 +3,7 @@ package org.millrace.device.primitives;
 import java.lang.foreign.MemorySegment;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
+import org.millrace.device.primitives.LineFormat.Piece;
 
 /** LL128: 120 bytes of data in lines of 128, a flag at the end of each; 16 lines at a time, as a warp writes them. */
 final class LL128Format implements LineFormat {

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
+import org.millrace.device.primitives.LineFormat.Piece;
 
 /** LL: 8 bytes of data in lines of 16, two flags in each. Nothing but the lines says that they are there. */
 final class LLFormat implements LineFormat {

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
+import org.millrace.device.primitives.LineFormat.Piece;
 
 /**
  * The primitives of LL and LL128. A chunk is one step: it is taken when all its lines are there, and its size is said

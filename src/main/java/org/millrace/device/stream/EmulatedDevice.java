@@ -207,4 +207,68 @@ public final class EmulatedDevice implements Device, Agent {
             stream.fail(failure);
         }
     }
+
+    /** A copy between host and device memory, which here are one. */
+    private static final class CopyTask implements StreamTask {
+
+        private final MemorySegment source;
+        private final MemorySegment destination;
+        private boolean done;
+
+        CopyTask(MemorySegment source, MemorySegment destination) {
+            if (source.byteSize() != destination.byteSize()) {
+                throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into "
+                        + destination.byteSize() + ": source and destination must be of one size");
+            }
+            this.source = source;
+            this.destination = destination;
+        }
+
+        @Override
+        public int progress() {
+            destination.copyFrom(source);
+            done = true;
+            return 1;
+        }
+
+        @Override
+        public void skip(Throwable reason) {
+            done = true;
+        }
+
+        @Override
+        public boolean done() {
+            return done;
+        }
+    }
+
+    /**
+     * A stream waits until a kernel of another has left the device; whether it was complete is not this stream's
+     * matter.
+     */
+    private static final class OrderTask implements StreamTask {
+
+        private final EmulatedKernel before;
+        private boolean done;
+
+        OrderTask(EmulatedKernel before) {
+            this.before = before;
+        }
+
+        @Override
+        public int progress() {
+            done = before.done();
+            return done ? 1 : 0;
+        }
+
+        @Override
+        public void skip(Throwable reason) {
+            done = true;
+        }
+
+        @Override
+        public boolean done() {
+            return done;
+        }
+    }
 }

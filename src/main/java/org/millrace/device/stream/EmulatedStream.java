@@ -5,9 +5,12 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.device.stream.EmulatedEvent.EventMark;
 
 /**
  * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails
@@ -206,5 +209,106 @@ public final class EmulatedStream implements Stream {
     @Override
     public String toString() {
         return name;
+    }
+
+    /** The last task of a stream that nobody waits for. */
+    private static final class CloseTask implements StreamTask {
+
+        private final Runnable close;
+        private boolean done;
+
+        CloseTask(Runnable close) {
+            this.close = close;
+        }
+
+        @Override
+        public int progress() {
+            close.run();
+            done = true;
+            return 1;
+        }
+
+        @Override
+        public void skip(Throwable reason) {
+            progress();
+        }
+
+        @Override
+        public boolean done() {
+            return done;
+        }
+    }
+
+    /** A function of the host that a stream calls. What it throws does not concern the stream, as on a GPU. */
+    private static final class FunctionTask implements StreamTask {
+
+        private static final Logger LOG = LogManager.getLogger(FunctionTask.class);
+
+        private final EmulatedStream stream;
+        private final Runnable function;
+        private boolean done;
+
+        FunctionTask(EmulatedStream stream, Runnable function) {
+            this.stream = stream;
+            this.function = function;
+        }
+
+        @Override
+        public int progress() {
+            done = true;
+            try {
+                function.run();
+            } catch (RuntimeException | Error thrown) {
+                LOG.error("{}: a host function failed; the stream goes on", stream, thrown);
+            }
+            return 1;
+        }
+
+        @Override
+        public void skip(Throwable reason) {
+            done = true;
+        }
+
+        @Override
+        public boolean done() {
+            return done;
+        }
+    }
+
+    /**
+     * A stream waits for a mark of another. Marks that can be waited for were recorded before, so that streams cannot
+     * wait for each other in a circle.
+     */
+    private static final class WaitTask implements StreamTask {
+
+        private final EventMark mark;
+        private boolean done;
+
+        WaitTask(EventMark mark) {
+            this.mark = mark;
+        }
+
+        @Override
+        public int progress() {
+            if (!mark.done()) {
+                return 0;
+            }
+            done = true;
+            if (mark.failure() != null) {
+                throw new MillraceException("what this stream waits for failed: " + mark.failure().getMessage(),
+                        mark.failure());
+            }
+            return 1;
+        }
+
+        @Override
+        public void skip(Throwable reason) {
+            done = true;
+        }
+
+        @Override
+        public boolean done() {
+            return done;
+        }
     }
 }

@@ -1,9 +1,14 @@
 /**
- * The emulated device: NCCL's kernels on CPU threads, over the same memory and by the same rules as on a GPU.
+ * The emulated device: streams, events and kernels on a CPU thread, and the launcher that starts a communicator's
+ * kernels. It runs what {@code function} says, over the same memory and by the same rules as a GPU, and knows no host
+ * class. Uses {@code function} and {@code work}.
  *
  * <p>
  * A kernel is a task on a stream; it has one block per channel; a block runs one primitive after another (send, receive
- * and reduce, …); a primitive works slice by slice and gives up the thread whenever its peer is not ready. So one
- * thread can run any number of kernels, and the proxies as well.
+ * and reduce, …); a primitive works slice by slice and gives up the thread when its peer is not ready. So one thread
+ * can run any number of kernels, and the proxies as well.
  */
+@NullMarked
 package org.millrace.device.stream;
+
+import org.jspecify.annotations.NullMarked;

@@ -32,33 +32,25 @@ final class DirectPath extends Path {
     }
 
     @Override
-    int move(QueueDrain drain) {
-        if (!drain.order.isCopyInTurn(frames)) {
-            return 0;
+    boolean movePart(QueueDrain drain) {
+        if (frames.isFull() || !drain.order.isCopyInTurn(frames)) {
+            return false;
         }
         GinDescriptor descriptor = drain.current();
-        int parts = 0;
-        while (!frames.isFull()) {
-            OutboundFrame frame = frames.next();
-            long bytes = drain.next(mostBytes);
-            if (!(descriptor.has(GinOp.GET) ? get(drain, frame, bytes) : put(drain, frame, bytes))) {
-                break;
-            }
-            frame.bringsSignalAtMost(drain.order);
-            boolean last = drain.advance(bytes);
-            if (last) {
-                if (!descriptor.has(GinOp.GET)) {
-                    frame.signals(descriptor);
-                }
-                frame.completes(drain.queue, drain.finish());
-            }
-            frames.add();
-            parts++;
-            if (last) {
-                break;
-            }
+        OutboundFrame frame = frames.next();
+        long bytes = drain.next(mostBytes);
+        if (!(descriptor.has(GinOp.GET) ? get(drain, frame, bytes) : put(drain, frame, bytes))) {
+            return false;
         }
-        return parts;
+        frame.bringsSignalAtMost(drain.order);
+        if (drain.advance(bytes)) {
+            if (!descriptor.has(GinOp.GET)) {
+                frame.signals(descriptor);
+            }
+            frame.completes(drain.queue, drain.finish());
+        }
+        frames.add();
+        return true;
     }
 
     private boolean put(QueueDrain drain, OutboundFrame frame, long bytes) {

@@ -28,44 +28,39 @@ class FramePath extends Path {
     }
 
     @Override
-    final int move(QueueDrain drain) {
+    final boolean movePart(QueueDrain drain) {
+        if (frames.isFull()) {
+            return false;
+        }
         GinDescriptor descriptor = drain.current();
-        int parts = 0;
-        while (!frames.isFull()) {
-            OutboundFrame frame = frames.next();
-            long bytes = 0;
-            if (descriptor.has(GinOp.VA_SIGNAL)) {
-                GinHeader.set(frame.header, GinHeader.VA_SIGNAL, drain.context(), descriptor.sourceHandle,
-                        descriptor.sourceOffset, 0);
+        OutboundFrame frame = frames.next();
+        long bytes = 0;
+        if (descriptor.has(GinOp.VA_SIGNAL)) {
+            GinHeader.set(frame.header, GinHeader.VA_SIGNAL, drain.context(), descriptor.sourceHandle,
+                    descriptor.sourceOffset, 0);
+        } else {
+            GinHeader.set(frame.header, GinHeader.PUT, drain.context(), descriptor.targetHandle,
+                    descriptor.targetOffset + drain.moved(), 0);
+            if (descriptor.has(GinOp.INLINE)) {
+                bytes = descriptor.size;
+                GinHeader.inline(frame.header, bytes, descriptor.inlineValue);
+            } else if (descriptor.size == 0) {
+                frame.bringsSignalAtMost(drain.order);
             } else {
-                GinHeader.set(frame.header, GinHeader.PUT, drain.context(), descriptor.targetHandle,
-                        descriptor.targetOffset + drain.moved(), 0);
-                if (descriptor.has(GinOp.INLINE)) {
-                    bytes = descriptor.size;
-                    GinHeader.inline(frame.header, bytes, descriptor.inlineValue);
-                } else if (descriptor.size == 0) {
-                    frame.bringsSignalAtMost(drain.order);
-                } else {
-                    bytes = drain.next(chunk(descriptor.size));
-                    if (!begin(frame, source(drain, descriptor), descriptor.sourceOffset + drain.moved(), bytes)) {
-                        break;
-                    }
+                bytes = drain.next(chunk(descriptor.size));
+                if (!begin(frame, source(drain, descriptor), descriptor.sourceOffset + drain.moved(), bytes)) {
+                    return false;
                 }
             }
-            boolean last = drain.advance(bytes);
-            if (last) {
-                frame.signals(descriptor);
-                frame.completes(drain.queue, drain.finish());
-            }
-            long entry = frames.add();
-            if (bytes > 0 || descriptor.has(GinOp.VA_SIGNAL)) {
-                drain.order.wrote(entry);
-            }
-            parts++;
-            if (last) {
-                break;
-            }
         }
-        return parts;
+        if (drain.advance(bytes)) {
+            frame.signals(descriptor);
+            frame.completes(drain.queue, drain.finish());
+        }
+        long entry = frames.add();
+        if (bytes > 0 || descriptor.has(GinOp.VA_SIGNAL)) {
+            drain.order.wrote(entry);
+        }
+        return true;
     }
 }

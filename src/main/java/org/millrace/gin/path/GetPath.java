@@ -43,9 +43,9 @@ final class GetPath extends Path {
     }
 
     @Override
-    int move(QueueDrain drain) {
+    boolean movePart(QueueDrain drain) {
         if (asked - answered == MOST || frames.isFull()) {
-            return 0;
+            return false;
         }
         GinDescriptor descriptor = drain.current();
         Get get = ring[(int) asked & MOST - 1];
@@ -60,7 +60,7 @@ final class GetPath extends Path {
         get.index = drain.finish();
         get.target.hold();
         asked++; // the peer counts them too
-        return 1;
+        return true;
     }
 
     boolean isEmpty() {

@@ -18,9 +18,18 @@ abstract class Path {
 
     /**
      * Moves the current descriptor of a queue, part by part, as far as there is room; goes on from there the next time.
-     * Calls {@link QueueDrain#finish} with the last part. Returns how many parts there were.
+     * Returns how many parts there were.
      */
-    abstract int move(QueueDrain drain);
+    final int move(QueueDrain drain) {
+        int parts = 0;
+        while (drain.isUnderWay() && movePart(drain)) {
+            parts++;
+        }
+        return parts;
+    }
+
+    /** Moves the next part; calls {@link QueueDrain#finish} with the last one. False if there is no room now. */
+    abstract boolean movePart(QueueDrain drain);
 
     /** The window that a descriptor writes here. Looked up for each part: it may be closed between two. */
     final Window target(QueueDrain drain, GinDescriptor descriptor) {

@@ -40,7 +40,7 @@ final class QueueDrain {
                 }
             }
             work += chosen.move(this);
-            if (path != null) {
+            if (isUnderWay()) {
                 break; // there is no room for the rest now
             }
         }
@@ -59,6 +59,11 @@ final class QueueDrain {
             queue.complete(queue.finish());
         }
         return path;
+    }
+
+    /** Whether some of the current descriptor has not been passed on. */
+    boolean isUnderWay() {
+        return path != null;
     }
 
     GinDescriptor current() {

@@ -19,32 +19,27 @@ final class SelfPath extends Path {
     }
 
     @Override
-    int move(QueueDrain drain) {
-        GinDescriptor descriptor = drain.current();
-        int parts = 0;
-        while (!frames.isFull()) {
-            InboundFrame frame = frames.next();
-            long bytes = drain.next(chunkBytes);
-            if (descriptor.has(GinOp.VA_SIGNAL)) {
-                frame.vaSignal(window(drain, descriptor.sourceHandle, descriptor.sourceOffset, Long.BYTES),
-                        descriptor.sourceOffset, descriptor.signalValue);
-            } else if (bytes > 0 && !write(drain, frame, bytes)) {
-                break;
-            }
-            boolean last = drain.advance(bytes);
-            if (last) {
-                if (descriptor.signals() && !descriptor.has(GinOp.VA_SIGNAL)) {
-                    frame.signal(drain.queue.context(), descriptor.signal, descriptor.signalValue);
-                }
-                frame.completes(drain.queue, drain.finish());
-            }
-            frames.add();
-            parts++;
-            if (last) {
-                break;
-            }
+    boolean movePart(QueueDrain drain) {
+        if (frames.isFull()) {
+            return false;
         }
-        return parts;
+        GinDescriptor descriptor = drain.current();
+        InboundFrame frame = frames.next();
+        long bytes = drain.next(chunkBytes);
+        if (descriptor.has(GinOp.VA_SIGNAL)) {
+            frame.vaSignal(window(drain, descriptor.sourceHandle, descriptor.sourceOffset, Long.BYTES),
+                    descriptor.sourceOffset, descriptor.signalValue);
+        } else if (bytes > 0 && !write(drain, frame, bytes)) {
+            return false;
+        }
+        if (drain.advance(bytes)) {
+            if (descriptor.signals() && !descriptor.has(GinOp.VA_SIGNAL)) {
+                frame.signal(drain.queue.context(), descriptor.signal, descriptor.signalValue);
+            }
+            frame.completes(drain.queue, drain.finish());
+        }
+        frames.add();
+        return true;
     }
 
     private boolean write(QueueDrain drain, InboundFrame frame, long bytes) {

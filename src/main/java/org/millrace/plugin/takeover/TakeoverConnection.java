@@ -10,7 +10,6 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
-import org.millrace.agent.AgentRequest;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -145,7 +144,8 @@ abstract class TakeoverConnection implements NetConnection {
         if (agent == null) {
             return;
         }
-        AgentRequest removal = agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
+        ProxyAgent.Acknowledgement removal =
+                agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
         if (!removal.await(DRAIN_LIMIT)) {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
             if (!removal.await(ACKNOWLEDGE)) {
@@ -154,7 +154,7 @@ abstract class TakeoverConnection implements NetConnection {
                                 + " a pass of it does not return");
             }
         }
-        if (!removal.isFulfilled()) {
+        if (!removal.drained()) {
             gaveUp(proxy.lastSeen());
         }
         path.release(agent);

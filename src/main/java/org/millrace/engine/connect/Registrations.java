@@ -1,0 +1,131 @@
+package org.millrace.engine.connect;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.Registration;
+import org.millrace.abi.Protocol;
+import org.millrace.net.MemoryRegion;
+import org.millrace.transport.RegisteredMemory;
+import org.millrace.transport.TransportConnections;
+
+/** The user's memory that operations may use in place (mode PTR), and which of them do. */
+public final class Registrations implements AutoCloseable {
+
+    /** An operation has no peer in this direction. */
+    public static final int NOBODY = -1;
+
+    private static final Logger LOG = LogManager.getLogger(Registrations.class);
+
+    private record Registered(long address, long bytes, RegisteredMemory memory) {
+
+        boolean holds(MemorySegment operand, long length) {
+            long offset = operand.address() - address;
+            return offset >= 0 && offset <= bytes - length;
+        }
+    }
+
+    private final int rank;
+    /** Null in a group of one. */
+    private final TransportConnections connections;
+    private final long threshold;
+    private final List<Registered> all = new CopyOnWriteArrayList<>();
+    /** What needs no registration; null in a group of one. */
+    private final RegisteredMemory anything;
+
+    /** @param threshold bytes from which on it is worth it to use memory in place that nobody registered */
+    public Registrations(int rank, TransportConnections connections, long threshold) {
+        this.rank = rank;
+        this.connections = connections;
+        this.threshold = threshold;
+        this.anything = connections == null ? null : connections.allMemory();
+    }
+
+    /** @param quiet returns when no operation that was launched before touches the memory any more */
+    public Registration add(MemorySegment memory, Runnable quiet) {
+        if (connections == null) {
+            return () -> {};
+        }
+        Registered registered = new Registered(memory.address(), memory.byteSize(), connections.register(memory));
+        all.add(registered);
+        return () -> {
+            if (all.remove(registered)) {
+                quiet.run();
+                registered.memory().close();
+            }
+        };
+    }
+
+    /** Whether an operation could use memory in place: if not, its regions are none. */
+    public boolean mayHold(long hopBytes, Protocol protocol) {
+        return !all.isEmpty() || hopBytes >= threshold && protocol == Protocol.SIMPLE;
+    }
+
+    /**
+     * The regions of an operation that does not combine elements.
+     *
+     * @param operand where its elements are, all of them
+     * @param from    the rank they come from, or {@link #NOBODY}
+     * @param to      the rank they go to, or {@link #NOBODY}
+     * @return {@link UserRegions#NONE} if it goes through slots
+     */
+    public UserRegions of(MemorySegment operand, long bytes, Protocol protocol, int from, int to) {
+        if (all.isEmpty() || bytes == 0) {
+            return UserRegions.NONE;
+        }
+        for (Registered each : all) {
+            if (each.holds(operand, bytes)) {
+                return of(each, bytes, protocol, from, to);
+            }
+        }
+        LOG.debug("rank {}: {} bytes go through slots: they are not registered", rank, bytes);
+        return UserRegions.NONE;
+    }
+
+    /**
+     * The regions of an operation on any memory, registered or not.
+     *
+     * @param hopBytes what one hop carries
+     * @param from     the rank its elements come from, or {@link #NOBODY}
+     * @param to       the rank they go to, or {@link #NOBODY}
+     * @return {@link UserRegions#NONE} if it is not worth it, or a network needs to know the memory
+     */
+    public UserRegions ofAny(long hopBytes, Protocol protocol, int from, int to) {
+        if (hopBytes < threshold || protocol != Protocol.SIMPLE) {
+            return UserRegions.NONE;
+        }
+        MemoryRegion received = from == NOBODY ? null : anything.with(from);
+        MemoryRegion sent = to == NOBODY ? null : anything.with(to);
+        return from != NOBODY && received == null || to != NOBODY && sent == null ? UserRegions.NONE
+                : new UserRegions(received, sent);
+    }
+
+    private UserRegions of(Registered registered, long bytes, Protocol protocol, int from, int to) {
+        MemoryRegion received = from == NOBODY ? null : registered.memory.with(from);
+        MemoryRegion sent = to == NOBODY ? null : registered.memory.with(to);
+        if (protocol != Protocol.SIMPLE) {
+            LOG.debug("rank {}: {} registered bytes go through slots: they travel in {}", rank, bytes, protocol);
+            return UserRegions.NONE;
+        }
+        if (from != NOBODY && received == null || to != NOBODY && sent == null) {
+            LOG.debug("rank {}: {} registered bytes go through slots: no network lies between it and rank {}", rank,
+                    bytes, from != NOBODY && received == null ? from : to);
+            return UserRegions.NONE;
+        }
+        return new UserRegions(received, sent);
+    }
+
+    /** The communicator's proxies have stopped. */
+    @Override
+    public void close() {
+        for (Registered each : all) {
+            each.memory().close();
+        }
+        all.clear();
+        if (anything != null) {
+            anything.close();
+        }
+    }
+}

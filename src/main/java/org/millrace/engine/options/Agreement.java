@@ -1,0 +1,80 @@
+package org.millrace.engine.options;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.Machine;
+
+/**
+ * What the ranks of a group have agreed on before anything is connected.
+ *
+ * @param ranks           how many
+ * @param ranksOnThisHost how many of them share this rank's machine
+ * @param nodes           the machine of each rank, from 0 on in the order of their first ranks
+ * @param channels        rings
+ * @param bufferBytes     of each connection
+ */
+public record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
+
+    private static final String HOW_DATA_TRAVELS = String.join(", ", Settings.ALGORITHMS.name(),
+            Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(), Settings.P2P_NET_CHUNK_SIZE.name(),
+            Settings.P2P_LL_THRESHOLD.name(), Settings.GROUPED_CONNECTIONS.name());
+
+    /** Collective: tells the others what this rank has and hears what they have. */
+    public static Agreement reach(ControlPlane control, Configuration configuration) {
+        byte[] host = Machine.host().getBytes(StandardCharsets.UTF_8);
+        String algorithms =
+                AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration, true).text()
+                        + "; sends and receives: " + TransferOptions.of(configuration).text();
+        byte[] algorithmBytes = algorithms.getBytes(StandardCharsets.UTF_8);
+        ByteBuffer mine = ByteBuffer.allocate(3 * Integer.BYTES + 2 * Long.BYTES + host.length + algorithmBytes.length);
+        mine.putInt(EngineOptions.proposedChannels(configuration))
+                .putLong(configuration.get(Settings.BUFFER_SIZE))
+                .putLong(configuration.get(Settings.FIRST_STEP));
+        mine.putInt(host.length).put(host).putInt(algorithmBytes.length).put(algorithmBytes);
+        byte[][] all = control.allGather(mine.array());
+        int here = 0;
+        int[] nodes = new int[all.length];
+        List<ByteBuffer> hosts = new ArrayList<>();
+        int channels = Integer.MAX_VALUE;
+        for (int rank = 0; rank < all.length; rank++) {
+            ByteBuffer theirs = ByteBuffer.wrap(all[rank]);
+            channels = Math.min(channels, theirs.getInt());
+            requireSame(Settings.BUFFER_SIZE.name(), configuration.get(Settings.BUFFER_SIZE), theirs.getLong(),
+                    control.rank(), rank);
+            requireSame(Settings.FIRST_STEP.name(), configuration.get(Settings.FIRST_STEP), theirs.getLong(),
+                    control.rank(), rank);
+            ByteBuffer theirHost = ByteBuffer.wrap(bytes(theirs));
+            here += theirHost.equals(ByteBuffer.wrap(host)) ? 1 : 0;
+            if (!hosts.contains(theirHost)) {
+                hosts.add(theirHost);
+            }
+            nodes[rank] = hosts.indexOf(theirHost);
+            requireSame(HOW_DATA_TRAVELS, algorithms, new String(bytes(theirs), StandardCharsets.UTF_8), control.rank(),
+                    rank);
+        }
+        return new Agreement(control.size(), here, nodes, channels, configuration.get(Settings.BUFFER_SIZE));
+    }
+
+    private static byte[] bytes(ByteBuffer theirs) {
+        byte[] bytes = new byte[theirs.getInt()];
+        theirs.get(bytes);
+        return bytes;
+    }
+
+    private static void requireSame(String setting, Object mine, Object theirs, int rank, int other) {
+        if (!mine.equals(theirs)) {
+            throw new MillraceException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank "
+                    + other + ": it must be the same on all ranks");
+        }
+    }
+
+    public boolean onOneHost() {
+        return ranksOnThisHost == ranks;
+    }
+}

@@ -1,0 +1,84 @@
+package org.millrace.engine.options;
+
+import java.time.Duration;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+
+/**
+ * What the engine needs to know about how to run, all in one place and all decided.
+ *
+ * @param channels          rings over which large operations are spread
+ * @param bufferBytes       bytes of a connection's buffer: as many slots as there are steps
+ * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
+ * @param spins             idle passes a polling thread spins through
+ * @param yields            idle passes it yields through after that
+ * @param maxParkNanos      how long it sleeps after that, at the most; 0 to never sleep
+ * @param connectDeadline   how long ranks wait for each other when they set up
+ * @param stallDeadline     how long an operation may go without any progress
+ * @param firstStep         where the connections' step counters begin
+ * @param algorithms        which algorithms may run
+ * @param protocols         which protocols their data may travel in
+ * @param transfers         how sends and receives travel
+ * @param workFifoBytes     bytes of the FIFO in which work travels that a kernel's arguments have no room for
+ * @param workArgumentBytes the most bytes of a kernel's arguments
+ * @param firstWork         where the FIFO's counters begin
+ */
+public record EngineOptions(int channels, long bufferBytes, int threads, int spins, int yields, long maxParkNanos,
+        Duration connectDeadline, Duration stallDeadline, long firstStep, AlgorithmChoice algorithms,
+        ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
+
+    /** One channel saturates a machine's loopback; more only add steps. */
+    private static final int DEFAULT_CHANNELS = 1;
+    /** With a core for each polling thread, passes that are spun through before the first yield. */
+    private static final int SPINS = 200;
+
+    /**
+     * Decides what the user left open.
+     *
+     * @param configuration what the user said
+     * @param agreement     what the ranks said of themselves
+     */
+    public static EngineOptions decide(Configuration configuration, Agreement agreement) {
+        int cores = Runtime.getRuntime().availableProcessors();
+        int coresPerRank = Math.max(1, cores / agreement.ranksOnThisHost());
+        int threads = Math.min(2, configuration.get(Settings.THREADS).orElse(coresPerRank));
+        boolean coreForEach = threads * agreement.ranksOnThisHost() <= cores;
+        int threshold = configuration.get(Settings.IDLE_THRESHOLD);
+        int spins = coreForEach ? Math.min(SPINS, threshold == 0 ? SPINS : threshold) : 0;
+        long park = threshold == 0 ? 0 : configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
+        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, spins,
+                threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
+                configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
+                configuration.get(Settings.FIRST_STEP), AlgorithmChoice.of(configuration),
+                ProtocolChoice.of(configuration, agreement.onOneHost()), TransferOptions.of(configuration),
+                configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
+                configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
+                (int) (long) configuration.get(Settings.FIRST_WORK));
+    }
+
+    /** Channels that this rank proposes: the group uses the fewest that any of its ranks proposes. */
+    static int proposedChannels(Configuration configuration) {
+        int least = configuration.get(Settings.MIN_CHANNELS).orElse(1);
+        int most = configuration.get(Settings.MAX_CHANNELS).orElse(Integer.MAX_VALUE);
+        if (least > most) {
+            throw new IllegalArgumentException(
+                    "NCCL_MIN_NCHANNELS " + least + " is greater than NCCL_MAX_NCHANNELS " + most);
+        }
+        return Math.min(Math.max(DEFAULT_CHANNELS, least), most);
+    }
+
+    /** Bytes of one slot of protocol Simple. */
+    long slotBytes() {
+        return bufferBytes / ConnectionLayout.SLOTS;
+    }
+
+    /** How a connection's memory lies: an LL128 slot carries as much data as a Simple slot, an LL slot is NCCL's. */
+    public ConnectionLayout layout() {
+        long unitData = LL128Line.UNIT_LINES * LL128Line.DATA_BYTES;
+        long units = (slotBytes() + unitData - 1) / unitData;
+        return new ConnectionLayout(ConnectionLayout.DEFAULT.llBytes(),
+                ConnectionLayout.SLOTS * units * LL128Line.UNIT_LINES * LL128Line.BYTES, bufferBytes);
+    }
+}

@@ -1,0 +1,105 @@
+package org.millrace.engine.plan;
+
+import org.millrace.DataType;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.PointToPointWork;
+import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.ChannelTask;
+import org.millrace.device.function.DeviceFunction;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.function.FunctionTable;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.engine.connect.CollNet;
+import org.millrace.engine.connect.Connector;
+import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.UserRegions;
+import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
+import org.millrace.engine.plan.PlannedOperation.PlannedTransfer;
+import org.millrace.proxy.OperationSignature;
+
+/**
+ * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
+ * order in which kernels are started.
+ */
+public final class Announcer {
+
+    private final DeviceCommunicator device;
+    private final Connectors connectors;
+    /** Null where no network reduces. */
+    private final CollNet collNet;
+    private final Routes routes;
+    /** Collectives announced so far: all ranks count alike. */
+    private long collectives;
+
+    public Announcer(DeviceCommunicator device, Connectors connectors, CollNet collNet, Routes routes) {
+        this.device = device;
+        this.connectors = connectors;
+        this.collNet = collNet;
+        this.routes = routes;
+    }
+
+    /** Tells those that have a part in a collective, and those that have none; returns what it is. */
+    OperationId announce(PlannedCollective planned) {
+        OperationId id = new OperationId(collectives++, planned.signature(), planned.count());
+        int number = planned.function();
+        DeviceFunction function = FunctionTable.STANDARD.of(number);
+        if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
+            routes.collective(FunctionNumber.algorithm(number), id);
+        }
+        CollectiveWork work = planned.work();
+        for (int channel = 0; channel <= work.channelHigh(); channel++) {
+            for (ChannelTask task : function.tasks(number, work.segment(), device, device.channel(channel))) {
+                announce(task, channel, id, number, planned.regions());
+            }
+        }
+        connectors.announceWithout(id.without());
+        return id;
+    }
+
+    private void announce(ChannelTask task, int channel, OperationId id, int number, UserRegions regions) {
+        for (int peer : task.from()) {
+            if (peer != device.ranks()) {
+                connectors.receive(peer, channel, task.index())
+                        .announce(id.part(task.schedule().chunksReceived(), task.shape(), regions.received()));
+            }
+        }
+        for (int peer : task.to()) {
+            if (peer != device.ranks()) {
+                connectors.send(peer, channel, task.index())
+                        .announce(id.part(task.schedule().chunksSent(), task.shape(), regions.sent()));
+            } else {
+                DataType type = FunctionNumber.type(number);
+                collNet.announce(type, FunctionNumber.op(number, 0), task.schedule().chunksSent());
+            }
+        }
+    }
+
+    /** What a rank hands to itself needs no proxies: it has no tasks. */
+    void announce(PlannedTransfer planned) {
+        PointToPointWork work = planned.work();
+        DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
+        int parts = Math.max(work.sendChannels(), work.receiveChannels());
+        for (int part = 0; part < parts; part++) {
+            int channel = work.channelBase() + part & work.channels() - 1;
+            for (ChannelTask task : function.tasks(TransferPlanner.FUNCTION, work.segment(), device,
+                    device.channel(channel))) {
+                if (task.to().length > 0) {
+                    announce(planned.send(), connectors.send(task.to()[0], channel, task.index()),
+                            task.schedule().chunksSent(), task);
+                } else {
+                    announce(planned.receive(), connectors.receive(task.from()[0], channel, task.index()),
+                            task.schedule().chunksReceived(), task);
+                }
+            }
+        }
+    }
+
+    private static void announce(SendOrReceive transfer, Connector<?> connector, long chunks, ChannelTask task) {
+        OperationId id = new OperationId(connector.nextTransfer(),
+                OperationSignature.pack(Operation.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0), transfer.count());
+        connector.announce(id.part(chunks, task.shape(),
+                transfer.sends() ? transfer.regions().sent() : transfer.regions().received()));
+    }
+}

@@ -1,0 +1,130 @@
+package org.millrace.engine.plan;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.DataType;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.Protocol;
+import org.millrace.device.arithmetic.ElementKernels;
+import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.ChannelTask;
+import org.millrace.device.function.CollectiveFunction;
+import org.millrace.device.function.CollectiveFunction.InPlace;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.function.FunctionTable;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.engine.connect.CollNet;
+import org.millrace.engine.connect.Registrations;
+import org.millrace.engine.connect.UserRegions;
+import org.millrace.engine.options.EngineOptions;
+import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
+import org.millrace.proxy.OperationSignature;
+
+/** Says collectives as work: by which function, over which channels, through slots or in the user's memory. */
+public final class CollectivePlanner {
+
+    private final DeviceCommunicator device;
+    private final int ranks;
+    private final EngineOptions options;
+    private final Registrations registrations;
+    /** Null where no network reduces. */
+    private final CollNet collNet;
+
+    public CollectivePlanner(DeviceCommunicator device, EngineOptions options, Registrations registrations,
+            CollNet collNet) {
+        this.device = device;
+        this.ranks = device.ranks();
+        this.options = options;
+        this.registrations = registrations;
+        this.collNet = collNet;
+    }
+
+    /**
+     * Plans a collective.
+     *
+     * @param count   as the program said; of each rank
+     * @param send    null where it is not looked at
+     * @param receive null where it is not looked at
+     * @param root    this rank, where there is none
+     * @throws IllegalArgumentException if the operator has no meaning for the type
+     */
+    public PlannedCollective plan(Operation operation, long count, DataType type, ReduceOp op, MemorySegment send,
+            MemorySegment receive, int root) {
+        boolean reduces = operation.reduces();
+        long bytes = count * type.bytes();
+        if (reduces) {
+            ElementKernels.of(type, op, ranks); // refuses what makes no sense, before anything is done
+        }
+        Algorithm algorithm = algorithm(operation, bytes, type, op);
+        CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
+        DataType moved = reduces ? type : DataType.UINT8;
+        int parts = function.parts(ranks);
+        Protocol protocol = options.protocols().of(operation, bytes / parts);
+        int number = FunctionNumber.pack(operation, algorithm, protocol, moved, reduces ? op : ReduceOp.SUM);
+        CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
+        ChannelPartition.spread(work, reduces ? count : bytes, moved.bytes(), parts, channels(algorithm));
+        work.root(root);
+        work.sendBuffer(send == null ? 0 : send.address());
+        work.receiveBuffer(receive == null ? 0 : receive.address());
+        work.reductionArgument(FunctionNumber.argument(op));
+        work.flags(CollectiveWork.PROFILED);
+        UserRegions regions = UserRegions.NONE;
+        if (function.inPlace() != InPlace.NEVER && registrations.mayHold(bytes / parts, protocol)) {
+            regions = regions(function, number, work, receive, operation.receiveCount(bytes, ranks), bytes / parts);
+        }
+        if (regions != UserRegions.NONE) {
+            work.flags(CollectiveWork.PROFILED | CollectiveWork.NETWORK_REGISTERED);
+        }
+        return new PlannedCollective(number, work,
+                OperationSignature.pack(operation, type, op, operation.hasRoot() ? root : 0), count, send, receive,
+                regions);
+    }
+
+    private Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
+        if (ranks == 1 || bytes == 0) {
+            return Algorithm.LOCAL;
+        }
+        if (operation != Operation.ALL_REDUCE) {
+            return Algorithm.RING;
+        }
+        return collNet != null && collNet.takes(bytes, type, op) ? Algorithm.COLLNET
+                : options.algorithms().prefersTree(ranks, bytes) ? Algorithm.TREE : Algorithm.RING;
+    }
+
+    private int channels(Algorithm algorithm) {
+        return switch (algorithm) {
+            case LOCAL, COLLNET -> 1;
+            case TREE -> device.channels();
+            case RING, DIRECT -> options.channels();
+        };
+    }
+
+    /**
+     * The memory in which elements stay that this rank sends, or only passes on.
+     *
+     * @param output   registered, perhaps; then that is what is used in place
+     * @param bytes    of the output
+     * @param hopBytes what one hop carries
+     */
+    private UserRegions regions(CollectiveFunction function, int number, CollectiveWork work, MemorySegment output,
+            long bytes, long hopBytes) {
+        int from = Registrations.NOBODY;
+        int to = Registrations.NOBODY;
+        for (int channel = 0; channel <= work.channelHigh(); channel++) {
+            ChannelTask task = function.tasks(number, work, device, device.channel(channel)).getFirst();
+            int before = task.from().length == 0 ? Registrations.NOBODY : task.from()[0];
+            int behind = task.to().length == 0 ? Registrations.NOBODY : task.to()[0];
+            if (channel > 0 && (before != from || behind != to)) {
+                return UserRegions.NONE; // rings differ, and the regions are those of one peer on each side
+            }
+            from = before;
+            to = behind;
+        }
+        Protocol protocol = FunctionNumber.protocol(number);
+        UserRegions registered =
+                function.inPlace() == InPlace.OUTPUT ? registrations.of(output, bytes, protocol, from, to)
+                        : UserRegions.NONE;
+        return registered == UserRegions.NONE ? registrations.ofAny(hopBytes, protocol, from, to) : registered;
+    }
+}

@@ -1,0 +1,173 @@
+package org.millrace.engine.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.OperationGroup;
+import org.millrace.Stream;
+import org.millrace.abi.KernelArguments;
+import org.millrace.abi.PointToPointWork;
+import org.millrace.abi.WorkBatch;
+import org.millrace.abi.WorkType;
+import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.PlanBuilder;
+import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
+import org.millrace.engine.plan.PlannedOperation.PlannedTransfer;
+
+/**
+ * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers,
+ * as {@link TransferSchedule} orders them. Without a group that is at once.
+ */
+public final class LaunchQueue implements OperationGroup.Part {
+
+    /** Bytes of items of a kernel that is replayed: they take no room in the FIFO. */
+    private static final int REPLAYED_BYTES = 1 << 20;
+
+    private final String who;
+    private final EmulatedDevice device;
+    private final DeviceCommunicator communicator;
+    private final TransferPlanner transfers;
+    private final PlanLauncher launcher;
+    private final PlanBuilder once;
+    private final PlanBuilder replayed;
+    private final List<PlannedCollective> collectives = new ArrayList<>();
+    /** Of the plan that is being made. */
+    private List<PlannedOperation> operations = new ArrayList<>(1);
+    private final TransferSchedule schedule;
+    /** Each once; they are few. */
+    private final List<Stream> streams = new ArrayList<>();
+    private final SelfTransfers ownTransfers;
+    private int depth;
+    private GroupLaunch prepared;
+
+    /**
+     * @param who           whose kernels these are, for messages
+     * @param argumentBytes the most bytes of a kernel's arguments, if each channel's batch fits
+     */
+    public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
+            TransferPlanner transfers, SelfTransfers ownTransfers, PlanLauncher launcher) {
+        this.who = who;
+        this.device = device;
+        this.communicator = communicator;
+        this.transfers = transfers;
+        this.ownTransfers = ownTransfers;
+        this.launcher = launcher;
+        this.schedule = new TransferSchedule(communicator.rank(), communicator.ranks());
+        int leastBytes = KernelArguments.BYTES + communicator.channels() * WorkBatch.BYTES;
+        int mostBytes = Math.max(leastBytes, argumentBytes);
+        this.once = new PlanBuilder(who, mostBytes, communicator.fifo().bytes() / 2);
+        this.replayed = new PlanBuilder(who, mostBytes, REPLAYED_BYTES);
+    }
+
+    public void begin() {
+        depth++;
+    }
+
+    public boolean endsGroup() {
+        return --depth == 0;
+    }
+
+    public boolean isInGroup() {
+        return depth > 0;
+    }
+
+    public void add(PlannedCollective collective, Stream stream) {
+        collectives.add(collective);
+        uses(stream);
+    }
+
+    public void add(SendOrReceive transfer, Stream stream) {
+        schedule.add(transfer);
+        uses(stream);
+    }
+
+    private void uses(Stream stream) {
+        if (!streams.contains(stream)) {
+            streams.add(stream);
+        }
+    }
+
+    /** LaunchQueue what was added. */
+    public void launchNow() {
+        prepare(true);
+        launch();
+    }
+
+    @Override
+    public void prepare(boolean alone) {
+        try {
+            prepared = streams.isEmpty() ? null : new GroupLaunch(device, launcher, plans(once, false), streams, alone);
+            streams.clear();
+        } catch (RuntimeException | Error thrown) {
+            forget();
+            throw thrown;
+        }
+    }
+
+    @Override
+    public boolean launch() {
+        if (prepared != null && !prepared.launch()) {
+            return false;
+        }
+        prepared = null;
+        ownTransfers.requireNone();
+        return true;
+    }
+
+    /**
+     * Makes plans that can be launched more than once of what was added.
+     *
+     * @param stream the only one that may have been used
+     */
+    public List<PlannedKernel> record(Stream stream) {
+        if (streams.stream().anyMatch(used -> used != stream)) {
+            forget();
+            throw new IllegalArgumentException(
+                    "a plan's operations must be on the stream that the plan is made with, " + stream);
+        }
+        return plans(replayed, true);
+    }
+
+    /** Drops what was added. */
+    public void forget() {
+        collectives.clear();
+        schedule.clear();
+        streams.clear();
+    }
+
+    private List<PlannedKernel> plans(PlanBuilder builder, boolean replay) {
+        List<PlannedKernel> plans = new ArrayList<>(1);
+        for (PlannedCollective each : collectives) {
+            finishIfFull(builder, WorkType.COLLECTIVE, each.work().channelHigh() + 1, replay, plans);
+            builder.collective(each.work(), each.function(), each, each.send(), each.receive());
+            operations.add(each);
+        }
+        schedule.drain((round, send, receive) -> {
+            PointToPointWork work = transfers.work(send, receive);
+            PlannedTransfer each = new PlannedTransfer(work, send, receive);
+            finishIfFull(builder, WorkType.POINT_TO_POINT, Math.max(work.sendChannels(), work.receiveChannels()),
+                    replay, plans);
+            builder.pointToPoint(work, TransferPlanner.FUNCTION, round, each, send == null ? null : send.buffer(),
+                    receive == null ? null : receive.buffer());
+            operations.add(each);
+        });
+        if (!builder.isEmpty()) {
+            plans.add(finish(builder, replay));
+        }
+        collectives.clear();
+        return plans;
+    }
+
+    private void finishIfFull(PlanBuilder builder, WorkType type, int channels, boolean replay,
+            List<PlannedKernel> plans) {
+        if (!builder.hasRoom(type, channels) && !builder.isEmpty()) {
+            plans.add(finish(builder, replay));
+        }
+    }
+
+    private PlannedKernel finish(PlanBuilder builder, boolean replay) {
+        PlannedKernel kernel = new PlannedKernel(who, builder.finish(communicator.address(), replay), operations);
+        operations = new ArrayList<>(1);
+        return kernel;
+    }
+}

@@ -1,0 +1,128 @@
+package org.millrace.engine.plan;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.TreeSet;
+import org.millrace.Operation;
+import org.millrace.Route;
+import org.millrace.abi.Protocol;
+import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.CollectiveFunction.InPlace;
+import org.millrace.device.function.FunctionTable;
+import org.millrace.engine.connect.Connector;
+import org.millrace.engine.connect.Connectors;
+import org.millrace.transport.TransportConnections;
+
+/**
+ * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread
+ * that announces, asked by any.
+ */
+public final class Routes {
+
+    private final Connectors connectors;
+    private Algorithm algorithm;
+    private OperationId operation;
+
+    public Routes(Connectors connectors) {
+        this.connectors = connectors;
+    }
+
+    void collective(Algorithm algorithm, OperationId id) {
+        set(algorithm, id);
+    }
+
+    /** Sends and receives. */
+    public void direct() {
+        set(Algorithm.DIRECT, null);
+    }
+
+    private synchronized void set(Algorithm taken, OperationId id) {
+        algorithm = taken;
+        operation = id;
+    }
+
+    /** Empty if nothing travelled yet. */
+    public synchronized Optional<Route> last() {
+        if (algorithm == Algorithm.COLLNET) {
+            return Optional.of(new Route("collnet", text(Protocol.SIMPLE), "NORMAL", List.of("COLLNET"),
+                    refusals(List.of(), Protocol.SIMPLE)));
+        }
+        if (algorithm == null) {
+            return Optional.empty();
+        }
+        List<Connector<?>> used = used(connectors.senders(index()));
+        TreeSet<String> transports = new TreeSet<>();
+        for (Connector<?> connector : used) {
+            transports.add(connector.transport() == null ? "not connected yet" : connector.transport());
+        }
+        used.addAll(used(connectors.receivers(index())));
+        if (used.isEmpty()) {
+            return Optional.empty();
+        }
+        Connector<?> any = used.getFirst();
+        return Optional.of(new Route(algorithm.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), any.mode(),
+                List.copyOf(transports), refusals(transports, any.last().protocol())));
+    }
+
+    private int index() {
+        return algorithm == Algorithm.DIRECT ? TransportConnections.POINT_TO_POINT : TransportConnections.COLLECTIVE;
+    }
+
+    private List<Connector<?>> used(List<Connector<?>> all) {
+        List<Connector<?>> used = new ArrayList<>(all);
+        used.removeIf(connector -> connector.last() == null || connector.last().steps() == 0
+                || operation != null && connector.last().opCount() != operation.number());
+        return used;
+    }
+
+    private static boolean combinesInSlots(Operation operation) {
+        return FunctionTable.STANDARD.collective(operation, Algorithm.RING).inPlace() == InPlace.NEVER;
+    }
+
+    private static String text(Protocol protocol) {
+        return protocol == Protocol.SIMPLE ? "Simple" : protocol.name();
+    }
+
+    private List<String> refusals(Collection<String> transports, Protocol protocol) {
+        List<String> refusals = new ArrayList<>(connectors.refusals());
+        boolean overNet = !transports.isEmpty() && transports.stream().allMatch(each -> each.startsWith("NET"));
+        if (!overNet) {
+            refusals.add("PTR: over NET only");
+        } else if (protocol != Protocol.SIMPLE) {
+            refusals.add("PTR: Simple only");
+        } else if (operation != null && combinesInSlots(operation.operation())) {
+            refusals.add("PTR: what is combined goes through slots");
+        } else {
+            refusals.add("PTR: less than MILLRACE_PTR_THRESHOLD, and not registered");
+        }
+        if (algorithm == Algorithm.TREE) {
+            refusals.add("PTR: a tree combines in slots");
+        }
+        if (algorithm == Algorithm.DIRECT) {
+            refusals.add("LL: sends and receives choose their protocol by size, NCCL_PROTO is for collectives");
+            refusals.add("LL128: sends and receives choose their protocol by size, NCCL_PROTO is for collectives");
+            if (!overNet) {
+                refusals.add("OFFSET: over NET only");
+            } else if (protocol != Protocol.SIMPLE) {
+                refusals.add("OFFSET: Simple only");
+            }
+        } else {
+            refusals.add("OFFSET: sends and receives only");
+        }
+        if (algorithm == Algorithm.COLLNET) {
+            refusals.add("LL: COLLNET runs Simple only");
+            refusals.add("LL128: COLLNET runs Simple only");
+        }
+        if (operation == null || operation.operation() != Operation.ALL_REDUCE) {
+            refusals.add("tree: all_reduce only");
+            refusals.add("COLLNET: all_reduce only");
+        } else if (algorithm != Algorithm.COLLNET) {
+            refusals.add(
+                    "COLLNET: NCCL_COLLNET_ENABLE, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it");
+        }
+        return refusals;
+    }
+}

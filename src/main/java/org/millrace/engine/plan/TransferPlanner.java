@@ -1,0 +1,87 @@
+package org.millrace.engine.plan;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.DataType;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.PointToPointWork;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.WorkType;
+import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.engine.connect.Registrations;
+import org.millrace.engine.connect.UserRegions;
+import org.millrace.engine.options.EngineOptions;
+import org.millrace.engine.options.TransferOptions;
+
+/**
+ * Sends and receives as work. They travel over connections of their own that are made when they are first needed; what
+ * one waits for holds up no other. A transfer's bytes are spread over channels in parts, part by part from channel 0
+ * on.
+ */
+public final class TransferPlanner {
+
+    /** Number of their device function: their items say the rest. */
+    static final int FUNCTION = FunctionNumber.pack(Operation.SEND_RECEIVE, Algorithm.DIRECT, Protocol.SIMPLE,
+            DataType.UINT8, ReduceOp.SUM);
+
+    private final int rank;
+    private final int channels;
+    private final Registrations registrations;
+    private final TransferOptions options;
+
+    public TransferPlanner(int rank, Registrations registrations, EngineOptions options) {
+        this.rank = rank;
+        this.channels = options.channels();
+        this.registrations = registrations;
+        this.options = options.transfers();
+    }
+
+    /** A send, or a receive, of this rank. */
+    public SendOrReceive transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer) {
+        long bytes = count * type.bytes();
+        UserRegions regions = peer == rank ? UserRegions.NONE
+                : registrations.of(buffer, bytes, options.protocol(bytes), sends ? Registrations.NOBODY : peer,
+                        sends ? peer : Registrations.NOBODY);
+        return new SendOrReceive(sends, buffer, count, type, peer, regions);
+    }
+
+    /** An item of either or both; null for none. */
+    PointToPointWork work(SendOrReceive send, SendOrReceive receive) {
+        PointToPointWork work =
+                PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
+        work.channels(powerOfTwo(channels));
+        work.flags(PointToPointWork.PROFILED | flags(send, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL)
+                | flags(receive, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL));
+        work.sendRank(send == null ? PointToPointWork.NOBODY : send.peer());
+        work.receiveRank(receive == null ? PointToPointWork.NOBODY : receive.peer());
+        if (send != null) {
+            work.sendAddress(send.buffer().address());
+            work.sendBytes(send.bytes());
+            work.sendChannels(parts(send));
+        }
+        if (receive != null) {
+            work.receiveAddress(receive.buffer().address());
+            work.receiveBytes(receive.bytes());
+            work.receiveChannels(parts(receive));
+        }
+        return work;
+    }
+
+    private int flags(SendOrReceive transfer, int registered, int ll) {
+        if (transfer == null) {
+            return 0;
+        }
+        return (transfer.regions() != UserRegions.NONE ? registered : 0)
+                | (options.protocol(transfer.bytes()) == Protocol.LL ? ll : 0);
+    }
+
+    private static int powerOfTwo(int atLeast) {
+        return Integer.highestOneBit(2 * atLeast - 1);
+    }
+
+    /** A transfer of nothing takes a step, too: both ends must have meant it. */
+    private int parts(SendOrReceive transfer) {
+        return transfer.peer() == rank ? 1 : ChannelPartition.channels(transfer.bytes(), 1, channels);
+    }
+}
