@@ -9,7 +9,7 @@ final class CellResult {
     private long wrong;
     private boolean ran = true;
     private String refusal = "";
-    private int refusingRank = Integer.MAX_VALUE;
+    private int refusalOrder = Integer.MAX_VALUE;
     private String failure = "";
 
     CellResult(CellGroup group, CellGroup.Cell cell) {
@@ -29,8 +29,10 @@ final class CellResult {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        if (!event.refusal().isEmpty() && event.rank() < refusingRank) {
-            refusingRank = event.rank(); // the lowest, so that it does not depend on who was heard first
+        // of a rank that sends, which sees more of the way; always the same rank, in whatever order they are heard
+        int order = cell.operation().isReceivedByRoot() ? -event.rank() : event.rank();
+        if (!event.refusal().isEmpty() && order < refusalOrder) {
+            refusalOrder = order;
             refusal = event.refusal();
         }
         failure = failure.isEmpty() ? event.failure() : failure;
