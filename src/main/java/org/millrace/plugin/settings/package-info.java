@@ -9,3 +9,4 @@
 package org.millrace.plugin.settings;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -11,3 +11,4 @@
 package org.millrace.net.socket.rails;
 
 import org.jspecify.annotations.NullMarked;
+
