@@ -20,11 +20,11 @@ record TransportChoice(Transport transport, List<String> refusals) {
     static TransportChoice of(List<? extends Transport> transports, PeerInfo here, PeerInfo there) {
         List<String> refusals = new ArrayList<>();
         for (Transport transport : transports) {
-            Availability verdict = ask(transport, here, there);
-            if (verdict.yes()) {
+            Availability availability = ask(transport, here, there);
+            if (availability.yes()) {
                 return new TransportChoice(transport, List.copyOf(refusals));
             }
-            refusals.add(transport.name() + ": " + verdict.text());
+            refusals.add(transport.name() + ": " + availability.text());
         }
         throw new MillraceException("no transport connects rank " + here.rank() + " and rank " + there.rank() + ": "
                 + String.join("; ", refusals));

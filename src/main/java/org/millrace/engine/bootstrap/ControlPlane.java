@@ -247,12 +247,13 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Tells of the failure that {@link #failure} gives, from the control thread; at once if there is one already.
+     * Has a listener called when {@link #failure} or {@link #receive} may have something new, from the control thread;
+     * and once at once, for what came before.
      *
      * @param listener must not block; takes the place of the one before
      */
-    public void onFailure(Runnable listener) {
-        group.onFailure(listener);
+    public void onEvent(Runnable listener) {
+        group.onEvent(listener);
     }
 
     /**

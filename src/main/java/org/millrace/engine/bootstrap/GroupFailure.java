@@ -25,7 +25,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     private final ControlPlane control;
     private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
     private volatile @Nullable Suspicion suspicion;
-    private volatile Runnable news = () -> {};
+    private volatile Runnable onSuspicion = () -> {};
 
     private record Suspicion(Throwable thrown, long until) {
     }
@@ -57,21 +57,21 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     public final void suspect(Throwable thrown) {
         if (suspicion == null) {
             suspicion = new Suspicion(thrown, System.nanoTime() + REASON_NANOS);
-            news.run();
+            onSuspicion.run();
         }
     }
 
     /**
      * Wakes the thread that calls {@link #watch}, instead of its calling again and again.
      *
-     * @param listener called by any thread whenever there is something to judge; once at least if there is already
+     * @param listener called by any thread when there may be something to judge, or another rank's message has come
      */
-    public final void onNews(Runnable listener) {
-        news = listener;
-        control.onFailure(listener);
+    public final void onEvent(Runnable listener) {
+        onSuspicion = listener;
+        control.onEvent(listener);
     }
 
-    /** How long {@link #watch} has nothing to judge, if there is no news: for ever if nothing is suspected. */
+    /** How long {@link #watch} has nothing to judge, without an event: for ever if nothing is suspected. */
     public final long nanosToWatch() {
         Suspicion pending = suspicion;
         return pending == null ? Long.MAX_VALUE : Math.max(0, pending.until - System.nanoTime());

@@ -31,7 +31,7 @@ final class GroupState {
     private final Condition changed = lock.newCondition();
 
     private volatile @Nullable RemoteFailure failure;
-    private volatile Runnable onFailure = () -> {};
+    private volatile Runnable onEvent = () -> {};
     private @Nullable String ownFailure;
     private @Nullable String refusal;
     private boolean closed;
@@ -60,12 +60,10 @@ final class GroupState {
         return failure;
     }
 
-    /** The listener is set before the failure is read, and called behind its being written: it misses none. */
-    void onFailure(Runnable listener) {
-        onFailure = listener;
-        if (failure != null) {
-            listener.run();
-        }
+    /** The listener is set before it is called once, and called behind every change: it misses none. */
+    void onEvent(Runnable listener) {
+        onEvent = listener;
+        listener.run();
     }
 
     // What the control thread reports.
@@ -94,6 +92,7 @@ final class GroupState {
         } finally {
             lock.unlock();
         }
+        onEvent.run();
     }
 
     void departed(int rank) throws ProtocolException {
@@ -107,7 +106,7 @@ final class GroupState {
                 failure = told;
             }
         });
-        onFailure.run();
+        onEvent.run();
     }
 
     /**

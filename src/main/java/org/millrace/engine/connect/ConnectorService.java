@@ -15,8 +15,9 @@ import org.millrace.agent.RequestQueue;
  * the proxy's service thread. It hears of other ranks' failures, too. Device and proxies run on meanwhile.
  *
  * <p>
- * A core is the program's: the thread sleeps until something is asked of it. While connections are on the way it polls
- * them, and sleeps between two polls, for longer and longer as long as nothing moves.
+ * A core is the program's: the thread sleeps until something is asked of it. What a peer says of a connection wakes it.
+ * While connections are on the way it polls them, too, and sleeps between two polls, for longer and longer as long as
+ * nothing moves.
  */
 public final class ConnectorService implements AutoCloseable {
 

@@ -65,7 +65,7 @@ public final class Connectors {
         this.failure = failure;
         this.proxies = proxies;
         this.service = service;
-        failure.onNews(service::wake);
+        failure.onEvent(service::wake);
         service.add(this);
     }
 

@@ -14,6 +14,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
@@ -70,19 +71,12 @@ public final class AutoNetwork implements Network {
 
     @Override
     public MemoryRegion register(MemorySegment memory) {
-        return new AutoRegion(shm.register(memory), socket.register(memory));
+        return new NativeRegion.Pair(shm.register(memory), socket.register(memory));
     }
 
     @Override
     public MemoryRegion allMemory() {
-        return new AutoRegion(shm.allMemory(), socket.allMemory());
-    }
-
-    /**
-     * What of a region the connections of one network take. A region that is none of ours is left for them to refuse.
-     */
-    static @Nullable MemoryRegion part(@Nullable MemoryRegion region, boolean overShm) {
-        return region instanceof AutoRegion both ? overShm ? both.shm() : both.socket() : region;
+        return new NativeRegion.Pair(shm.allMemory(), socket.allMemory());
     }
 
     /** Logs why shared memory is not used where it might be. */
@@ -139,26 +133,6 @@ public final class AutoNetwork implements Network {
         }
     }
 
-    /**
-     * Memory that is registered with both networks, as it may serve connections of either.
-     *
-     * @param shm    the shared-memory network's region
-     * @param socket the socket network's
-     */
-    private record AutoRegion(MemoryRegion shm, MemoryRegion socket) implements MemoryRegion {
-
-        @Override
-        public MemorySegment segment() {
-            return shm.segment();
-        }
-
-        @Override
-        public void close() {
-            shm.close();
-            socket.close();
-        }
-    }
-
     /** A connection in the making: over shared memory as long as that may work, over TCP from then on. */
     private static final class AutoConnect implements Pending<FrameSender> {
 
@@ -166,7 +140,6 @@ public final class AutoNetwork implements Network {
         private final AutoAddress address;
         private final ConnectionKey key;
         private Pending<FrameSender> current;
-        private boolean overShm;
         private boolean closed;
 
         AutoConnect(AutoNetwork network, AutoAddress address, ConnectionKey key) {
@@ -176,7 +149,6 @@ public final class AutoNetwork implements Network {
             if (address.isOnThisHost()) {
                 try {
                     current = network.shm.connect(address.shm().encode(), key);
-                    overShm = true;
                     return;
                 } catch (ShmUnavailableException e) {
                     network.noSharedMemory(e);
@@ -188,14 +160,12 @@ public final class AutoNetwork implements Network {
         @Override
         public synchronized @Nullable FrameSender poll() {
             try {
-                FrameSender sender = current.poll();
-                return sender == null ? null : new AutoSender(sender, overShm);
+                return current.poll();
             } catch (ShmUnavailableException e) {
                 if (closed) {
                     throw e;
                 }
                 network.noSharedMemory(e);
-                overShm = false;
                 try {
                     current = network.socket.connect(address.socket(), key);
                 } catch (ConnectionException neither) {
@@ -235,7 +205,7 @@ public final class AutoNetwork implements Network {
             FrameReceiver receiver = pollShm();
             if (receiver != null) {
                 overSocket.close();
-                return new AutoReceiver(receiver, true);
+                return receiver;
             }
             receiver = overSocket.poll();
             if (receiver == null) {
@@ -244,7 +214,7 @@ public final class AutoNetwork implements Network {
             if (overShm != null) {
                 overShm.close();
             }
-            return new AutoReceiver(receiver, false);
+            return receiver;
         }
 
         private @Nullable FrameReceiver pollShm() {

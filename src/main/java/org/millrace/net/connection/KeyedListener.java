@@ -220,7 +220,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return name;
     }
 
-    /** A few lines in a while, however many strangers knock: they must not flood the log. Guarded by the listener. */
+    /** A few lines in a while, however many strangers come: they must not flood the log. Guarded by the listener. */
     private final class DropLog {
 
         private static final int LINES_PER_INTERVAL = 10;

@@ -52,9 +52,34 @@ public class NativeRegion implements MemoryRegion {
         return view;
     }
 
-    /** This region, if a connection of a network may use these bytes of it; throws otherwise. */
+    /**
+     * The same memory in two networks, as it may serve connections of either.
+     *
+     * @param first  its region in one network
+     * @param second its region in the other
+     */
+    public record Pair(NativeRegion first, NativeRegion second) implements MemoryRegion {
+
+        @Override
+        public MemorySegment segment() {
+            return first.segment();
+        }
+
+        private NativeRegion of(OpenResources network) {
+            return first.network == network ? first : second;
+        }
+
+        @Override
+        public void close() {
+            first.close();
+            second.close();
+        }
+    }
+
+    /** A region's memory in a network, if its connections may use these bytes of it; throws otherwise. */
     public static NativeRegion check(@Nullable MemoryRegion region, OpenResources network, long offset, long bytes) {
-        if (!(region instanceof NativeRegion ours) || ours.network != network) {
+        MemoryRegion part = region instanceof Pair pair ? pair.of(network) : region;
+        if (!(part instanceof NativeRegion ours) || ours.network != network) {
             throw new IllegalArgumentException("a payload of " + bytes
                     + " bytes needs memory that was registered with the network of its connection, not " + region);
         }

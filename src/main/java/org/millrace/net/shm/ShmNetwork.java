@@ -5,7 +5,6 @@ import java.security.SecureRandom;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
-import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
@@ -82,13 +81,13 @@ public final class ShmNetwork implements Network {
     }
 
     @Override
-    public MemoryRegion register(MemorySegment memory) {
+    public NativeRegion register(MemorySegment memory) {
         open.checkOpen();
         return new NativeRegion(open, memory, "shared-memory network's region");
     }
 
     @Override
-    public MemoryRegion allMemory() {
+    public NativeRegion allMemory() {
         return register(NativeRegion.ALL_MEMORY);
     }
 

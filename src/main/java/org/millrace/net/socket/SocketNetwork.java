@@ -8,7 +8,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
-import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
@@ -54,13 +53,13 @@ public final class SocketNetwork implements Network {
     }
 
     @Override
-    public MemoryRegion register(MemorySegment memory) {
+    public NativeRegion register(MemorySegment memory) {
         open.checkOpen();
         return SocketRegion.register(open, memory, regionIds);
     }
 
     @Override
-    public MemoryRegion allMemory() {
+    public NativeRegion allMemory() {
         return register(NativeRegion.ALL_MEMORY);
     }
 

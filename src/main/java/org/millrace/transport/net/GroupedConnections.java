@@ -75,7 +75,7 @@ final class GroupedConnections {
         return NetTransport.key(INDEX, request.channel() / SharedSender.MEMBERS, sendingRank);
     }
 
-    /** One connection of the network, in the making or made. */
+    /** One connection of the network, pending or made. */
     private static final class Shared<F, G> {
 
         private final Pending<F> pending;

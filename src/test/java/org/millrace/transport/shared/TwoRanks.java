@@ -31,7 +31,7 @@ public final class TwoRanks implements AutoCloseable {
     private record Address(int from, int to, long tag) {
     }
 
-    private final Map<Address, byte[]> letters = new ConcurrentHashMap<>();
+    private final Map<Address, byte[]> sent = new ConcurrentHashMap<>();
     private final List<Runnable> opened = new ArrayList<>();
     final List<Throwable> failures = new ArrayList<>();
     public final TransportConnections[] ranks = new TransportConnections[2];
@@ -59,12 +59,12 @@ public final class TwoRanks implements AutoCloseable {
             PeerMessages messages = new PeerMessages() {
                 @Override
                 public void send(int peer, long tag, byte[] data) {
-                    letters.put(new Address(self, peer, tag), data);
+                    sent.put(new Address(self, peer, tag), data);
                 }
 
                 @Override
                 public byte[] receive(int peer, long tag) {
-                    return letters.remove(new Address(peer, self, tag));
+                    return sent.remove(new Address(peer, self, tag));
                 }
             };
             ranks[rank] = new TransportConnections(rank,

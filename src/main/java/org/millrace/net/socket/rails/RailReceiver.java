@@ -26,7 +26,7 @@ public final class RailReceiver implements FrameReceiver {
     private final StreamSet connection;
     private final Pieces pieces;
     private final ReceiveWindow frames;
-    private final UnexpectedPieces stash;
+    private final UnexpectedPieces unexpected;
     private final ReceiveStream[] streams;
     private boolean headerShown;
     /** How many frames there were in all; -1 while no goodbye has come. */
@@ -49,10 +49,10 @@ public final class RailReceiver implements FrameReceiver {
         frames = new ReceiveWindow(pieces, framesInFlight);
         // A place more for each stream: a piece may be in the middle of a stream that is lost, as is not known yet, and
         // come again on another.
-        stash = new UnexpectedPieces(pieces.unaccepted() + rails.length);
+        unexpected = new UnexpectedPieces(pieces.unaccepted() + rails.length);
         streams = new ReceiveStream[rails.length];
         for (int stream = 0; stream < streams.length; stream++) {
-            streams[stream] = new ReceiveStream(connection.channel(stream), rails[stream], frames, pieces, stash);
+            streams[stream] = new ReceiveStream(connection.channel(stream), rails[stream], frames, pieces, unexpected);
         }
     }
 
@@ -84,7 +84,7 @@ public final class RailReceiver implements FrameReceiver {
             ByteBuffer view = connection.view(region, offset, length);
             int start = SocketRegion.viewOffset(offset);
             frames.accept(view, start);
-            for (int moved = stash.moveAll(frame, view, start, pieces); moved > 0; moved--) {
+            for (int moved = unexpected.moveAll(frame, view, start, pieces); moved > 0; moved--) {
                 frames.placed(frame);
             }
         }

@@ -30,7 +30,7 @@ public final class RailSender implements FrameSender, Railed {
     private final Pieces pieces;
     private final SendWindow frames;
     private final SendStream[] streams;
-    private final Reinjection overtaking;
+    private final Reinjection reinjection;
     private final PieceQueue again;
     private final LongSupplier clock;
     private int idleCalls;
@@ -50,7 +50,7 @@ public final class RailSender implements FrameSender, Railed {
         for (int stream = 0; stream < streams.length; stream++) {
             streams[stream] = new SendStream(connection.channel(stream), rails[stream], frames, pieces);
         }
-        overtaking = new Reinjection(streams, frames);
+        reinjection = new Reinjection(streams, frames);
         again = new PieceQueue(Integer.highestOneBit(streams.length * 2 - 1) * SendStream.QUEUE);
     }
 
@@ -93,7 +93,7 @@ public final class RailSender implements FrameSender, Railed {
             }
         }
         if (look) {
-            SendStream silent = overtaking.silent(now);
+            SendStream silent = reinjection.silent(now);
             if (silent != null) {
                 lose(silent, "silent, and others delivered what it owed", null, now);
             }
@@ -182,7 +182,7 @@ public final class RailSender implements FrameSender, Railed {
             stream.give(frame, piece, length, now);
             frames.give();
         }
-        overtaking.step(now);
+        reinjection.step(now);
     }
 
     /**

@@ -32,7 +32,7 @@ final class ReceiveStream {
     private final Rail rail;
     private final ReceiveWindow frames;
     private final Pieces pieces;
-    private final UnexpectedPieces stash;
+    private final UnexpectedPieces unexpected;
     private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
     private final ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
     private final ByteBuffer ack = ByteBuffer.allocateDirect(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -52,12 +52,12 @@ final class ReceiveStream {
     private boolean saidGoodbye;
     private boolean deaf;
 
-    ReceiveStream(SocketChannel channel, Rail rail, ReceiveWindow frames, Pieces pieces, UnexpectedPieces stash) {
+    ReceiveStream(SocketChannel channel, Rail rail, ReceiveWindow frames, Pieces pieces, UnexpectedPieces unexpected) {
         this.channel = channel;
         this.rail = rail;
         this.frames = frames;
         this.pieces = pieces;
-        this.stash = stash;
+        this.unexpected = unexpected;
         ack.limit(0);
     }
 
@@ -149,13 +149,13 @@ final class ReceiveStream {
                 at = 0;
                 limit = Math.min(limit, SCRATCH_BYTES);
             } else if (place != NO_PLACE) {
-                to = stash.buffer(place);
+                to = unexpected.buffer(place);
                 at = done;
             } else if (frame < frames.accepted()) {
                 to = frames.view(frame);
                 at = frames.start(frame) + pieces.offset(piece) + done;
             } else if (length <= SMALL_BYTES || !frames.waitsForDestination()) {
-                place = stash.take(frame, piece, length);
+                place = unexpected.take(frame, piece, length);
                 if (place == NO_PLACE) {
                     problem = "more than " + pieces.unaccepted() + " pieces of frames that have no destination";
                     return End.NOT_PROTOCOL;
@@ -189,10 +189,10 @@ final class ReceiveStream {
             if (place == NO_PLACE) {
                 frames.placed(frame);
             } else if (frame < frames.accepted()) {
-                stash.moveTo(place, frames.view(frame), frames.start(frame) + pieces.offset(piece));
+                unexpected.moveTo(place, frames.view(frame), frames.start(frame) + pieces.offset(piece));
                 frames.placed(frame);
             } else {
-                stash.whole(place);
+                unexpected.whole(place);
             }
         }
         place = NO_PLACE;
@@ -202,7 +202,7 @@ final class ReceiveStream {
 
     private void leavePlace() {
         if (place != NO_PLACE) {
-            stash.free(place);
+            unexpected.free(place);
             place = NO_PLACE;
         }
     }

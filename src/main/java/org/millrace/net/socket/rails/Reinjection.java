@@ -2,14 +2,14 @@ package org.millrace.net.socket.rails;
 
 /**
  * Lets a stream that has nothing to do send what another stream is slow with, so that one slow rail never holds a
- * connection back. Each piece that was sent is overtaken once at most, and the receiver throws the later copy away. One
- * thread.
+ * connection back. Each piece that was sent is reinjected once at most, and the receiver throws the later copy away.
+ * One thread.
  */
 final class Reinjection {
 
     /** A stream is slow with a piece if the idle one would take less than this part of the time. */
     private static final double ADVANTAGE = 4;
-    /** Nothing is overtaken that was sent less than this long ago: a receiver's thread may be away for so long. */
+    /** Nothing is reinjected that was sent less than this long ago: a receiver's thread may be away for so long. */
     private static final long PATIENCE_NANOS = 1_000_000;
     /** The same for pieces that wait for a destination, as far as is known. */
     private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
@@ -18,13 +18,13 @@ final class Reinjection {
 
     private final SendStream[] streams;
     private final SendWindow frames;
-    /** By stream: how many of its sent pieces were overtaken, counted as its queue counts. */
-    private final long[] overtaken;
+    /** By stream: how many of its sent pieces were reinjected, counted as its queue counts. */
+    private final long[] reinjected;
 
     Reinjection(SendStream[] streams, SendWindow frames) {
         this.streams = streams;
         this.frames = frames;
-        overtaken = new long[streams.length];
+        reinjected = new long[streams.length];
     }
 
     /** Looks once whether a stream without work can help another. */
@@ -41,14 +41,14 @@ final class Reinjection {
             SendStream slow = streams[each];
             if (slow.isOpen() && slow.owed() > 0) {
                 PieceQueue sent = slow.sent();
-                long next = Math.max(overtaken[each], sent.taken());
+                long next = Math.max(reinjected[each], sent.taken());
                 while (next < sent.added() && frames.isArrived(sent.frame(next), sent.piece(next))) {
                     next++;
                 }
-                overtaken[each] = next;
+                reinjected[each] = next;
                 if (next < sent.added() && isSlow(slow, idle, next, now)) {
                     idle.give(sent.frame(next), sent.piece(next), sent.length(next), now);
-                    overtaken[each]++;
+                    reinjected[each]++;
                     return;
                 }
                 if (slow.hasUnsent() && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(slow.unsentLength(), now)) {

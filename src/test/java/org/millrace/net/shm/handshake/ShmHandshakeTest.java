@@ -69,7 +69,7 @@ class ShmHandshakeTest {
         network.close();
     }
 
-    private SocketChannel visit(ByteBuffer says) throws IOException {
+    private SocketChannel say(ByteBuffer says) throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
             channel.connect(UnixDomainSocketAddress
@@ -88,14 +88,14 @@ class ShmHandshakeTest {
         return new RingHello(1 << 20, ring).encode(secret(), key);
     }
 
-    /** Polls an expected connection until the visitor is answered; null if it is hung up on without a word. */
-    private static HandshakeReply answer(SocketChannel visitor, Runnable poll) throws IOException {
+    /** Polls an expected connection until the client is answered; null if it is hung up on without a word. */
+    private static HandshakeReply answer(SocketChannel client, Runnable poll) throws IOException {
         ByteBuffer answer = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         int read = 0;
         while (answer.hasRemaining() && read >= 0) {
             poll.run();
             try {
-                read = visitor.read(answer);
+                read = client.read(answer);
             } catch (SocketException hungUpUnheard) {
                 return null;
             }
@@ -109,38 +109,38 @@ class ShmHandshakeTest {
 
     @Test
     void oneWhoSpeaksAnotherProtocolIsHungUpOn() throws IOException {
-        assertNull(answer(visit(ByteBuffer.wrap("GET / HTTP/1.1\r\n".repeat(20).getBytes(StandardCharsets.US_ASCII))),
+        assertNull(answer(say(ByteBuffer.wrap("GET / HTTP/1.1\r\n".repeat(20).getBytes(StandardCharsets.US_ASCII))),
                 this::nobodyCame));
     }
 
     @Test
     void oneWhoSaysNothingIsHungUpOnInTime() throws IOException {
-        assertNull(answer(visit(ByteBuffer.allocate(0)), this::nobodyCame));
-        assertNull(answer(visit(ByteBuffer.wrap(RingHello.FORMAT.magic().getBytes(StandardCharsets.US_ASCII))),
+        assertNull(answer(say(ByteBuffer.allocate(0)), this::nobodyCame));
+        assertNull(answer(say(ByteBuffer.wrap(RingHello.FORMAT.magic().getBytes(StandardCharsets.US_ASCII))),
                 this::nobodyCame));
     }
 
     @Test
     void aHelloOfAnotherVersionIsToldSo() throws IOException {
         assertEquals(HandshakeReply.OTHER_VERSION,
-                answer(visit(hello("x").putInt(RingHello.FORMAT.magic().length(), 77)), this::nobodyCame));
+                answer(say(hello("x").putInt(RingHello.FORMAT.magic().length(), 77)), this::nobodyCame));
     }
 
     @Test
     void aWrongSecretIsRefused() throws IOException {
         assertEquals(HandshakeReply.WRONG_SECRET,
-                answer(visit(new RingHello(1 << 20, "x").encode(new byte[16], key)), this::nobodyCame));
+                answer(say(new RingHello(1 << 20, "x").encode(new byte[16], key)), this::nobodyCame));
     }
 
     @Test
     void aKeyThatNobodyExpectsInTimeIsRefused() throws IOException {
         ByteBuffer unknown = new RingHello(1 << 20, "x").encode(secret(), Connected.newKey());
-        assertEquals(HandshakeReply.UNKNOWN_KEY, answer(visit(unknown), this::nobodyCame));
+        assertEquals(HandshakeReply.UNKNOWN_KEY, answer(say(unknown), this::nobodyCame));
     }
 
     @Test
-    void aVisitorThatLeavesMakesRoomForAnother() throws IOException {
-        visit(hello("x")).close();
+    void aClientThatLeavesMakesRoomForAnother() throws IOException {
+        say(hello("x")).close();
         assertNull(expected.poll());
         Pending<FrameSender> connecting = network.connect(listener.address(), key);
         FrameSender sender = null;
@@ -157,21 +157,21 @@ class ShmHandshakeTest {
             strings = {"../../etc/passwd", "millrace-0000000000000000-1-1-1.ring",
                     "millrace-0000000000000000-1-1-1.sock", "", "/etc/passwd"})
     void aRingThatCanBeNoneIsRefused(String ring) throws IOException {
-        SocketChannel visitor = visit(hello(ring));
+        SocketChannel client = say(hello(ring));
         assertInstanceOf(ShmUnavailableException.class, Connected.failureOf(() -> expected.poll()));
-        assertEquals(HandshakeReply.NO_RING, answer(visitor, () -> {}));
+        assertEquals(HandshakeReply.NO_RING, answer(client, () -> {}));
     }
 
     @Test
     void aRingOfAnotherLengthThanSaidOrWithoutAHeaderIsRefused() throws IOException {
         String name = FileName.ours(1, FileName.RING).toString();
         Path file = Files.write(directory.resolve(name), new byte[5000]);
-        visit(hello(name));
+        say(hello(name));
         assertTrue(Connected.failureOf(() -> expected.poll()).getMessage().contains("5000 bytes"));
         Files.write(file, new byte[(1 << 20) + RingLayout.DATA_OFFSET]);
         key = Connected.newKey();
         Pending<FrameReceiver> second = listener.expect(key);
-        visit(hello(name));
+        say(hello(name));
         assertTrue(Connected.failureOf(() -> second.poll()).getMessage().contains("magic"));
     }
 }
