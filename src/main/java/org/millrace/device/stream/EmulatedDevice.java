@@ -94,8 +94,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Refuses what a function of the host must not do when a stream calls it: a function that waits on the device's own thread
-     * waits for ever.
+     * Refuses what a function of the host must not do when a stream calls it: a function that waits on the device's own
+     * thread waits for ever.
      *
      * @throws MillraceException if the caller is such a function
      */

@@ -198,7 +198,8 @@ public final class EmulatedStream implements Stream {
         try {
             await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
         } catch (MillraceException notDone) {
-            // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had just
+            // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
+            // just
             // forgotten would wait for ever.
             fail(notDone);
             closeWhenDone();

@@ -27,8 +27,9 @@ public sealed interface PlannedOperation {
      * @param receive   null where it is not looked at
      * @param regions   memory that it uses in place
      */
-    record PlannedCollective(int function, CollectiveWork work, long signature, long count, @Nullable MemorySegment send,
-            @Nullable MemorySegment receive, UserRegions regions) implements PlannedOperation {
+    record PlannedCollective(int function, CollectiveWork work, long signature, long count,
+            @Nullable MemorySegment send, @Nullable MemorySegment receive,
+            UserRegions regions) implements PlannedOperation {
 
         @Override
         public Object announce(Announcer announcer) {

@@ -9,4 +9,3 @@
 package org.millrace.plugin.settings;
 
 import org.jspecify.annotations.NullMarked;
-
