@@ -1,106 +1,156 @@
 package org.millrace;
 
-import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
-import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaPackage;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
-import java.util.ArrayList;
+import com.tngtech.archunit.lang.EvaluationResult;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The house: a package uses only packages on floors below its own. */
+/** The house: halls on floors, and in a hall its rooms. */
 class ArchitectureTest {
 
-    /** Package prefixes by floor; the longest prefix counts. */
-    private static final Map<String, Integer> FLOORS = Map.ofEntries(Map.entry("org.millrace.ffi", 0),
-            Map.entry("org.millrace", 0), // the public vocabulary: depends on nothing of ours, implementations find it
-            Map.entry("org.millrace.abi", 1), Map.entry("org.millrace.agent", 1), Map.entry("org.millrace.config", 1),
-            Map.entry("org.millrace.element", 1), Map.entry("org.millrace.cuda", 2), Map.entry("org.millrace.nccl", 3), // its
-                                                                                                                        // streams
-                                                                                                                        // and
-                                                                                                                        // memory
-                                                                                                                        // are
-                                                                                                                        // those
-                                                                                                                        // of
-                                                                                                                        // cuda
-            Map.entry("org.millrace.net", 2), Map.entry("org.millrace.proxy", 3), Map.entry("org.millrace.gin", 3),
-            Map.entry("org.millrace.device", 4), Map.entry("org.millrace.transport", 4), // proxies and networks on one
-                                                                                         // side, connections for a
-                                                                                         // device on the other
-            Map.entry("org.millrace.plugin", 4), Map.entry("org.millrace.engine.bootstrap", 4), // how ranks meet,
-                                                                                                // whatever runs their
-                                                                                                // operations
-            Map.entry("org.millrace.engine", 5), Map.entry("org.millrace.gpu", 5), Map.entry("org.millrace.cli", 7));
+    private static final String ROOT = "org.millrace";
+
+    /**
+     * A line for each hall: its floor, its name below {@code org.millrace}, and its rooms. A package uses halls of
+     * lower floors, and of its own hall the rooms that are named before it. A dot is the package of the hall itself.
+     */
+    // @formatter:off
+    private static final String PLAN = """
+            7 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, plugin, .
+            5 engine:           options, connect, plan, .
+            5 gpu:              .
+            4 engine.bootstrap: .
+            4 device:           arithmetic, unpack, channel, primitives, work, function, stream, gin, gin.expert
+            4 transport:        ., net, shared, collnet
+            4 plugin:           log, shim, settings, net, unpack, fallback, gin, takeover, .
+            3 proxy:            ., unpack
+            3 gin:              ., queue, window, path, agent, cuda
+            3 nccl:             .
+            2 net:              ., connection, shm.file, shm.ring, shm.handshake, shm, socket.stream, socket.rails,
+                                socket.stripes, socket.handshake, socket, auto, fault
+            2 cuda:             library, ., copy
+            1 abi:              .
+            1 agent:            .
+            1 config:           .
+            1 element:          .
+            0 ffi:              cudart, device, mailbox, nccl, plugin
+            0 .:                .
+            """;
+    // @formatter:on
+
+    /** Where a package is: rooms of a hall are counted in the order in which they are named. */
+    private record Place(int floor, String hall, int room) {
+
+        boolean mayUse(Place other) {
+            return hall.equals(other.hall) ? other.room <= room : other.floor < floor;
+        }
+    }
+
+    private static final Map<String, Place> PLACES = places();
 
     private static JavaClasses classes;
 
     @BeforeAll
     static void read() {
         classes = new ClassFileImporter().withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
-                .importPackages("org.millrace");
+                .importPackages(ROOT);
         assertTrue(classes.size() > 50, "too few classes found to judge: " + classes.size());
     }
 
-    private static String room(JavaClass javaClass) {
-        String name = javaClass.getPackageName();
-        while (!FLOORS.containsKey(name)) {
-            assertTrue(name.startsWith("org.millrace."), javaClass + " has no floor");
-            name = name.substring(0, name.lastIndexOf('.'));
+    private static Map<String, Place> places() {
+        Map<String, Place> places = new HashMap<>();
+        for (String line : PLAN.replaceAll(",\\s+", ", ").lines().toList()) {
+            String[] words = line.split("[ :,]+");
+            String hall = below(ROOT, words[1]);
+            for (int room = 2; room < words.length; room++) {
+                places.put(below(hall, words[room]), new Place(Integer.parseInt(words[0]), hall, room));
+            }
         }
-        return name;
+        return places;
+    }
+
+    private static String below(String parent, String name) {
+        return name.equals(".") ? parent : parent + "." + name;
+    }
+
+    private static Stream<JavaPackage> packages() {
+        return Stream
+                .concat(Stream.of(classes.getPackage(ROOT)), classes.getPackage(ROOT).getSubpackagesInTree().stream())
+                .filter(ours -> ours.getClasses()
+                        .stream()
+                        .anyMatch(one -> !one.getSimpleName().equals("package-info")));
+    }
+
+    private static boolean isGenerated(String packageName) {
+        return packageName.startsWith(ROOT + ".ffi");
     }
 
     @Test
-    void everyPackageHasAFloorOfItsOwn() {
-        TreeSet<String> rooms = new TreeSet<>();
-        for (JavaClass javaClass : classes) {
-            String top = javaClass.getPackageName().replaceFirst("^(org\\.millrace(\\.[a-z0-9]+)?).*", "$1");
-            rooms.add(top);
-        }
-        rooms.removeAll(FLOORS.keySet());
-        assertTrue(rooms.isEmpty(), "packages without a floor: " + rooms);
+    void everyPackageHasAPlace() {
+        List<String> without =
+                packages().map(JavaPackage::getName).filter(name -> !PLACES.containsKey(name)).sorted().toList();
+        assertEquals(List.of(), without, "packages that have no place in the plan");
     }
 
     @Test
     void dependenciesPointDown() {
-        List<String> upwards = new ArrayList<>();
+        Set<String> upwards = new TreeSet<>();
         for (JavaClass from : classes) {
+            Place upper = PLACES.get(from.getPackageName());
             for (Dependency dependency : from.getDirectDependenciesFromSelf()) {
-                JavaClass to = dependency.getTargetClass().getBaseComponentType();
-                if (!to.getPackageName().startsWith("org.millrace")) {
-                    continue;
-                }
-                String lower = room(to);
-                String upper = room(from);
-                if (!upper.equals(lower) && FLOORS.get(upper) <= FLOORS.get(lower)) {
-                    upwards.add(from.getName() + " -> " + to.getName());
+                Place lower = PLACES.get(dependency.getTargetClass().getBaseComponentType().getPackageName());
+                if (upper != null && lower != null && !upper.mayUse(lower)) {
+                    upwards.add(dependency.getDescription());
                 }
             }
         }
-        assertTrue(upwards.isEmpty(), "dependencies that do not point to a lower floor: " + upwards);
+        assertTrue(upwards.isEmpty(), () -> upwards.size() + " dependencies on a higher floor, or on a later room:\n"
+                + String.join("\n", upwards));
     }
 
+    /** Each package by itself: those of one hall too, and a parent and its child. */
     @Test
     void packagesHaveNoCycles() {
-        slices().matching("org.millrace.(*)..").should().beFreeOfCycles().check(classes);
+        EvaluationResult cycles = SlicesRuleDefinition.slices().assignedFrom(new SliceAssignment() {
+            @Override
+            public SliceIdentifier getIdentifierOf(JavaClass javaClass) {
+                return javaClass.getPackageName().startsWith(ROOT) ? SliceIdentifier.of(javaClass.getPackageName())
+                        : SliceIdentifier.ignore();
+            }
+
+            @Override
+            public String getDescription() {
+                return "packages of " + ROOT;
+            }
+        }).namingSlices("$1").should().beFreeOfCycles().evaluate(classes);
+        assertTrue(!cycles.hasViolation(), () -> cycles.getFailureReport().toString());
     }
 
     @Test
     void unsafeIsNotUsed() {
-        for (JavaClass javaClass : classes) {
-            assertFalse(
-                    javaClass.getDirectDependenciesFromSelf()
-                            .stream()
-                            .anyMatch(d -> d.getTargetClass().getName().equals("sun.misc.Unsafe")),
-                    javaClass + " uses sun.misc.Unsafe");
-        }
+        List<String> users = classes.stream()
+                .filter(javaClass -> javaClass.getDirectDependenciesFromSelf()
+                        .stream()
+                        .anyMatch(dependency -> dependency.getTargetClass().getName().equals("sun.misc.Unsafe")))
+                .map(JavaClass::getName)
+                .toList();
+        assertEquals(List.of(), users, "users of sun.misc.Unsafe");
     }
 }

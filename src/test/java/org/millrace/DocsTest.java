@@ -1,0 +1,111 @@
+package org.millrace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What the pages for readers name is there: files that they link to, and classes, packages and files that they quote.
+ */
+class DocsTest {
+
+    private static final Pattern LINK = Pattern.compile("]\\(([^)#\\s]+)(?:#[^)]*)?\\)");
+    private static final Pattern QUOTE = Pattern.compile("`([^`\n]+)`");
+    private static final Pattern CODE_BLOCK = Pattern.compile("(?ms)^```.*?^```");
+    /** A class, perhaps with a member: a capital, and small letters too. */
+    private static final Pattern CLASS = Pattern.compile("([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*)(\\.java|[.#(].*|::.*)?");
+    private static final Pattern PACKAGE = Pattern.compile("org\\.millrace(\\.[a-z0-9]+)*");
+    private static final Pattern FILE = Pattern.compile("(?:src|bench|headers|jextract)/[\\w./-]+");
+    private static final Pattern DECLARATION = Pattern
+            .compile("\\b(?:class|interface|enum|record)\\s+([A-Z]\\w*)|^\\s+([A-Z]\\w*)[(,;]", Pattern.MULTILINE);
+    private static final List<String> OF_THE_JDK =
+            List.of("java.lang.", "java.lang.foreign.", "java.util.", "java.util.concurrent.");
+
+    private static final Set<String> classes = new HashSet<>();
+
+    @BeforeAll
+    static void readSources() throws IOException {
+        for (String root : List.of("src", "bench", "jextract")) {
+            try (Stream<Path> files = Files.walk(Path.of(root))) {
+                for (Path file : (Iterable<Path>) files.filter(path -> path.toString().endsWith(".java"))::iterator) {
+                    DECLARATION.matcher(Files.readString(file)).results().forEach(name -> {
+                        classes.add(name.group(1) == null ? name.group(2) : name.group(1));
+                    });
+                }
+            }
+        }
+    }
+
+    private static List<Path> pages() throws IOException {
+        List<Path> pages = new ArrayList<>(List.of(Path.of("README.md"), Path.of("bench", "README.md")));
+        try (Stream<Path> files = Files.list(Path.of("src", "site", "markdown"))) {
+            files.sorted().forEach(pages::add);
+        }
+        return pages;
+    }
+
+    @Test
+    void everyRelativeLinkLeadsSomewhere() throws IOException {
+        List<String> dead = new ArrayList<>();
+        for (Path page : pages()) {
+            Matcher link = LINK.matcher(Files.readString(page));
+            while (link.find()) {
+                String target = link.group(1);
+                if (!target.contains("://") && !Files
+                        .exists(Path.of("").toAbsolutePath().resolve(page).resolveSibling(target).normalize())) {
+                    dead.add(page + ": " + target);
+                }
+            }
+        }
+        assertEquals(List.of(), dead);
+    }
+
+    @Test
+    void everyClassPackageAndFileThatIsQuotedExists() throws IOException {
+        List<String> unknown = new ArrayList<>();
+        for (Path page : pages()) {
+            Matcher quote = QUOTE.matcher(CODE_BLOCK.matcher(Files.readString(page)).replaceAll(""));
+            while (quote.find()) {
+                if (!isKnown(quote.group(1))) {
+                    unknown.add(page + ": " + quote.group(1));
+                }
+            }
+        }
+        assertEquals(List.of(), unknown);
+    }
+
+    private static boolean isKnown(String quoted) {
+        Matcher name = CLASS.matcher(quoted);
+        if (name.matches()) {
+            return classes.contains(name.group(1)) || isOfTheJdk(name.group(1));
+        }
+        if (PACKAGE.matcher(quoted).matches()) {
+            String folder = quoted.replace('.', '/');
+            return Files.exists(Path.of("src/main/java", folder))
+                    || Files.exists(Path.of("src/generated/java", folder));
+        }
+        return !FILE.matcher(quoted).matches() || Files.exists(Path.of(quoted));
+    }
+
+    private static boolean isOfTheJdk(String name) {
+        return OF_THE_JDK.stream().anyMatch(prefix -> {
+            try {
+                Class.forName(prefix + name, false, DocsTest.class.getClassLoader());
+                return true;
+            } catch (ClassNotFoundException e) {
+                return false;
+            }
+        });
+    }
+}
