@@ -22,7 +22,7 @@ public final class Start {
             System.err.println(complaint);
             System.exit(2);
         }
-        // by name: whoever compiles for an old Java cannot read a new one's classes
+        // by name: a compiler for an old Java cannot read a new one's classes
         Class.forName("org.millrace.cli.Main").getMethod("main", String[].class).invoke(null, (Object) arguments);
     }
 

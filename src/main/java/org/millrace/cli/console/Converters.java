@@ -24,11 +24,7 @@ public final class Converters {
 
         private final ValueType<T> type;
 
-        /**
-         * For a subclass without parameters, as picocli wants it.
-         *
-         * @param type how values are written
-         */
+        /** For a subclass without parameters, as picocli wants it. */
         protected OfValueType(ValueType<T> type) {
             this.type = type;
         }

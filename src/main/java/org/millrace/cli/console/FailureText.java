@@ -7,12 +7,7 @@ public final class FailureText {
 
     private FailureText() {}
 
-    /**
-     * A failure in words.
-     *
-     * @param failure what was thrown
-     * @return its message, with its type where the message alone says too little
-     */
+    /** A failure in words: its message, with its type where the message alone says too little. */
     public static String of(Throwable failure) {
         if (failure instanceof OutOfMemoryError) {
             return "memory ran out: " + failure.getMessage() + "; smaller sizes and fewer ranks need less";
@@ -23,7 +18,6 @@ public final class FailureText {
     /**
      * Whether a failure is none that we report on purpose.
      *
-     * @param failure what was thrown
      * @return true if only its stack trace explains it
      */
     public static boolean isUnexpected(Throwable failure) {

@@ -14,7 +14,6 @@ public final class Host {
     /**
      * The lines of a file of {@code /proc} or {@code /sys}.
      *
-     * @param path the file
      * @return its lines; none if it cannot be read
      */
     public static List<String> lines(Path path) {
@@ -28,7 +27,6 @@ public final class Host {
     /**
      * The first line of a file of {@code /proc} or {@code /sys}.
      *
-     * @param path the file
      * @return the line, stripped; empty if there is none
      */
     public static Optional<String> line(String path) {
@@ -38,8 +36,6 @@ public final class Host {
     /**
      * What stands behind a key and a colon, as in {@code /proc/meminfo}.
      *
-     * @param path the file
-     * @param key  what stands before the colon
      * @return the value, stripped; empty if there is none
      */
     public static Optional<String> field(String path, String key) {
@@ -49,20 +45,12 @@ public final class Host {
                 .findFirst();
     }
 
-    /**
-     * The name of this machine.
-     *
-     * @return its host name
-     */
+    /** The name of this machine. */
     public static String name() {
         return line("/proc/sys/kernel/hostname").orElse("localhost");
     }
 
-    /**
-     * The kernel.
-     *
-     * @return name, release and architecture
-     */
+    /** Name, release and architecture of the kernel. */
     public static String kernel() {
         return System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
                 + System.getProperty("os.arch");

@@ -21,12 +21,7 @@ public final class JavaCommand {
 
     private JavaCommand() {}
 
-    /**
-     * The same Java, options, class path or module path, and main class.
-     *
-     * @param arguments what the main class gets
-     * @return the command, Java first
-     */
+    /** The same Java first, options, class path or module path, and main class. */
     public static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

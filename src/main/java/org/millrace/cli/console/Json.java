@@ -18,7 +18,6 @@ public final class Json {
      * Writes a value.
      *
      * @param value what to write; numbers that JSON does not have (infinities, NaN) become null
-     * @return its JSON
      * @throws IllegalArgumentException if there is anything else in it
      */
     public static String write(@Nullable Object value) {

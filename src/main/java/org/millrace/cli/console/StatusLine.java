@@ -37,9 +37,6 @@ public final class StatusLine {
     /**
      * Whether a standard stream is a terminal. {@link System#console()} knows of input and output together only, and
      * nothing of standard error.
-     *
-     * @param descriptor {@link #OUT} or {@link #ERR}
-     * @return false also where there is no {@code /proc}
      */
     public static boolean isTerminal(int descriptor) {
         try {
@@ -50,20 +47,12 @@ public final class StatusLine {
         }
     }
 
-    /**
-     * Whether there is a line to write.
-     *
-     * @return whether it is on a terminal
-     */
+    /** Whether there is a line to write. */
     public boolean isVisible() {
         return terminal;
     }
 
-    /**
-     * Writes the line.
-     *
-     * @param text what it says
-     */
+    /** Writes the line. */
     public void show(String text) {
         if (terminal) {
             erase();

@@ -8,11 +8,7 @@ public final class Version implements IVersionProvider {
     /** For picocli. */
     public Version() {}
 
-    /**
-     * The version of Millrace.
-     *
-     * @return what the jar says, or {@code "(not built into a jar)"}
-     */
+    /** The version of Millrace: what the jar says, or {@code "(not built into a jar)"}. */
     public static String millrace() {
         String version = Version.class.getPackage().getImplementationVersion();
         return version == null ? "(not built into a jar)" : version;

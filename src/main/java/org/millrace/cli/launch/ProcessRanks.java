@@ -176,7 +176,7 @@ public final class ProcessRanks implements Ranks {
             return status > SIGNALED ? "killed by signal " + (status - SIGNALED) : "exit status " + status;
         }
 
-        /** Ends its standard input, upon which it aborts. */
+        /** Ends its standard input: then it aborts. */
         void askToEnd() {
             try {
                 process.getOutputStream().close();

@@ -13,13 +13,13 @@ import org.millrace.config.Settings;
  * @param number    of the group, which names its rendezvous
  * @param ranks     how many
  * @param processes whether each is a process
- * @param way       transport
+ * @param variant   transport
  * @param algorithm ring, tree or collnet
  * @param protocol  LL, LL128 or Simple
  * @param mode      where data lies
  * @param cells     what it runs
  */
-record CellGroup(int number, int ranks, boolean processes, TransportVariant way, String algorithm, String protocol,
+record CellGroup(int number, int ranks, boolean processes, TransportVariant variant, String algorithm, String protocol,
         Mode mode, List<Cell> cells) {
 
     /**
@@ -53,7 +53,7 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant way,
     Map<String, String> settings(Map<String, String> user) {
         Map<String, String> settings = new LinkedHashMap<>(user);
         settings.putAll(TransportVariant.neutral());
-        settings.putAll(way.settings());
+        settings.putAll(variant.settings());
         settings.put("NCCL_PROTO", protocol);
         settings.put("NCCL_ALGO", algorithm.equals("collnet") ? "ring" : algorithm);
         settings.putAll(mode.settings());
@@ -72,15 +72,15 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant way,
     RouteMismatch difference(Route ran) {
         String direct = algorithm.equals("ring") ? "direct" : algorithm;
         if (!ran.algorithm().equals(algorithm) && !ran.algorithm().equals(direct)) {
-            return way.label().equals("COLLNET") ? RouteMismatch.of("COLLNET", ran.algorithm(), ran, false)
+            return variant.label().equals("COLLNET") ? RouteMismatch.of("COLLNET", ran.algorithm(), ran, false)
                     : RouteMismatch.of(algorithm, ran.algorithm(), ran, true);
         }
         if (!ran.protocol().equals(protocol)) {
             return RouteMismatch.of(protocol, ran.protocol(), ran, true);
         }
-        if (!ran.transports().isEmpty() && !way.label().equals("COLLNET")
+        if (!ran.transports().isEmpty() && !variant.label().equals("COLLNET")
                 && !ran.transports().stream().allMatch(this::isWay)) {
-            return RouteMismatch.ofTransport(way.transport(), String.join(", ", ran.transports()), ran,
+            return RouteMismatch.ofTransport(variant.transport(), String.join(", ", ran.transports()), ran,
                     TransportVariant.others());
         }
         return ran.mode().equals(mode.name()) ? RouteMismatch.NONE
@@ -88,8 +88,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant way,
     }
 
     private boolean isWay(String transport) {
-        return transport.equals(way.label())
-                || TransportVariant.others().contains(way.label()) && transport.startsWith(way.label());
+        return transport.equals(variant.label())
+                || TransportVariant.others().contains(variant.label()) && transport.startsWith(variant.label());
     }
 
     /**
@@ -98,7 +98,7 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant way,
      */
     long seed(long seed, Cell cell) {
         return 31 * seed
-                + String.join("/", cell.operation().label(), algorithm, way.label(), protocol, mode.name(), where())
+                + String.join("/", cell.operation().label(), algorithm, variant.label(), protocol, mode.name(), where())
                         .hashCode();
     }
 

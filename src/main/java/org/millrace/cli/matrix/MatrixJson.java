@@ -29,7 +29,7 @@ final class MatrixJson {
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("collective", result.cell().operation().label());
         entry.put("algorithm", group.algorithm());
-        entry.put("transport", group.way().label());
+        entry.put("transport", group.variant().label());
         entry.put("mode", group.mode().name());
         entry.put("protocol", group.protocol());
         entry.put("ranks", group.ranks());

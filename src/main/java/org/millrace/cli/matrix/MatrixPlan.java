@@ -28,7 +28,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
      *
      * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
      */
-    record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> ways,
+    record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> variants,
             List<String> protocols, List<CellGroup.Mode> modes, List<Integer> ranks, List<Boolean> processes,
             int sample) {
     }
@@ -58,7 +58,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
         CellGroup group = result.group();
         List<String> words = new ArrayList<>(List.of("millrace", "matrix", "--seed", String.valueOf(seed),
                 "--collective", result.cell().operation().label(), "--algorithm", group.algorithm(), "--transport",
-                group.way().label(), "--protocol", group.protocol(), "--mode", group.mode().name(), "--ranks",
+                group.variant().label(), "--protocol", group.protocol(), "--mode", group.mode().name(), "--ranks",
                 String.valueOf(group.ranks()), "--processes", group.processes() ? "1" : "0"));
         settings.forEach((name, value) -> words.addAll(List.of("-D", name + "=" + value)));
         return String.join(" ", words.stream().map(MatrixPlan::quoted).toList());
@@ -81,11 +81,11 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
 
         List<CellGroup> groups(Selected selected, int ranks, boolean processes) {
             List<CellGroup> groups = new ArrayList<>();
-            for (TransportVariant way : selected.ways) {
-                for (String algorithm : way.algorithms().stream().filter(selected.algorithms::contains).toList()) {
+            for (TransportVariant variant : selected.variants) {
+                for (String algorithm : variant.algorithms().stream().filter(selected.algorithms::contains).toList()) {
                     for (CellGroup.Mode mode : selected.modes) {
-                        selected.protocols.forEach(protocol -> groups
-                                .add(new CellGroup(0, ranks, processes, way, algorithm, protocol, mode, List.of())));
+                        selected.protocols.forEach(protocol -> groups.add(
+                                new CellGroup(0, ranks, processes, variant, algorithm, protocol, mode, List.of())));
                     }
                 }
             }
@@ -96,7 +96,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
             for (CellGroup each : some) {
                 List<CellGroup.Cell> own =
                         collectives.stream().map(operation -> new CellGroup.Cell(cells++, operation)).toList();
-                taken.add(new CellGroup(taken.size(), each.ranks(), each.processes(), each.way(), each.algorithm(),
+                taken.add(new CellGroup(taken.size(), each.ranks(), each.processes(), each.variant(), each.algorithm(),
                         each.protocol(), each.mode(), own));
             }
         }

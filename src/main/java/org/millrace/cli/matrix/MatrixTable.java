@@ -36,8 +36,8 @@ final class MatrixTable {
 
     private static String row(CellResult result) {
         CellGroup group = result.group();
-        return String.format("%-14s %-7s %-12s %-6s", result.cell().operation().label(), group.algorithm(), group.way(),
-                group.mode());
+        return String.format("%-14s %-7s %-12s %-6s", result.cell().operation().label(), group.algorithm(),
+                group.variant(), group.mode());
     }
 
     private static String column(CellGroup group, String protocol) {
@@ -121,7 +121,7 @@ final class MatrixTable {
                                 && other.group().algorithm().equals(group.algorithm())
                                 && other.group().mode() == group.mode()
                                 && Set.copyOf(rows.get(row(other)).values()).equals(Set.of(letters)))
-                        .map(other -> other.group().way().label())
+                        .map(other -> other.group().variant().label())
                         .collect(Collectors.joining(", "));
                 collectives
                         .computeIfAbsent(letters + ": " + group.algorithm() + ", " + group.mode() + ", over " + all,

@@ -43,8 +43,8 @@ final class Measurement {
         smallStarters(first);
         starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS);
         for (PerfPlan.Case line : plan.cases()) {
-            CaseResult outOfPlace = measure(line, false);
-            CaseResult inPlace = measure(line, true);
+            PerfEvent.CaseResult outOfPlace = measure(line, false);
+            PerfEvent.CaseResult inPlace = measure(line, true);
             communicator.route()
                     .map(route -> new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(),
                             List.of()))
@@ -74,9 +74,9 @@ final class Measurement {
         return collectives.place(plan.call(), line.type(), line.reduction(), elements, inPlace);
     }
 
-    private CaseResult measure(PerfPlan.Case line, boolean inPlace) {
+    private PerfEvent.CaseResult measure(PerfPlan.Case line, boolean inPlace) {
         if (inPlace && !plan.collective().hasInPlace()) {
-            return CaseResult.NONE;
+            return PerfEvent.CaseResult.NONE;
         }
         OperandBuffers buffers = place(line, line.count(), inPlace);
         if (plan.check()) {
@@ -87,12 +87,12 @@ final class Measurement {
         run(buffers, line.index(), line.iterations());
         double nanos = (double) (System.nanoTime() - start) / line.iterations();
         if (!plan.check()) {
-            return new CaseResult(nanos, CaseResult.UNCHECKED);
+            return new PerfEvent.CaseResult(nanos, PerfEvent.CaseResult.UNCHECKED);
         }
         long wrong =
                 wrongSoFar + collectives.countWrong(buffers, RandomOperands.of(plan.seed(), line.index(), inPlace));
         wrongSoFar = 0;
-        return new CaseResult(nanos, wrong);
+        return new PerfEvent.CaseResult(nanos, wrong);
     }
 
     /** Operations one behind the other; or, where every one is checked, one at a time. */

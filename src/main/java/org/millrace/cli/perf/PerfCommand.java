@@ -70,7 +70,7 @@ public final class PerfCommand implements Callable<Integer> {
         Configuration configuration = Configuration.load(settings);
         long seed = options.seed == null ? ThreadLocalRandom.current().nextLong(Integer.MAX_VALUE) : options.seed;
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
-        PlantedFaults.leaveToCaller(); // one rank's process does not know what befell the others
+        PlantedFaults.leaveToCaller(); // one rank's process does not know what happened to the others
         if (options.workerRank != null) {
             RankMain.run(options.workerRank,
                     new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings));

@@ -117,7 +117,7 @@ final class PerfJson {
         return entry;
     }
 
-    private Map<String, Object> sample(PerfPlan.Case line, CaseResult sample) {
+    private Map<String, Object> sample(PerfPlan.Case line, PerfEvent.CaseResult sample) {
         Map<String, Object> entry = new LinkedHashMap<>();
         entry.put("time_ns", sample.nanos());
         entry.put("algbw", PerfResults.algorithmBandwidth(line, sample));

@@ -27,14 +27,15 @@ final class PerfResults {
      * @param inPlace    all ranks together
      * @param route      how its operations travelled; empty if the device does not tell
      */
-    record Row(PerfPlan.Case line, CaseResult outOfPlace, CaseResult inPlace, Optional<Route> route) {
+    record Row(PerfPlan.Case line, PerfEvent.CaseResult outOfPlace, PerfEvent.CaseResult inPlace,
+            Optional<Route> route) {
     }
 
     private final PerfPlan plan;
     private final PerfEvent.@Nullable Joined[] joined;
     private final int[] done;
-    private final @Nullable CaseResult[] outOfPlace;
-    private final @Nullable CaseResult[] inPlace;
+    private final PerfEvent.@Nullable CaseResult[] outOfPlace;
+    private final PerfEvent.@Nullable CaseResult[] inPlace;
     private final List<List<Route>> routes = new ArrayList<>();
     private final Set<String> faults = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
@@ -43,8 +44,8 @@ final class PerfResults {
         this.plan = plan;
         joined = new PerfEvent.Joined[plan.ranks()];
         done = new int[plan.ranks()];
-        outOfPlace = new CaseResult[plan.cases().size()];
-        inPlace = new CaseResult[plan.cases().size()];
+        outOfPlace = new PerfEvent.CaseResult[plan.cases().size()];
+        inPlace = new PerfEvent.CaseResult[plan.cases().size()];
         plan.cases().forEach(_ -> routes.add(new ArrayList<>()));
     }
 
@@ -67,7 +68,7 @@ final class PerfResults {
         return faults.contains(fault.text());
     }
 
-    private static CaseResult merge(@Nullable CaseResult known, CaseResult added) {
+    private static PerfEvent.CaseResult merge(PerfEvent.@Nullable CaseResult known, PerfEvent.CaseResult added) {
         return known == null ? added : known.with(added);
     }
 
@@ -141,12 +142,12 @@ final class PerfResults {
     }
 
     /** GB/s: operand over time. */
-    static double algorithmBandwidth(PerfPlan.Case line, CaseResult sample) {
+    static double algorithmBandwidth(PerfPlan.Case line, PerfEvent.CaseResult sample) {
         return sample.nanos() == 0 ? 0 : line.bytes() / sample.nanos();
     }
 
     /** GB/s of the busiest link, which does not depend on the number of ranks. */
-    double busBandwidth(PerfPlan.Case line, CaseResult sample) {
+    double busBandwidth(PerfPlan.Case line, PerfEvent.CaseResult sample) {
         return algorithmBandwidth(line, sample) * busFactor();
     }
 
@@ -164,7 +165,7 @@ final class PerfResults {
     double averageBusBandwidth() {
         return rows.stream()
                 .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace())
-                        .filter(CaseResult::isMeasured)
+                        .filter(PerfEvent.CaseResult::isMeasured)
                         .mapToDouble(sample -> busBandwidth(row.line(), sample)))
                 .average()
                 .orElse(0);

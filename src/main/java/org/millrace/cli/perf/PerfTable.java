@@ -79,7 +79,7 @@ final class PerfTable {
         return route.transports().isEmpty() ? how : how + ", over " + String.join(", ", route.transports());
     }
 
-    private void print(PerfPlan.Case line, CaseResult sample) {
+    private void print(PerfPlan.Case line, PerfEvent.CaseResult sample) {
         if (!sample.isMeasured()) {
             out.printf("  %8s  %7s  %7s  %6s", "N/A", "N/A", "N/A", "N/A");
             return;

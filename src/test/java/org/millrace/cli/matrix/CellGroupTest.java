@@ -49,7 +49,7 @@ class CellGroupTest {
         for (CellGroup group : one.groups()) {
             CellGroup same = all.groups()
                     .stream()
-                    .filter(other -> other.where().equals(group.where()) && other.way().equals(group.way())
+                    .filter(other -> other.where().equals(group.where()) && other.variant().equals(group.variant())
                             && other.algorithm().equals(group.algorithm()) && other.protocol().equals(group.protocol())
                             && other.mode() == group.mode())
                     .findFirst()

@@ -26,7 +26,8 @@ class PerfResultsTest {
     private final PerfResults results = new PerfResults(plan);
 
     private void measured(int rank, int index, double nanos, long wrong) {
-        results.add(new PerfEvent.Measured(rank, index, new CaseResult(nanos, wrong), new CaseResult(nanos / 2, 0)));
+        results.add(new PerfEvent.Measured(rank, index, new PerfEvent.CaseResult(nanos, wrong),
+                new PerfEvent.CaseResult(nanos / 2, 0)));
     }
 
     @Test
@@ -38,8 +39,8 @@ class PerfResultsTest {
         assertTrue(results.takeComplete().isEmpty());
         measured(3, 0, 200, 0);
         List<PerfResults.Row> rows = results.takeComplete();
-        assertEquals(List.of(new PerfResults.Row(cases.getFirst(), new CaseResult(400, 5), new CaseResult(200, 0),
-                Optional.empty())), rows);
+        assertEquals(List.of(new PerfResults.Row(cases.getFirst(), new PerfEvent.CaseResult(400, 5),
+                new PerfEvent.CaseResult(200, 0), Optional.empty())), rows);
         assertTrue(results.takeComplete().isEmpty(), "only once");
         assertEquals(5, results.wrong());
     }
@@ -48,7 +49,7 @@ class PerfResultsTest {
     void bandwidthsAreThoseOfNcclTests() {
         PerfPlan.Case line = cases.getFirst();
         assertEquals(1000, line.bytes());
-        CaseResult sample = new CaseResult(500, 0);
+        PerfEvent.CaseResult sample = new PerfEvent.CaseResult(500, 0);
         assertEquals(2.0, PerfResults.algorithmBandwidth(line, sample), 1e-12);
         assertEquals(2.0 * 2 * 3 / 4, results.busBandwidth(line, sample), 1e-12);
         for (int rank = 0; rank < 4; rank++) {
@@ -64,7 +65,8 @@ class PerfResultsTest {
             "ALL_TO_ALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75", "SEND_RECEIVE, 1"})
     void busFactorsAreThoseOfNcclTests(Operation operation, double factor) {
         PerfPlan other = new PerfPlan(operation, 4, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1));
-        assertEquals(factor, new PerfResults(other).busBandwidth(cases.getFirst(), new CaseResult(1000, 0)), 1e-12);
+        assertEquals(factor, new PerfResults(other).busBandwidth(cases.getFirst(), new PerfEvent.CaseResult(1000, 0)),
+                1e-12);
     }
 
     @Test
@@ -82,8 +84,9 @@ class PerfResultsTest {
     @Test
     void theTableHasTheColumnsOfNcclTests() {
         StringWriter text = new StringWriter();
-        new PerfTable(new PrintWriter(text), plan, results).print(new PerfResults.Row(cases.getFirst(),
-                new CaseResult(500, 5), new CaseResult(12_345_678, CaseResult.UNCHECKED), Optional.empty()));
+        new PerfTable(new PrintWriter(text), plan, results)
+                .print(new PerfResults.Row(cases.getFirst(), new PerfEvent.CaseResult(500, 5),
+                        new PerfEvent.CaseResult(12_345_678, PerfEvent.CaseResult.UNCHECKED), Optional.empty()));
         List<String> lines = text.toString().lines().map(line -> line.strip().replaceAll(" +", " ")).toList();
         assertEquals("1000 250 float sum -1 0.50 2.00 3.00 5 12346 0.00 0.00 N/A", lines.getLast());
         assertEquals("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong", lines.get(1));
