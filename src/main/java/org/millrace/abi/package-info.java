@@ -14,3 +14,4 @@
 package org.millrace.abi;
 
 import org.jspecify.annotations.NullMarked;
+

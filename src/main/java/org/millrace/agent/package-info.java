@@ -8,3 +8,4 @@
 package org.millrace.agent;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -12,3 +12,4 @@
 package org.millrace.device;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -3,3 +3,4 @@
 package org.millrace.engine;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -89,3 +89,4 @@
 package org.millrace.device.arithmetic;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -7,3 +7,4 @@
 package org.millrace.device.channel;
 
 import org.jspecify.annotations.NullMarked;
+

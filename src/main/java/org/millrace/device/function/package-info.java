@@ -8,3 +8,4 @@
 package org.millrace.device.function;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.device.unpack;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -35,3 +35,4 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.NullMarked;
+
