@@ -14,4 +14,3 @@
 package org.millrace.abi;
 
 import org.jspecify.annotations.NullMarked;
-

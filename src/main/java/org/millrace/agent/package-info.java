@@ -8,4 +8,3 @@
 package org.millrace.agent;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -12,4 +12,3 @@
 package org.millrace.device;
 
 import org.jspecify.annotations.NullMarked;
-

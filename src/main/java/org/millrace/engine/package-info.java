@@ -3,4 +3,3 @@
 package org.millrace.engine;
 
 import org.jspecify.annotations.NullMarked;
-

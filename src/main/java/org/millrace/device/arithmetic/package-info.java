@@ -89,4 +89,3 @@
 package org.millrace.device.arithmetic;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.device.channel;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -8,4 +8,3 @@
 package org.millrace.device.function;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.device.unpack;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -35,4 +35,3 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.NullMarked;
-
