@@ -1,5 +1,6 @@
 package org.millrace;
 
+import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -17,8 +18,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -39,7 +43,7 @@ class ArchitectureTest {
             4 engine.bootstrap: .
             4 device:           arithmetic, unpack, channel, primitives, work, function, stream, gin, gin.expert
             4 transport:        ., net, shared, collnet
-            4 plugin:           log, shim, settings, net, unpack, fallback, gin, takeover, .
+            4 plugin:           log, shim, net, unpack, fallback, gin, takeover, .
             3 proxy:            ., unpack
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
@@ -104,9 +108,13 @@ class ArchitectureTest {
 
     @Test
     void everyPackageHasAPlace() {
-        List<String> without =
-                packages().map(JavaPackage::getName).filter(name -> !PLACES.containsKey(name)).sorted().toList();
-        assertEquals(List.of(), without, "packages that have no place in the plan");
+        Set<String> there = packages().map(JavaPackage::getName).collect(Collectors.toCollection(TreeSet::new));
+        Set<String> without = new TreeSet<>(there);
+        without.removeAll(PLACES.keySet());
+        assertEquals(Set.of(), without, "packages that have no place in the plan");
+        Set<String> gone = new TreeSet<>(PLACES.keySet());
+        gone.removeAll(there);
+        assertEquals(Set.of(), gone, "places of packages that are not there");
     }
 
     @Test
@@ -141,6 +149,35 @@ class ArchitectureTest {
             }
         }).namingSlices("$1").should().beFreeOfCycles().evaluate(classes);
         assertTrue(!cycles.hasViolation(), () -> cycles.getFailureReport().toString());
+    }
+
+    @Test
+    void everyPackageSaysWhatItIsAndThatNothingIsNullUnlessAnnotated() {
+        List<String> silent = packages().filter(ours -> !isGenerated(ours.getName()))
+                .filter(ours -> !ours.isAnnotatedWith(NullMarked.class))
+                .map(JavaPackage::getName)
+                .sorted()
+                .toList();
+        assertEquals(List.of(), silent, "packages without a package-info.java with @NullMarked");
+    }
+
+    /** A name is one thing: no two classes are told apart by their package alone. */
+    @Test
+    void noSimpleNameStandsTwice() {
+        Map<String, Set<String>> owners = new TreeMap<>();
+        for (JavaClass javaClass : classes) {
+            if (javaClass.isTopLevelClass() && !isGenerated(javaClass.getPackageName())
+                    && !javaClass.getSimpleName().equals("package-info")) {
+                owners.computeIfAbsent(javaClass.getSimpleName(), name -> new TreeSet<>())
+                        .add(javaClass.getPackageName());
+            }
+        }
+        String twice = owners.entrySet()
+                .stream()
+                .filter(owner -> owner.getValue().size() > 1)
+                .map(Map.Entry::toString)
+                .collect(joining("\n"));
+        assertEquals("", twice);
     }
 
     @Test

@@ -11,7 +11,9 @@ public final class CudaException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
+    /** The function that failed. */
     private final String call;
+    /** What it returned. */
     private final int code;
 
     /**

@@ -8,4 +8,7 @@
  *   channel     neighbours, ports                                               unpack, arithmetic
  * </pre>
  */
+@NullMarked
 package org.millrace.device;
+
+import org.jspecify.annotations.NullMarked;

@@ -46,7 +46,7 @@ final class EngineCommunicator implements Communicator {
 
     private static final Logger LOG = LogManager.getLogger(EngineCommunicator.class);
 
-    private final Members members;
+    private final CommunicatorParts parts;
     private final CommunicatorFailure failure;
     private final Operands operands;
     private final CollectivePlanner collectives;
@@ -58,42 +58,42 @@ final class EngineCommunicator implements Communicator {
     private final Routes routes;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    EngineCommunicator(Members members) {
-        this.members = members;
-        DeviceCommunicator device = members.device();
-        EngineOptions options = members.options();
-        this.failure = members.failure();
-        this.operands = new Operands(rank(), size(), members.threads()::checkReach);
-        this.routes = new Routes(members.connectors());
-        this.collectives = new CollectivePlanner(device, options, members.registrations(), members.collNet());
+    EngineCommunicator(CommunicatorParts parts) {
+        this.parts = parts;
+        DeviceCommunicator device = parts.device();
+        EngineOptions options = parts.options();
+        this.failure = parts.failure();
+        this.operands = new Operands(rank(), size(), parts.threads()::checkReach);
+        this.routes = new Routes(parts.connectors());
+        this.collectives = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
         this.ownTransfers = new SelfTransfers(label(""));
-        this.transfers = new TransferPlanner(rank(), members.registrations(), options);
-        this.launcher = members.add(new WorkLauncher(members.threads().device(), device, FunctionTable.STANDARD,
-                failure, failure::fail, options.stallDeadline()));
-        this.plans = new PlanLauncher(launcher, new Announcer(device, members.connectors(), members.collNet(), routes));
-        this.launches = new LaunchQueue(label(""), members.threads().device(), device, options.workArgumentBytes(),
+        this.transfers = new TransferPlanner(rank(), parts.registrations(), options);
+        this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
+                failure::fail, options.stallDeadline()));
+        this.plans = new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes));
+        this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transfers, ownTransfers, plans);
-        Topology.connectRings(device, members.connectors(), options.channels());
+        Topology.connectRings(device, parts.connectors(), options.channels());
     }
 
     /** What its kernels see: the host may read there what they have begun and completed. */
     DeviceCommunicator deviceCommunicator() {
-        return members.device();
+        return parts.device();
     }
 
     @Override
     public int rank() {
-        return members.control().rank();
+        return parts.control().rank();
     }
 
     @Override
     public int size() {
-        return members.control().size();
+        return parts.control().size();
     }
 
     @Override
     public Device device() {
-        return members.threads().device();
+        return parts.threads().device();
     }
 
     @Override
@@ -264,18 +264,18 @@ final class EngineCommunicator implements Communicator {
     public synchronized Registration register(MemorySegment memory) {
         checkOpen();
         operands.checkRegistered(memory);
-        return members.registrations().add(memory, () -> {
+        return parts.registrations().add(memory, () -> {
             launcher.awaitKernels();
-            members.stopProxiesAfterFailure();
+            parts.stopProxiesAfterFailure();
         });
     }
 
     @Override
     public synchronized Optional<Communicator> split(int color, int key) {
         checkOpen();
-        ControlPlane group = members.control().split(color, key);
+        ControlPlane group = parts.control().split(color, key);
         return Optional.ofNullable(group)
-                .map(control -> Engine.assemble(control, members.configuration(), members.threads()));
+                .map(control -> EngineProvider.assemble(control, parts.configuration(), parts.threads()));
     }
 
     @Override
@@ -305,7 +305,7 @@ final class EngineCommunicator implements Communicator {
 
     private void checkOpen(Stream stream) {
         checkOpen();
-        members.threads().device().check(stream);
+        parts.threads().device().check(stream);
     }
 
     private void checkOpen() {
@@ -313,7 +313,7 @@ final class EngineCommunicator implements Communicator {
             throw new MillraceException(label("the communicator is closed"));
         }
         failure.throwIfFailed();
-        members.threads().device().checkCaller();
+        parts.threads().device().checkCaller();
     }
 
     @Override
@@ -321,7 +321,7 @@ final class EngineCommunicator implements Communicator {
         if (closed.compareAndSet(false, true)) {
             failure.fail(new MillraceException("rank " + rank() + " aborted the communicator"));
             launcher.drain();
-            members.tearDown();
+            parts.tearDown();
         }
     }
 
@@ -332,14 +332,14 @@ final class EngineCommunicator implements Communicator {
             if (failure.get() == null) {
                 leaveTogether();
             }
-            members.tearDown();
+            parts.tearDown();
         }
     }
 
     /** A rank that left at once would look to its slower neighbours like one that was lost. */
     private void leaveTogether() {
         try {
-            members.control().barrier();
+            parts.control().barrier();
         } catch (MillraceException e) {
             LOG.debug("rank {} leaves alone: {}", rank(), e.getMessage());
         }

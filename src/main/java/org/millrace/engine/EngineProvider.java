@@ -1,9 +1,12 @@
 package org.millrace.engine;
 
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorProvider;
 import org.millrace.config.Configuration;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.JoinOptions;
 
 /** Makes communicators on the emulated device. */
 public final class EngineProvider implements CommunicatorProvider {
@@ -18,6 +21,27 @@ public final class EngineProvider implements CommunicatorProvider {
 
     @Override
     public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
-        return Engine.join(rendezvous, rank, size, Configuration.load(settings));
+        Configuration configuration = Configuration.load(settings);
+        return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)), configuration, null);
+    }
+
+    /**
+     * Collective: every rank of the group does it.
+     *
+     * @param shared the threads of the communicator that was split; null for others
+     */
+    static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
+            @Nullable EngineThreads shared) {
+        CommunicatorParts parts = new CommunicatorParts(control, configuration, shared);
+        try {
+            EngineCommunicator communicator = new EngineCommunicator(parts);
+            parts.connectors().await();
+            control.barrier(); // no rank may begin, and perhaps end, before its neighbours' connections are made
+            return communicator;
+        } catch (RuntimeException | Error thrown) {
+            parts.failure().fail(thrown);
+            parts.tearDown();
+            throw thrown;
+        }
     }
 }

@@ -10,7 +10,9 @@ public final class NcclException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
+    /** The function that failed. */
     private final String call;
+    /** What it returned. */
     private final int code;
 
     /**

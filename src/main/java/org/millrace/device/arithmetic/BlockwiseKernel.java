@@ -2,18 +2,20 @@ package org.millrace.device.arithmetic;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs an operation's loops over a slice, block by block, so that a second pass finds its data in the first level of
  * the cache.
  *
  * @param elementBytes size of an element
- * @param pre          what happens to this rank's elements when they are only copied; null if nothing
+ * @param pre          what happens to this rank's elements when they are only copied; null for nothing
  * @param op           what joins this rank's elements and the received ones
- * @param post         what happens to the last result; null if nothing
+ * @param post         what happens to the last result; null for nothing
  * @param scalar       argument of all three
  */
-record BlockwiseKernel(int elementBytes, Loop pre, Loop op, Loop post, long scalar) implements ElementKernel {
+record BlockwiseKernel(int elementBytes, @Nullable Loop pre, Loop op, @Nullable Loop post,
+        long scalar) implements ElementKernel {
 
     @Override
     public boolean hasPreOp() {
@@ -43,6 +45,7 @@ record BlockwiseKernel(int elementBytes, Loop pre, Loop op, Loop post, long scal
         Objects.checkFromIndexSize(inputOffset, bytes, input.byteSize());
         Objects.checkFromIndexSize(receivedOffset, bytes, received.byteSize());
         Objects.checkFromIndexSize(destinationOffset, bytes, destination.byteSize());
+        @Nullable
         Loop end = last ? post : null;
         for (long done = 0; done < bytes; done += Loop.BLOCK_BYTES) {
             int elements = block(bytes - done);

@@ -4,6 +4,7 @@ import java.lang.constant.ConstantDescs;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
+import org.jspecify.annotations.Nullable;
 import org.millrace.element.BFloat16;
 
 /**
@@ -24,13 +25,13 @@ final class ElementLoop implements Loop {
     private static final int UPPER = 0xffff_0000;
 
     private static final Representation REPRESENTATION = parameters().representation();
-    private static final ElementFunction.OfInt OF_INT =
+    private static final ElementFunction.@Nullable OfInt OF_INT =
             parameters().function() instanceof ElementFunction.OfInt f ? f : null;
-    private static final ElementFunction.OfLong OF_LONG =
+    private static final ElementFunction.@Nullable OfLong OF_LONG =
             parameters().function() instanceof ElementFunction.OfLong f ? f : null;
-    private static final ElementFunction.OfFloat OF_FLOAT =
+    private static final ElementFunction.@Nullable OfFloat OF_FLOAT =
             parameters().function() instanceof ElementFunction.OfFloat f ? f : null;
-    private static final ElementFunction.OfDouble OF_DOUBLE =
+    private static final ElementFunction.@Nullable OfDouble OF_DOUBLE =
             parameters().function() instanceof ElementFunction.OfDouble f ? f : null;
 
     private static Loop.Parameters parameters() {

@@ -85,4 +85,7 @@
  * {@code Loops} has a loop for each step and type: a copy of the template {@code ElementLoop}, so that HotSpot
  * compiles, and where it can vectorizes, each by itself.
  */
+@NullMarked
 package org.millrace.device.arithmetic;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,7 @@
 package org.millrace.device.channel;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A connection's end on the device, which blocks use one after another in the order in which they were issued,
  * whichever streams their kernels are on. It may be issued for before the connection is made.
@@ -13,7 +15,7 @@ public final class DeviceEndpoint<P> {
     private long issued;
     /** Blocks that are through. The device's thread alone. */
     private long passed;
-    private volatile P port;
+    private volatile @Nullable P port;
 
     /**
      * An end that is not connected.

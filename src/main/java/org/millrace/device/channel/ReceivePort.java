@@ -1,6 +1,7 @@
 package org.millrace.device.channel;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
@@ -24,7 +25,7 @@ public final class ReceivePort {
     private final boolean shared;
     private final LineFlags flags;
     /** Null if data arrives in the slots. */
-    private final SliceGather gather;
+    private final @Nullable SliceGather gather;
     private long step;
     private long tail;
 
@@ -45,7 +46,7 @@ public final class ReceivePort {
      * @param info   where its slots and counters are
      * @param gather puts the slices of protocol Simple together; null if they arrive so
      */
-    public ReceivePort(ConnectionName name, ConnectionInfo info, SliceGather gather) {
+    public ReceivePort(ConnectionName name, ConnectionInfo info, @Nullable SliceGather gather) {
         this.gather = gather;
         this.name = name;
         this.layout = info.layout();

@@ -1,6 +1,7 @@
 package org.millrace.device.function;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.device.channel.DeviceEndpoint;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
@@ -19,7 +20,7 @@ public final class PrimitiveBlock implements Block {
     private final long[] fromPlaces;
     private final long[] toPlaces;
 
-    private Primitives primitives;
+    private @Nullable Primitives primitives;
     /** Whether the algorithm is at its end. */
     private boolean passed;
     private boolean done;
@@ -113,7 +114,7 @@ public final class PrimitiveBlock implements Block {
     }
 
     /** The first connection that is not there or is used by a block before this one; null if there is none. */
-    private DeviceEndpoint<?> awaited() {
+    private @Nullable DeviceEndpoint<?> awaited() {
         for (int i = 0; i < fromPlaces.length; i++) {
             if (!from.get(i).admits(fromPlaces[i])) {
                 return from.get(i);

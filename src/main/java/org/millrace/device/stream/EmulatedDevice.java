@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Device;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
@@ -22,7 +23,7 @@ public final class EmulatedDevice implements Device, Agent {
     /** Copied when one comes or goes. */
     private volatile Resident[] residents = {};
     /** The thread that runs streams just now. Others may see an old one, which is none of them. */
-    private Thread running;
+    private @Nullable Thread running;
     private volatile boolean stopped;
 
     /**
@@ -93,8 +94,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Refuses what a function of the host must not do when a stream calls it: whoever waits on the device's own thread
-     * waits for ever.
+     * Refuses what a function of the host must not do when a stream calls it: a function that waits on the device's own
+     * thread waits for ever.
      *
      * @throws MillraceException if the caller is such a function
      */
@@ -171,7 +172,7 @@ public final class EmulatedDevice implements Device, Agent {
 
     /**
      * Runs what the streams hold as far as it waits for nothing, and makes the rest fail, as well as all that they are
-     * given later: there is no thread any more that would run it, and whoever waits for it would wait in vain.
+     * given later: there is no thread any more that would run it, and a thread that waits for it would wait in vain.
      */
     @Override
     public void onClose() {

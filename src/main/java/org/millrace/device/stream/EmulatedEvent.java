@@ -1,6 +1,7 @@
 package org.millrace.device.stream;
 
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.agent.IdleProfile;
@@ -9,7 +10,7 @@ import org.millrace.agent.IdleStrategy;
 /** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
 public final class EmulatedEvent implements Event {
 
-    private volatile EventMark latest;
+    private volatile @Nullable EventMark latest;
 
     /** An event that is not recorded. */
     EmulatedEvent() {}

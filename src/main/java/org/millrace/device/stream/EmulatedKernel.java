@@ -56,7 +56,7 @@ public final class EmulatedKernel implements StreamTask {
         }
     }
 
-    /** An operation that one rank leaves out is lost for all: whoever launched the kernel must know. */
+    /** An operation that one rank leaves out is lost for all: the host must know. */
     @Override
     public void skip(Throwable reason) {
         done = true;
@@ -112,7 +112,7 @@ public final class EmulatedKernel implements StreamTask {
 
     /**
      * Whether the kernel has left the device, complete or not. Readable from any thread: what the kernel wrote is
-     * visible to whoever reads true.
+     * visible to a thread that reads true.
      *
      * @return true if no block touches memory any more
      */

@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
@@ -27,8 +28,8 @@ public final class EmulatedStream implements Stream {
     private final Object waiting = new Object();
     private volatile int waiters;
     private volatile long completed;
-    private volatile Throwable failure;
-    private StreamTask current;
+    private volatile @Nullable Throwable failure;
+    private @Nullable StreamTask current;
 
     EmulatedStream(EmulatedDevice device, String name) {
         this.device = device;
@@ -171,7 +172,7 @@ public final class EmulatedStream implements Stream {
         }
     }
 
-    /** Makes the tasks that are enqueued fail, and whoever waits for them hear why. */
+    /** Makes the tasks that are enqueued fail, and the threads that wait for them hear why. */
     void fail(Throwable thrown) {
         failure = thrown;
     }
@@ -197,7 +198,8 @@ public final class EmulatedStream implements Stream {
         try {
             await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
         } catch (MillraceException notDone) {
-            // Their operands may be freed next, so they do not run; and whoever waits for one that the device had just
+            // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
+            // just
             // forgotten would wait for ever.
             fail(notDone);
             closeWhenDone();

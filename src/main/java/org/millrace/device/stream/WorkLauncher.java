@@ -7,6 +7,7 @@ import java.util.Queue;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
@@ -50,12 +51,12 @@ public final class WorkLauncher implements AutoCloseable {
     private final WorkFifo fifo;
     private final Queue<Filled> filled = new ArrayDeque<>();
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
-    private EmulatedKernel last;
-    private Stream lastStream;
+    private @Nullable EmulatedKernel last;
+    private @Nullable Stream lastStream;
     private int recorded;
     private boolean drained;
     /** Why the communicator had been aborted by then; null if it had not. */
-    private Throwable reasonOfDrain;
+    private @Nullable Throwable reasonOfDrain;
     private boolean waiting;
     /** While a plan waits for room: when some was last given back, or when it began to wait. */
     private long lastMovedNanos;
@@ -158,7 +159,7 @@ public final class WorkLauncher implements AutoCloseable {
         return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, stallNanos);
     }
 
-    private Throwable reasonToLeave() {
+    private @Nullable Throwable reasonToLeave() {
         if (!communicator.aborted()) {
             return null;
         }

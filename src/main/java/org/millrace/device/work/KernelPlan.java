@@ -2,6 +2,7 @@ package org.millrace.device.work;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkStorage;
@@ -20,10 +21,10 @@ public final class KernelPlan implements AutoCloseable {
     private final MemorySegment arguments;
     private final int batches;
     /** A copy of them, unless they lie in the arguments; null there. */
-    private final MemorySegment items;
+    private final @Nullable MemorySegment items;
     private final KernelMemory memory;
     private final WorkStorage storage;
-    private final KernelArguments placed;
+    private final @Nullable KernelArguments placed;
     private volatile boolean closed;
 
     /** @param items what begins with so many bytes of items, which are copied */

@@ -1,5 +1,6 @@
 package org.millrace.engine.connect;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
@@ -8,9 +9,8 @@ import org.millrace.net.MemoryRegion;
  * @param received where elements arrive; null if nothing does, or if they go through slots
  * @param sent     where they are sent from; null likewise
  */
-public record UserRegions(MemoryRegion received, MemoryRegion sent) {
+public record UserRegions(@Nullable MemoryRegion received, @Nullable MemoryRegion sent) {
 
     /** Through slots. */
     public static final UserRegions NONE = new UserRegions(null, null);
-
 }

@@ -1,5 +1,6 @@
 package org.millrace.engine.plan;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
@@ -28,12 +29,12 @@ public final class Announcer {
     private final DeviceCommunicator device;
     private final Connectors connectors;
     /** Null where no network reduces. */
-    private final CollNet collNet;
+    private final @Nullable CollNet collNet;
     private final Routes routes;
     /** Collectives announced so far: all ranks count alike. */
     private long collectives;
 
-    public Announcer(DeviceCommunicator device, Connectors connectors, CollNet collNet, Routes routes) {
+    public Announcer(DeviceCommunicator device, Connectors connectors, @Nullable CollNet collNet, Routes routes) {
         this.device = device;
         this.connectors = connectors;
         this.collNet = collNet;

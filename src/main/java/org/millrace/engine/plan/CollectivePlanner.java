@@ -1,6 +1,7 @@
 package org.millrace.engine.plan;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
@@ -29,10 +30,10 @@ public final class CollectivePlanner {
     private final EngineOptions options;
     private final Registrations registrations;
     /** Null where no network reduces. */
-    private final CollNet collNet;
+    private final @Nullable CollNet collNet;
 
     public CollectivePlanner(DeviceCommunicator device, EngineOptions options, Registrations registrations,
-            CollNet collNet) {
+            @Nullable CollNet collNet) {
         this.device = device;
         this.ranks = device.ranks();
         this.options = options;
@@ -49,8 +50,8 @@ public final class CollectivePlanner {
      * @param root    this rank, where there is none
      * @throws IllegalArgumentException if the operator has no meaning for the type
      */
-    public PlannedCollective plan(Operation operation, long count, DataType type, ReduceOp op, MemorySegment send,
-            MemorySegment receive, int root) {
+    public PlannedCollective plan(Operation operation, long count, DataType type, ReduceOp op,
+            @Nullable MemorySegment send, @Nullable MemorySegment receive, int root) {
         boolean reduces = operation.reduces();
         long bytes = count * type.bytes();
         if (reduces) {

@@ -1,6 +1,7 @@
 package org.millrace.engine.plan;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Event;
 import org.millrace.Stream;
 import org.millrace.device.stream.EmulatedDevice;
@@ -19,7 +20,7 @@ final class GroupLaunch {
     private final List<PlannedKernel> plans;
     private final Stream stream;
     private final List<Stream> others;
-    private final EmulatedStream own;
+    private final @Nullable EmulatedStream own;
     /** Plans that were launched. */
     private int launched;
 

@@ -2,6 +2,7 @@ package org.millrace.engine.plan;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.OperationGroup;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
@@ -38,7 +39,7 @@ public final class LaunchQueue implements OperationGroup.Part {
     private final List<Stream> streams = new ArrayList<>();
     private final SelfTransfers ownTransfers;
     private int depth;
-    private GroupLaunch prepared;
+    private @Nullable GroupLaunch prepared;
 
     /**
      * @param who           whose kernels these are, for messages

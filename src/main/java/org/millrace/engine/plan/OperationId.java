@@ -1,5 +1,6 @@
 package org.millrace.engine.plan;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.net.MemoryRegion;
@@ -20,7 +21,7 @@ record OperationId(long number, long signature, long count) {
     }
 
     /** @param user the memory that the device points to; null where data goes through slots */
-    ProxyOp part(long chunks, ChunkShape shape, MemoryRegion user) {
+    ProxyOp part(long chunks, ChunkShape shape, @Nullable MemoryRegion user) {
         return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(),
                 shape.sliceSteps(), shape.protocol(), user);
     }

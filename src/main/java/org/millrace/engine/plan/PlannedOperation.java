@@ -1,6 +1,7 @@
 package org.millrace.engine.plan;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.engine.connect.UserRegions;
@@ -26,8 +27,9 @@ public sealed interface PlannedOperation {
      * @param receive   null where it is not looked at
      * @param regions   memory that it uses in place
      */
-    record PlannedCollective(int function, CollectiveWork work, long signature, long count, MemorySegment send,
-            MemorySegment receive, UserRegions regions) implements PlannedOperation {
+    record PlannedCollective(int function, CollectiveWork work, long signature, long count,
+            @Nullable MemorySegment send, @Nullable MemorySegment receive,
+            UserRegions regions) implements PlannedOperation {
 
         @Override
         public Object announce(Announcer announcer) {

@@ -2,6 +2,7 @@ package org.millrace.engine.plan;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Stream;
 
 /** Sends of a rank to itself, and the receives that they wait for. */
@@ -19,7 +20,7 @@ public final class SelfTransfers {
     }
 
     /** The other half, if it is here already; null if it is still to come. */
-    public SendOrReceive other(SendOrReceive transfer, Stream stream) {
+    public @Nullable SendOrReceive other(SendOrReceive transfer, Stream stream) {
         Half here = (transfer.sends() ? receives : sends).poll();
         if (here == null) {
             (transfer.sends() ? sends : receives).add(new Half(transfer, stream));

@@ -1,6 +1,7 @@
 package org.millrace.engine.plan;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
@@ -47,7 +48,7 @@ public final class TransferPlanner {
     }
 
     /** An item of either or both; null for none. */
-    PointToPointWork work(SendOrReceive send, SendOrReceive receive) {
+    PointToPointWork work(@Nullable SendOrReceive send, @Nullable SendOrReceive receive) {
         PointToPointWork work =
                 PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
         work.channels(powerOfTwo(channels));
@@ -68,7 +69,7 @@ public final class TransferPlanner {
         return work;
     }
 
-    private int flags(SendOrReceive transfer, int registered, int ll) {
+    private int flags(@Nullable SendOrReceive transfer, int registered, int ll) {
         if (transfer == null) {
             return 0;
         }

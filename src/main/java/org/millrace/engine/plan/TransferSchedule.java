@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Queue;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The transfers of a group in the order in which all ranks run them: in round {@code r} of an epoch each rank sends to
@@ -14,7 +15,7 @@ final class TransferSchedule {
 
     /** Takes an item; null for a half that is not there. */
     interface Sink {
-        void add(int round, SendOrReceive send, SendOrReceive receive);
+        void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
     }
 
     private final int rank;

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.path.GinPeer;
-import org.millrace.gin.path.GinRank;
+import org.millrace.gin.path.LocalRank;
 import org.millrace.gin.path.PeerConnection;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.queue.GinContexts;
@@ -51,7 +51,7 @@ public final class GinCommunicator {
     /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
     private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
 
-    private final GinRank rank;
+    private final LocalRank rank;
     private final GinPeer[] peers;
     private final MemorySegment error;
     private final FailureListener listener;
@@ -76,7 +76,7 @@ public final class GinCommunicator {
         this.stall = new StallDetector(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
         this.peers = new GinPeer[senders.length];
-        this.rank = new GinRank(rank, peers.length, options, new Windows(), new GinContexts(peers.length));
+        this.rank = new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(peers.length));
         for (int peer = 0; peer < peers.length; peer++) {
             peers[peer] = peer == rank ? GinPeer.self(this.rank)
                     : new PeerConnection(this.rank, peer, senders[peer], receivers[peer]);

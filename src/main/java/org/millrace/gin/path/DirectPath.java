@@ -18,7 +18,7 @@ final class DirectPath extends Path {
     private final int peer;
     private final long mostBytes;
 
-    DirectPath(GinRank rank, int peer, OutboundFrames frames) {
+    DirectPath(LocalRank rank, int peer, OutboundFrames frames) {
         super(rank);
         this.frames = frames;
         this.peer = peer;

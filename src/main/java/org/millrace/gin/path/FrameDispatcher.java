@@ -11,7 +11,7 @@ import org.millrace.net.FrameReceiver;
 /** What one peer sends: every frame is checked against the windows and contexts here before a byte is written. */
 final class FrameDispatcher {
 
-    private final GinRank rank;
+    private final LocalRank rank;
     private final long chunkBytes;
     private final int peer;
     private final FrameReceiver receiver;
@@ -25,7 +25,7 @@ final class FrameDispatcher {
     /** Since when the oldest frame waits for its window or context; 0 if it does not. */
     private long waitingSince;
 
-    FrameDispatcher(GinRank rank, int peer, FrameReceiver receiver, GetPath gets, GetAnswers answers) {
+    FrameDispatcher(LocalRank rank, int peer, FrameReceiver receiver, GetPath gets, GetAnswers answers) {
         this.rank = rank;
         this.chunkBytes = rank.options().chunkBytes();
         this.peer = peer;

@@ -10,7 +10,7 @@ class FramePath extends Path {
     private final OutboundFrames frames;
     final long chunkBytes;
 
-    FramePath(GinRank rank, OutboundFrames frames) {
+    FramePath(LocalRank rank, OutboundFrames frames) {
         super(rank);
         this.frames = frames;
         this.chunkBytes = rank.options().chunkBytes();

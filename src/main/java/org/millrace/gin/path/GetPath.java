@@ -34,7 +34,7 @@ final class GetPath extends Path {
     private long asked;
     private long answered;
 
-    GetPath(GinRank rank, OutboundFrames frames) {
+    GetPath(LocalRank rank, OutboundFrames frames) {
         super(rank);
         this.frames = frames;
         for (int i = 0; i < MOST; i++) {

@@ -13,19 +13,19 @@ import org.millrace.gin.queue.PeerQueue;
  */
 public abstract class GinPeer {
 
-    final GinRank rank;
+    final LocalRank rank;
     final int peer;
     private GinContext[] served = {};
     private QueueDrain[] drains = {};
     private int first;
 
-    GinPeer(GinRank rank, int peer) {
+    GinPeer(LocalRank rank, int peer) {
         this.rank = rank;
         this.peer = peer;
     }
 
     /** This rank, as a peer of its own. */
-    public static GinPeer self(GinRank rank) {
+    public static GinPeer self(LocalRank rank) {
         return new Self(rank);
     }
 
@@ -115,7 +115,7 @@ public abstract class GinPeer {
     private static final class Self extends GinPeer {
         private final SelfPath path;
 
-        Self(GinRank rank) {
+        Self(LocalRank rank) {
             super(rank, rank.rank());
             path = new SelfPath(rank);
         }

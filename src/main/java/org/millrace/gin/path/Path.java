@@ -12,7 +12,7 @@ abstract class Path {
 
     final Windows windows;
 
-    Path(GinRank rank) {
+    Path(LocalRank rank) {
         windows = rank.windows();
     }
 

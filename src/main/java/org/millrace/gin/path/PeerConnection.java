@@ -31,7 +31,7 @@ public final class PeerConnection extends GinPeer {
     private boolean receivingOver;
 
     /** A connection that was made; the first frame says who this rank is. */
-    public PeerConnection(GinRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
+    public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
         super(rank, peer);
         this.sender = sender;
         frames = new OutboundFrames(sender, rank.options().depth());

@@ -12,7 +12,7 @@ final class SelfPath extends Path {
     private final InboundFrames frames;
     private final long chunkBytes;
 
-    SelfPath(GinRank rank) {
+    SelfPath(LocalRank rank) {
         super(rank);
         frames = new InboundFrames(rank.options().depth());
         chunkBytes = rank.options().chunkBytes();

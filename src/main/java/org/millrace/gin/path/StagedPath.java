@@ -8,7 +8,7 @@ final class StagedPath extends FramePath {
 
     private final StagingRing.Writer ring;
 
-    StagedPath(GinRank rank, OutboundFrames frames, StagingRing.Writer ring) {
+    StagedPath(LocalRank rank, OutboundFrames frames, StagingRing.Writer ring) {
         super(rank, frames);
         this.ring = ring;
     }

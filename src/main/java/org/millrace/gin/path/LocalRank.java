@@ -13,5 +13,5 @@ import org.millrace.gin.window.Windows;
  * @param windows  that are registered here
  * @param contexts that are served here
  */
-public record GinRank(int rank, int ranks, GinOptions options, Windows windows, GinContexts contexts) {
+public record LocalRank(int rank, int ranks, GinOptions options, Windows windows, GinContexts contexts) {
 }

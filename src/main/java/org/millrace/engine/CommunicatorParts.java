@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
@@ -31,14 +32,15 @@ import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportConnections;
+import org.millrace.transport.TransportConnections.PeerMessages;
 
 /**
  * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the
  * rank's threads. What was opened is closed again if a later part fails.
  */
-final class Members {
+final class CommunicatorParts {
 
-    private static final Logger LOG = LogManager.getLogger(Members.class);
+    private static final Logger LOG = LogManager.getLogger(CommunicatorParts.class);
 
     private final EngineResources resources = new EngineResources();
     private final Configuration configuration;
@@ -50,21 +52,21 @@ final class Members {
     private final Connectors connectors;
     private final Registrations registrations;
     /** Null where no network reduces. */
-    private final CollNet collNet;
+    private final @Nullable CollNet collNet;
 
     /**
      * Collective: all ranks of the group do it.
      *
      * @param control the group; closed with this, or when this fails
-     * @param shared  threads of the communicator that was split, or null
+     * @param shared  threads of the communicator that was split; null for others
      */
-    Members(ControlPlane control, Configuration configuration, EngineThreads shared) {
+    CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
         this.control = control;
         this.configuration = configuration;
         try {
             resources.add(control);
-            Arena arena = resources.add(Arena.ofShared()); // closed behind the threads: kernels read work by its
-                                                           // address
+            // closed behind the threads: kernels read work by its address
+            Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
             options = EngineOptions.decide(configuration, agreement);
             device = new DeviceCommunicator(arena, control.rank(), agreement.nodes(), options.layout(),
@@ -101,7 +103,7 @@ final class Members {
     }
 
     /** Null if every connection has slots of its own. */
-    private SharedSlotSizes sharedSlots() {
+    private @Nullable SharedSlotSizes sharedSlots() {
         TransferOptions transfers = options.transfers();
         return transfers.sharesSlots()
                 ? new SharedSlotSizes(Math.toIntExact(transfers.chunkBytes()), control.size() - 1)
@@ -143,6 +145,7 @@ final class Members {
     }
 
     /** Null where no network reduces. */
+    @Nullable
     CollNet collNet() {
         return collNet;
     }
@@ -185,5 +188,19 @@ final class Members {
         }
         connectors.close();
         resources.close();
+    }
+
+    /** What the ends of connections tell each other, over the control plane. */
+    private record ControlMessages(ControlPlane control) implements PeerMessages {
+
+        @Override
+        public void send(int peer, long tag, byte[] data) {
+            control.send(peer, tag, data);
+        }
+
+        @Override
+        public byte @Nullable [] receive(int peer, long tag) {
+            return control.receive(peer, tag);
+        }
     }
 }
