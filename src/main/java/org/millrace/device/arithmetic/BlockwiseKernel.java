@@ -8,11 +8,9 @@ import org.jspecify.annotations.Nullable;
  * Runs an operation's loops over a slice, block by block, so that a second pass finds its data in the first level of
  * the cache.
  *
- * @param elementBytes size of an element
- * @param pre          what happens to this rank's elements when they are only copied; null for nothing
- * @param op           what joins this rank's elements and the received ones
- * @param post         what happens to the last result; null for nothing
- * @param scalar       argument of all three
+ * @param pre  what happens to this rank's elements when they are only copied; null for nothing
+ * @param op   what joins this rank's elements and the received ones
+ * @param post what happens to the last result; null for nothing
  */
 record BlockwiseKernel(int elementBytes, @Nullable Loop pre, Loop op, @Nullable Loop post,
         long scalar) implements ElementKernel {

@@ -13,12 +13,9 @@ public final class ElementKernels {
     private ElementKernels() {}
 
     /**
-     * Finds a kernel.
+     * Finds a kernel. What it is made of is shared, so that asking again is cheap.
      *
-     * @param type  element type
-     * @param op    operation
-     * @param ranks how many ranks an average is over
-     * @return the kernel; what it is made of is shared, so that asking again is cheap
+     * @param ranks how many an average is over
      * @throws IllegalArgumentException if {@code ranks} is not positive, or a {@link ReduceOp.PreMulSum} multiplies
      *                                  integers by what is not one of them
      */

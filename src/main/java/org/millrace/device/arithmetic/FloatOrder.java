@@ -15,12 +15,7 @@ final class FloatOrder {
 
     private FloatOrder() {}
 
-    /**
-     * For binary32, and for 16-bit formats in the upper half of 32 bits.
-     *
-     * @param step     {@link Step#MINIMUM} or {@link Step#MAXIMUM}
-     * @param infinity the bits of infinity
-     */
+    /** For binary32, and for 16-bit formats in the upper half of 32 bits; {@code infinity} by its bits. */
     static ElementFunction.OfInt ofInt(Step step, int infinity) {
         int nans = Integer.MAX_VALUE - infinity;
         int sign = step == Step.MAXIMUM ? Integer.MIN_VALUE : 0;

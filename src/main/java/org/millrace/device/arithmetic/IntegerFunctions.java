@@ -6,12 +6,8 @@ final class IntegerFunctions {
     private IntegerFunctions() {}
 
     /**
-     * For 8 and 32 bits.
-     *
-     * @param step   what to compute
-     * @param signed whether the type is; unsigned 8-bit elements arrive with their sign too, see
-     *               {@link Representation#BYTE}
-     * @param mask   the bits of an element: 0xff or 0xffff_ffff
+     * For 8 and 32 bits: {@code mask} has the bits of an element. Unsigned 8-bit elements arrive with their sign too,
+     * see {@link Representation#BYTE}.
      */
     static ElementFunction.OfInt ofInt(Step step, boolean signed, int mask) {
         int bias = signed ? 0 : ~(mask >>> 1);

@@ -66,9 +66,6 @@ final class Loops {
      * gain: 12 times as many binary16 sums a second, 7 times as many bytes, twice as many 32-bit integers. Loops over
      * {@code float}, {@code double} and bfloat16 stay as they are even so, since segments are read as integers and
      * reinterpreted, which has no vector form there.
-     *
-     * @param loop         what to run
-     * @param elementBytes size of an element
      */
     private record StagedLoop(Loop loop, int elementBytes) implements Loop {
 

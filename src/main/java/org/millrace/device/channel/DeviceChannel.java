@@ -34,11 +34,7 @@ public final class DeviceChannel {
     private final AtomicReferenceArray<DeviceEndpoint<ReceivePort>> receives;
 
     /**
-     * A channel in which ranks are neighbours in the order of their numbers.
-     *
-     * @param number the channel's
-     * @param view   its struct
-     * @param order  memory for an int of each rank
+     * A channel in which ranks are neighbours in the order of their numbers; {@code order} has room for an int of each.
      */
     public DeviceChannel(int rank, int number, KernelChannel view, MemorySegment order) {
         this.rank = rank;
@@ -57,11 +53,7 @@ public final class DeviceChannel {
         view.network(KernelChannel.NOBODY);
     }
 
-    /**
-     * Says in which order the ring passes the ranks.
-     *
-     * @param all every rank once, the same on all ranks
-     */
+    /** Says in which order the ring passes the ranks: every rank once, the same on all ranks. */
     public void ring(int... all) {
         int index = 0;
         while (all[index] != rank) {

@@ -6,24 +6,11 @@ public interface Block {
     /** The kernel starts: everything before it on the stream is complete. Called once, on the device's thread. */
     void begin();
 
-    /**
-     * Does what can be done without waiting for a peer.
-     *
-     * @return number of slices moved
-     */
+    /** Does what can be done without waiting for a peer; returns the number of slices moved. */
     int progress();
 
-    /**
-     * Whether the block has left the kernel.
-     *
-     * @return true if there is nothing left to do
-     */
     boolean done();
 
-    /**
-     * What a block that does not get on waits for.
-     *
-     * @return connection, step and counters
-     */
+    /** What a block that does not get on waits for: connection, step and counters. */
     String waitingFor();
 }

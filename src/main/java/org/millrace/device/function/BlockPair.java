@@ -9,12 +9,6 @@ public final class BlockPair implements Block {
     private final Block first;
     private final Block second;
 
-    /**
-     * Two blocks that have not begun.
-     *
-     * @param first  one of them
-     * @param second the other
-     */
     public BlockPair(Block first, Block second) {
         this.first = first;
         this.second = second;

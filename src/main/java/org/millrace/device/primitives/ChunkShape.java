@@ -9,7 +9,6 @@ import org.millrace.device.channel.SendPort;
  * How a chunk travels: how many steps it takes, how many each of its slices, and how its data lies in their slots.
  *
  * @param chunkSteps steps of a chunk; operations begin at a multiple of it
- * @param sliceSteps steps of a slice
  * @param protocol   of the slots; those with lines have chunks of one step
  * @param userBytes  bytes of a chunk that stays in the user's memory (mode PTR); 0 if chunks go through slots
  */
@@ -29,12 +28,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     private static final LineFormat LL_LINES = new LLFormat();
     private static final LineFormat LL128_LINES = new LL128Format();
 
-    /**
-     * The shape of the same operation in another protocol.
-     *
-     * @param other the protocol
-     * @return this shape if it is Simple
-     */
+    /** The shape of the same operation in another protocol; this one if that is Simple. */
     public ChunkShape in(Protocol other) {
         return switch (other) {
             case LL -> LL;
@@ -47,18 +41,12 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
      * The shape of the same operation when its elements stay in registered memory of the user's; of protocol Simple.
      *
      * @param bytes of a chunk: the same at both ends, whether the other end uses the user's memory or not
-     * @return the same steps
      */
     public ChunkShape inUserMemory(long bytes) {
         return new ChunkShape(chunkSteps, sliceSteps, protocol, bytes);
     }
 
-    /**
-     * Bytes of data that a chunk has room for.
-     *
-     * @param layout slots of all protocols
-     * @return what a chunk's slots hold, without flags
-     */
+    /** Bytes of data that a chunk's slots have room for, without flags. */
     public long chunkBytes(ConnectionLayout layout) {
         long slotBytes = layout.slotBytes(protocol);
         if (userBytes > 0) {

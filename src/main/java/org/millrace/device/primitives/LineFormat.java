@@ -15,34 +15,19 @@ interface LineFormat {
     /** Bytes of data that fit into a slot. */
     long dataCapacity(long slotBytes);
 
-    /**
-     * Takes data out of lines that are there.
-     *
-     * @param lines where the first line is
-     * @param at    its offset
-     * @param data  where the data goes; has room for whole lines
-     * @param bytes of data
-     */
+    /** Takes data out of lines that are there. The piece has room for whole lines. */
     void unpack(MemorySegment lines, long at, Piece data, int bytes);
 
     /**
-     * Makes lines of data, so that nobody finds a flag without the data that it vouches for.
+     * Makes lines of data, so that nobody finds a flag without the data that it vouches for. What lies behind the data
+     * may be put into the last line.
      *
-     * @param data  the data, at 0; what lies behind it may be put into the last line
-     * @param bytes of data
-     * @param lines where the first line goes
-     * @param at    its offset
-     * @param step  whose flag the lines carry
+     * @param step whose flag the lines carry
      */
     void pack(Piece data, int bytes, MemorySegment lines, long at, long step);
 
     /**
-     * Bytes of lines that a step says and fills, where that is more than its data takes.
-     *
-     * @param slotBytes bytes of its slot
-     * @param lineBytes bytes of the lines with data
-     * @param step      the step
-     * @return at least {@code lineBytes}
+     * Bytes of lines that a step says and fills: more than {@code lineBytes} where that is more than its data takes.
      */
     long postedBytes(long slotBytes, long lineBytes, long step);
 
@@ -50,10 +35,8 @@ interface LineFormat {
     boolean movesTail();
 
     /**
-     * A piece of a thread's own memory between lines and the arithmetic.
-     *
-     * @param words    as lines take it apart
-     * @param elements the same memory, as it is copied and combined
+     * A piece of a thread's own memory between lines and the arithmetic: words as lines take it apart, and the same
+     * memory as it is copied and combined.
      */
     record Piece(long[] words, MemorySegment elements) {
 

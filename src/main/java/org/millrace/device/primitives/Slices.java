@@ -7,7 +7,6 @@ import org.millrace.device.channel.SendPort;
  * How a chunk of protocol Simple is cut into slices, by NCCL's rule, which both ends of a connection follow: a chunk
  * always takes all its slices, and those behind the data are empty.
  *
- * @param perChunk slices of a chunk
  * @param smallest elements of a slice that is not the last one with data, at the least
  */
 record Slices(int perChunk, long smallest) {

@@ -26,11 +26,6 @@ public final class EmulatedDevice implements Device, Agent {
     private @Nullable Thread running;
     private volatile boolean stopped;
 
-    /**
-     * A device with no streams.
-     *
-     * @param index number for its name
-     */
     public EmulatedDevice(int index) {
         this.name = "emulated device " + index;
     }
@@ -71,12 +66,7 @@ public final class EmulatedDevice implements Device, Agent {
         own(stream).enqueue(new CopyTask(device, host));
     }
 
-    /**
-     * Starts a kernel on a stream.
-     *
-     * @param kernel what to run
-     * @param stream after what this stream already holds
-     */
+    /** Starts a kernel behind what the stream already holds. */
     public void launch(EmulatedKernel kernel, Stream stream) {
         own(stream).enqueue(kernel);
     }
@@ -84,7 +74,6 @@ public final class EmulatedDevice implements Device, Agent {
     /**
      * Refuses a stream that a kernel cannot be started on, before anything is done for it.
      *
-     * @param stream any stream
      * @throws IllegalArgumentException if it is not an open stream of this device
      * @throws MillraceException        if the caller is a function that a stream calls
      */
@@ -93,12 +82,7 @@ public final class EmulatedDevice implements Device, Agent {
         own(stream);
     }
 
-    /**
-     * Refuses what a function of the host must not do when a stream calls it: a function that waits on the device's own
-     * thread waits for ever.
-     *
-     * @throws MillraceException if the caller is such a function
-     */
+    /** Refuses a function that a stream calls: one that waits on the device's own thread waits for ever. */
     public void checkCaller() {
         if (running == Thread.currentThread()) {
             throw new MillraceException(name

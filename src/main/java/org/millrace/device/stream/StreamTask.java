@@ -3,12 +3,7 @@ package org.millrace.device.stream;
 /** Something that a stream runs, on the device's thread. */
 interface StreamTask {
 
-    /**
-     * Does what can be done without waiting.
-     *
-     * @return how much was done; 0 if it waits for somebody
-     * @throws org.millrace.MillraceException if it cannot go on
-     */
+    /** Does what can be done without waiting; returns how much, 0 if it waits for somebody. */
     int progress();
 
     /** The task will not be run, because one before it on its stream failed. */

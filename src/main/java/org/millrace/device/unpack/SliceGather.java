@@ -20,14 +20,7 @@ public final class SliceGather {
     private final int warps;
     private long head;
 
-    /**
-     * The device's view of a connection; it begins where the handle says.
-     *
-     * @param meta   the lists
-     * @param handle the connection's
-     * @param bounce the bounce buffer
-     * @param warps  of the block
-     */
+    /** Begins where the handle says; {@code warps} are those of the block. */
     public SliceGather(MemorySegment meta, MemorySegment handle, MemorySegment bounce, int warps) {
         this.meta = UnpackMeta.of(meta);
         this.handle = UnpackHandle.of(handle);
@@ -41,13 +34,7 @@ public final class SliceGather {
         head = this.handle.headAcquire();
     }
 
-    /**
-     * The next slice, empty or not, has arrived (tail covers it): its bytes are put together.
-     *
-     * @param slots where the slices are put together
-     * @param slot  of this one in {@code slots}
-     * @param bytes its length, 0 or more
-     */
+    /** The next slice, of 0 bytes or more, has arrived (tail covers it): its bytes are put together in its slot. */
     public void next(MemorySegment slots, long slot, long bytes) {
         head++;
         if (bytes == 0) {

@@ -47,10 +47,9 @@ public final class CollNet implements AutoCloseable {
     }
 
     /**
-     * Collective: sets the network up if all ranks want it.
+     * Collective: sets the network up if all ranks want it; null if it is off.
      *
      * @param resources closed at the end: the aggregator is added to it, and the connection
-     * @return null if it is off
      */
     public static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options,
             DeviceCommunicator device, Network network, Listener here, CommunicatorFailure failure,

@@ -51,11 +51,8 @@ public final class Connectors {
     private final List<TransportConnection> made = new ArrayList<>();
 
     /**
-     * Connectors that a service serves from now on.
-     *
      * @param connections what makes the ends; null in a group of one
      * @param failure     learns what cannot be made; watched on the service's thread
-     * @param proxies     serve what is made
      */
     public Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
             GroupFailure failure, ProxyAgent proxies, ConnectorService service) {

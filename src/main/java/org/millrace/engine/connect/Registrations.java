@@ -35,7 +35,9 @@ public final class Registrations implements AutoCloseable {
     /** What needs no registration; null in a group of one. */
     private final RegisteredMemory anything;
 
-    /** @param threshold bytes from which on it is worth it to use memory in place that nobody registered */
+    /**
+     * @param threshold bytes from which on it is worth it to use memory in place that nobody registered
+     */
     public Registrations(int rank, TransportConnections connections, long threshold) {
         this.rank = rank;
         this.connections = connections;
@@ -64,12 +66,10 @@ public final class Registrations implements AutoCloseable {
     }
 
     /**
-     * The regions of an operation that does not combine elements.
+     * The regions of an operation that does not combine elements, {@link UserRegions#NONE} if it goes through slots; a
+     * rank is {@link #NOBODY} where there is none.
      *
      * @param operand where its elements are, all of them
-     * @param from    the rank they come from, or {@link #NOBODY}
-     * @param to      the rank they go to, or {@link #NOBODY}
-     * @return {@link UserRegions#NONE} if it goes through slots
      */
     public UserRegions of(MemorySegment operand, long bytes, Protocol protocol, int from, int to) {
         if (all.isEmpty() || bytes == 0) {
@@ -85,12 +85,10 @@ public final class Registrations implements AutoCloseable {
     }
 
     /**
-     * The regions of an operation on any memory, registered or not.
+     * The regions of an operation on any memory, registered or not; {@link UserRegions#NONE} if it is not worth it, or
+     * a network needs to know the memory.
      *
      * @param hopBytes what one hop carries
-     * @param from     the rank its elements come from, or {@link #NOBODY}
-     * @param to       the rank they go to, or {@link #NOBODY}
-     * @return {@link UserRegions#NONE} if it is not worth it, or a network needs to know the memory
      */
     public UserRegions ofAny(long hopBytes, Protocol protocol, int from, int to) {
         if (hopBytes < threshold || protocol != Protocol.SIMPLE) {

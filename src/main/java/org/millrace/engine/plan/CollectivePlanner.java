@@ -42,8 +42,6 @@ public final class CollectivePlanner {
     }
 
     /**
-     * Plans a collective.
-     *
      * @param count   as the program said; of each rank
      * @param send    null where it is not looked at
      * @param receive null where it is not looked at
@@ -105,7 +103,6 @@ public final class CollectivePlanner {
      * The memory in which elements stay that this rank sends, or only passes on.
      *
      * @param output   registered, perhaps; then that is what is used in place
-     * @param bytes    of the output
      * @param hopBytes what one hop carries
      */
     private UserRegions regions(CollectiveFunction function, int number, CollectiveWork work, MemorySegment output,

@@ -27,7 +27,7 @@ final class GroupLaunch {
     /**
      * A launch that has not begun: what the streams are given from now on does not come before it.
      *
-     * @param used  the streams that the operations name, at least one; copied
+     * @param used  the streams that the operations name, at least one
      * @param alone whether no other communicator is in the group
      */
     GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<Stream> used,

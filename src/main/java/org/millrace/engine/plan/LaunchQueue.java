@@ -115,11 +115,7 @@ public final class LaunchQueue implements OperationGroup.Part {
         return true;
     }
 
-    /**
-     * Makes plans that can be launched more than once of what was added.
-     *
-     * @param stream the only one that may have been used
-     */
+    /** Makes plans that can be launched more than once of what was added, all of it on one stream. */
     public List<PlannedKernel> record(Stream stream) {
         if (streams.stream().anyMatch(used -> used != stream)) {
             forget();

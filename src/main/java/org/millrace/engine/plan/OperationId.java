@@ -7,13 +7,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 
-/**
- * What ranks that run one operation together must agree on.
- *
- * @param number    of the operation, counted alike by all of them
- * @param signature packed by {@link OperationSignature}
- * @param count     elements, as the program said
- */
+/** What ranks that run one operation together must agree on; they count operations alike. */
 record OperationId(long number, long signature, long count) {
 
     Operation operation() {

@@ -26,9 +26,8 @@ public final class PlanLauncher {
     }
 
     /**
-     * Launches a plan, if the FIFO has room for it. To be called again and again until it does.
+     * Launches a plan; false if the FIFO has no room for it now. To be called again and again until it has.
      *
-     * @return false if there was no room
      * @throws org.millrace.MillraceException if the FIFO stays full for too long, or if the communicator is aborted or
      *                                        closed meanwhile
      */

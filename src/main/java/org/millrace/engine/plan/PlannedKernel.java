@@ -6,8 +6,7 @@ import org.millrace.device.work.KernelPlan;
 /**
  * A kernel, and what the proxies must hear of before each of its runs.
  *
- * @param who        whose it is, for messages: what its name begins with
- * @param operations in the order in which they were issued, at least one
+ * @param who whose it is, for messages: what its name begins with
  */
 public record PlannedKernel(String who, KernelPlan kernel, List<PlannedOperation> operations) implements AutoCloseable {
 

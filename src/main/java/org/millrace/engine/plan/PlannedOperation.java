@@ -10,22 +10,14 @@ import org.millrace.proxy.OperationSignature;
 /** An operation of a plan. Each run of it is an operation of its own to the proxies. */
 public sealed interface PlannedOperation {
 
-    /**
-     * Tells the proxies of the next run.
-     *
-     * @return what it is, for messages
-     */
+    /** Tells the proxies of the next run; returns what it is, for messages. */
     Object announce(Announcer announcer);
 
     /**
-     * A collective of a plan.
+     * A collective of a plan; an operand is null where it is not looked at.
      *
-     * @param function  number of its device function
      * @param signature what the ranks must agree on
      * @param count     elements, as the program said
-     * @param send      null where it is not looked at
-     * @param receive   null where it is not looked at
-     * @param regions   memory that it uses in place
      */
     record PlannedCollective(int function, CollectiveWork work, long signature, long count,
             @Nullable MemorySegment send, @Nullable MemorySegment receive,
@@ -42,12 +34,7 @@ public sealed interface PlannedOperation {
         }
     }
 
-    /**
-     * The transfers of one item of a plan: a send, a receive or both.
-     *
-     * @param send    null for none
-     * @param receive null for none
-     */
+    /** The transfers of one item of a plan: a send, a receive or both; null for the one that is not there. */
     record PlannedTransfer(PointToPointWork work, SendOrReceive send,
             SendOrReceive receive) implements PlannedOperation {
 

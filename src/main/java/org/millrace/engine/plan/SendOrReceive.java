@@ -4,16 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 import org.millrace.engine.connect.UserRegions;
 
-/**
- * A send or a receive, as the program asked for it.
- *
- * @param sends   whether it is a send
- * @param buffer  the elements, or room for them
- * @param count   how many
- * @param type    what they are
- * @param peer    to whom, or from whom
- * @param regions the memory, if it is used in place
- */
+/** A send or a receive, as the program asked for it; with regions of its memory if that is used in place. */
 public record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
         UserRegions regions) {
 

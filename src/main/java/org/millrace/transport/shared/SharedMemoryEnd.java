@@ -44,8 +44,6 @@ final class SharedMemoryEnd implements TransportEnd {
     private @Nullable CopyProxy proxy;
 
     /**
-     * An end.
-     *
      * @param owns   whether this end makes the memory; the other one does not
      * @param copies whether a proxy of this end copies between the common memory and memory of its own
      */

@@ -79,11 +79,7 @@ public final class ShmTransport implements Transport {
         return configuration.get(Settings.SHM_MEMCPY) && (configuration.get(Settings.SHM_MEMCPY_MODE) & side) != 0;
     }
 
-    /**
-     * Memory that two processes of one host share.
-     *
-     * @param memory this process's mapping of it
-     */
+    /** Memory that two processes of one host share. */
     private record FileMemory(SharedMemory memory) implements CommonMemory {
 
         /** Memory in files of a directory. */
