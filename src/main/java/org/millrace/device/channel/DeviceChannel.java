@@ -16,11 +16,6 @@ import org.millrace.proxy.ConnectionName;
  */
 public final class DeviceChannel {
 
-    /** Index of the connections of collectives. */
-    public static final int COLLECTIVE = 0;
-    /** Index of the connections of sends and receives. */
-    public static final int POINT_TO_POINT = 1;
-
     private static final int INDICES = 2;
 
     private final int rank;

@@ -10,7 +10,11 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.Device;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Agent;
+import org.millrace.device.stream.EmulatedStream.StreamTask;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.WorkReader;
 
 /** The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent. */
 public final class EmulatedDevice implements Device, Agent {
@@ -254,6 +258,44 @@ public final class EmulatedDevice implements Device, Agent {
         @Override
         public boolean done() {
             return done;
+        }
+    }
+
+    /**
+     * What the device's thread knows of a communicator whose kernels it runs; they name it by its address. No other
+     * thread uses it.
+     */
+    static final class Resident {
+
+        private final DeviceCommunicator communicator;
+        private final WorkReader reader;
+        /** Work on each channel that has begun so far, where somebody reads its times. */
+        private final long[] works = new long[KernelArguments.MAX_CHANNELS];
+
+        Resident(DeviceCommunicator communicator) {
+            this.communicator = communicator;
+            this.reader = new WorkReader(communicator.fifoCounters());
+        }
+
+        DeviceCommunicator communicator() {
+            return communicator;
+        }
+
+        /** Of the blocks' work, in turns. */
+        WorkReader reader() {
+            return reader;
+        }
+
+        /** Notes that the next work of a channel begins; returns its number. */
+        long begin(int channel, long timestamp) {
+            long number = ++works[channel];
+            communicator.startedWork(channel).note(number, timestamp);
+            return number;
+        }
+
+        /** Notes that a work is complete. */
+        void complete(int channel, long number, long timestamp) {
+            communicator.completedWork(channel).note(number, timestamp);
         }
     }
 }

@@ -13,6 +13,7 @@ import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.FunctionTable;
+import org.millrace.device.stream.EmulatedDevice.Resident;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkFifo;

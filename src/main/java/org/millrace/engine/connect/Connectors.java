@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.abi.KernelChannel;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.work.DeviceCommunicator;
@@ -124,7 +125,7 @@ public final class Connectors {
      */
     public void announceWithout(ProxyOp without) {
         receives.forEach((key, connector) -> {
-            if (key.index == TransportConnections.COLLECTIVE) {
+            if (key.index == KernelChannel.COLLECTIVE) {
                 connector.announceUnlessPart(without);
             }
         });

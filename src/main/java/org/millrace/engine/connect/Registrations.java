@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Registration;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
@@ -125,5 +126,15 @@ public final class Registrations implements AutoCloseable {
         if (anything != null) {
             anything.close();
         }
+    }
+
+    /**
+     * The user's memory that an operation uses in place, as the networks on its ways know it. Null where no elements
+     * arrive or leave, or where they go through slots.
+     */
+    public record UserRegions(@Nullable MemoryRegion received, @Nullable MemoryRegion sent) {
+
+        /** Through slots. */
+        public static final UserRegions NONE = new UserRegions(null, null);
     }
 }

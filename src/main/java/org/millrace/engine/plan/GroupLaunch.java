@@ -6,6 +6,7 @@ import org.millrace.Event;
 import org.millrace.Stream;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.device.stream.EmulatedStream;
+import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 
 /**
  * The kernels of one communicator at a group's end. They run on one stream, which waits for what those that their
@@ -50,8 +51,8 @@ final class GroupLaunch {
     }
 
     /**
-     * LaunchQueue what the work FIFO has room for: all there is, if no other communicator is in the group. Returns
-     * whether that was all.
+     * Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether
+     * that was all.
      */
     boolean launch() {
         try {

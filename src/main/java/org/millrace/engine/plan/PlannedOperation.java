@@ -2,9 +2,10 @@ package org.millrace.engine.plan;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
-import org.millrace.engine.connect.UserRegions;
+import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 
 /** An operation of a plan. Each run of it is an operation of its own to the proxies. */
@@ -47,6 +48,21 @@ public sealed interface PlannedOperation {
         @Override
         public String toString() {
             return send == null ? receive.toString() : receive == null ? send.toString() : send + " and " + receive;
+        }
+    }
+
+    /** A send or a receive, as the program asked for it; with regions of its memory if that is used in place. */
+    record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
+            UserRegions regions) {
+
+        long bytes() {
+            return count * type.bytes();
+        }
+
+        @Override
+        public String toString() {
+            return (sends ? "send of " : "receive of ") + count + ' ' + type.label()
+                    + (sends ? " to rank " : " from rank ") + peer;
         }
     }
 }

@@ -9,6 +9,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.StopListener;
@@ -126,5 +127,43 @@ public final class CollNetConnection implements AutoCloseable {
 
     /** One all-reduce that goes through the network, as an engine enqueues it; each of its steps is a request. */
     public record CollNetOp(DataType type, ReduceOp.BuiltIn op, long steps) {
+    }
+
+    /** Asks for the oldest request, and tells the device of results that are there. */
+    private static final class CollNetReceiveProxy extends AbstractProxy {
+
+        private final ConnectionInfo receive;
+        private final CollectiveNetwork network;
+        private final RequestFifo requests;
+
+        CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
+                RequestFifo requests, StopListener listener) {
+            super(name, listener);
+            this.receive = receive;
+            this.network = network;
+            this.requests = requests;
+        }
+
+        /** The release of tail pairs with the device's acquire: it sees the result in its slot. */
+        @Override
+        public int progress() {
+            int delivered = 0;
+            while (!requests.isEmpty() && network.test(requests.oldest())) {
+                requests.removeOldest();
+                receive.recvMem().tailRelease(receive.firstStep() + requests.done());
+                delivered++;
+            }
+            return delivered;
+        }
+
+        @Override
+        public boolean drained() {
+            return requests.isEmpty();
+        }
+
+        @Override
+        public String lastSeen() {
+            return "head " + receive.sendMem().headAcquire() + ", tail " + receive.recvMem().tailAcquire();
+        }
     }
 }

@@ -12,6 +12,7 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
+import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
 
 /**
  * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with
