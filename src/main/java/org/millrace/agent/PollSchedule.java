@@ -91,11 +91,7 @@ public final class PollSchedule<T> {
         return true;
     }
 
-    /**
-     * Whether a connection is polled.
-     *
-     * @return false if it was removed, or never added
-     */
+    /** {@return whether the connection is polled: false if it was removed, or never added} */
     public boolean contains(T connection) {
         return indexOf(connection) >= 0;
     }

@@ -22,11 +22,7 @@ public enum LogLevel {
         this.loggerLevel = loggerLevel;
     }
 
-    /**
-     * The level of the loggers.
-     *
-     * @return a level of Log4j
-     */
+    /** {@return the level of the loggers, as Log4j names it} */
     public String loggerLevel() {
         return loggerLevel;
     }

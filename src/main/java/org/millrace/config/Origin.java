@@ -26,11 +26,7 @@ public record Origin(Source source, String name) {
         }
     }
 
-    /**
-     * The origin in words.
-     *
-     * @return for instance {@code "environment NCCL_BUFFSIZE"}
-     */
+    /** {@return the origin in words, for instance {@code "environment NCCL_BUFFSIZE"}} */
     @Override
     public String toString() {
         return source == Source.DEFAULT ? source.label : source.label + " " + name;

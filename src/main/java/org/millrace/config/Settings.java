@@ -245,11 +245,7 @@ public final class Settings {
 
     private Settings() {}
 
-    /**
-     * Every setting.
-     *
-     * @return in the order of the topics
-     */
+    /** {@return every setting, in the order of the topics} */
     public static List<Setting<?>> all() {
         return ALL;
     }

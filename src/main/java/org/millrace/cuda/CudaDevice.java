@@ -27,20 +27,12 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     public record MemoryInfo(long free, long total) {
     }
 
-    /**
-     * The model. Does not take the device into use.
-     *
-     * @return for instance {@code "NVIDIA H200"}
-     */
+    /** {@return the model, for instance {@code "NVIDIA H200"}; asking does not take the device into use} */
     public String name() {
         return Properties.of(runtime, index).name();
     }
 
-    /**
-     * The size of its memory. Does not take the device into use.
-     *
-     * @return bytes
-     */
+    /** {@return the size of its memory in bytes; asking does not take the device into use} */
     public long totalMemory() {
         return Properties.of(runtime, index).memory();
     }
@@ -81,21 +73,13 @@ public record CudaDevice(CudaRuntime runtime, int index) {
                 out -> cudart_h.cudaDeviceGetAttribute(out, code, index));
     }
 
-    /**
-     * The generation of its instruction set.
-     *
-     * @return for instance {@code "9.0"}
-     */
+    /** {@return the generation of its instruction set, for instance {@code "9.0"}} */
     public String computeCapability() {
         return attribute(DeviceAttribute.COMPUTE_CAPABILITY_MAJOR) + "."
                 + attribute(DeviceAttribute.COMPUTE_CAPABILITY_MINOR);
     }
 
-    /**
-     * Its slot, by which other tools call it.
-     *
-     * @return {@code domain:bus:device.function} in hexadecimal
-     */
+    /** {@return its slot, by which other tools call it: {@code domain:bus:device.function} in hexadecimal} */
     public String pciBusId() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment id = arena.allocate(PCI_BUS_ID_BYTES);
@@ -157,11 +141,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         return new CurrentDevice(runtime, index);
     }
 
-    /**
-     * Makes a stream that does not wait for the default stream.
-     *
-     * @return an idle stream
-     */
+    /** {@return a new, idle stream that does not wait for the default stream} */
     public CudaStream newStream() {
         return CudaStream.create(this);
     }
@@ -177,9 +157,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * The priorities that streams of this device can have.
-     *
-     * @return the least and the greatest priority, in this order; greater priorities are lower numbers
+     * {@return the least and the greatest priority that streams of this device can have, in this order; greater
+     * priorities are lower numbers}
      */
     public int[] streamPriorities() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {

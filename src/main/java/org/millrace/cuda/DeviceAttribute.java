@@ -50,11 +50,7 @@ public enum DeviceAttribute {
         this.code = code;
     }
 
-    /**
-     * The value of {@code cudaDeviceAttr}.
-     *
-     * @return its number
-     */
+    /** {@return the value of {@code cudaDeviceAttr}} */
     public int code() {
         return code;
     }

@@ -118,9 +118,8 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * What this JVM has served of kernels' descriptors.
-     *
-     * @return the sum over all contexts; nothing if another process's plugin serves them
+     * {@return what this JVM has served of kernels' descriptors, summed over all contexts; nothing if another process's
+     * plugin serves them}
      */
     public GinServed served() {
         return InProcessPlugin.ginServed();

@@ -106,9 +106,8 @@ public final class ProxyAgent implements Agent {
         boolean await(Duration time);
 
         /**
-         * Whether nothing was under way any more when the agent let go.
-         *
-         * @return false if it was given up; of a connection that failed, its {@link StopListener} knows
+         * {@return whether nothing was under way any more when the agent let go; false if it was given up; of a
+         * connection that failed, its {@link StopListener} knows}
          */
         boolean drained();
     }

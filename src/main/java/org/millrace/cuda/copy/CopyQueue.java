@@ -68,9 +68,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Whether another copy may be begun without waiting for those that are under way.
-     *
-     * @return false if as many are under way as can be asked after
+     * {@return whether another copy may be begun without waiting for those under way: only so many can be asked after}
      */
     public boolean hasRoom() {
         return atKernel ? kernel.isReady() || isDone(begun) : engine.hasRoom();
