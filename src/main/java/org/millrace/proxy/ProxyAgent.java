@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
-import org.millrace.agent.AgentRequest;
 import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
 
@@ -112,7 +111,7 @@ public final class ProxyAgent implements Agent {
         boolean drained();
     }
 
-    private final class Removal extends AgentRequest implements Acknowledgement {
+    private final class Removal extends RequestQueue.Request implements Acknowledgement {
         private final List<ProxyConnection> removed;
         private final long patienceNanos;
         private long deadline;
