@@ -69,13 +69,7 @@ public enum IdleProfile {
     /** A strategy for one thread that begins to spin. */
     public abstract IdleStrategy newStrategy();
 
-    /**
-     * A strategy for one of a rank's threads on the emulated device, which may be more than there are cores.
-     *
-     * @param spins        passes after which it spins
-     * @param yields       further passes after which it yields
-     * @param maxParkNanos longest time that it sleeps
-     */
+    /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */
     public static IdleStrategy rank(int spins, int yields, long maxParkNanos) {
         return new Backoff(spins, yields, FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, maxParkNanos));
     }
@@ -173,10 +167,8 @@ public enum IdleProfile {
         /**
          * A strategy that begins to spin.
          *
-         * @param spinNanos    how long it spins after the last work
-         * @param yieldNanos   how long after that it offers its core to another thread in every pass
-         * @param minParkNanos first time slept after that
-         * @param maxParkNanos longest time slept; each sleep is twice as long as the one before up to this
+         * @param spinNanos  how long it spins after the last work
+         * @param yieldNanos how long after that it offers its core to another thread in every pass
          */
         public Timed(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
             this(System::nanoTime, spinNanos, yieldNanos, minParkNanos, maxParkNanos);

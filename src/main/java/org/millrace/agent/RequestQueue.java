@@ -20,20 +20,12 @@ public final class RequestQueue {
     /** A queue with nothing in it. */
     public RequestQueue() {}
 
-    /**
-     * Has something done before one of the next passes.
-     *
-     * @param command run once, on the agent's thread
-     */
+    /** Has something done once, on the agent's thread, before one of the next passes. */
     public void add(Runnable command) {
         commands.add(command);
     }
 
-    /**
-     * Asks for something, behind the commands that were added before.
-     *
-     * @param request that was not asked before
-     */
+    /** Asks for something, once, behind the commands that were added before. */
     public <T extends Request> T ask(T request) {
         commands.add(() -> pending.add(request));
         return request;
@@ -76,11 +68,7 @@ public final class RequestQueue {
          */
         protected abstract boolean attempt();
 
-        /**
-         * Ends the request.
-         *
-         * @param done whether it was carried out; false if it was given up
-         */
+        /** Ends the request: it was carried out, or given up. */
         protected final boolean answer(boolean done) {
             fulfilled = done;
             answered.countDown();

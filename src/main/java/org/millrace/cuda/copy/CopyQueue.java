@@ -153,7 +153,6 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * Whether a copy was made, and all before it.
      *
-     * @param number what the copy's beginning returned
      * @return true once the target holds the bytes and a thread that is told now sees them
      */
     public boolean isDone(long number) {

@@ -106,7 +106,6 @@ public final class GinAgent implements Agent {
      * nothing touches its windows and contexts. Returns whether all that was under way was through. Only this call
      * knows for sure that a communicator which has failed is no longer served.
      *
-     * @param patience how long to wait for what is under way
      * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {

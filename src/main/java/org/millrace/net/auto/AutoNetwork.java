@@ -39,12 +39,7 @@ public final class AutoNetwork implements Network {
     private final SocketNetwork socket;
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
-    /**
-     * Takes two networks over: they are closed with this one.
-     *
-     * @param shm    for peers on this host
-     * @param socket for the others
-     */
+    /** Takes two networks over: they are closed with this one. */
     public AutoNetwork(ShmNetwork shm, SocketNetwork socket) {
         this.shm = shm;
         this.socket = socket;

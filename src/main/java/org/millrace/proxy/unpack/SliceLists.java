@@ -43,7 +43,6 @@ public final class SliceLists {
     /**
      * Begins a list.
      *
-     * @param number the slice's number, greater than that of the one before
      * @throws ProxyException if the kernel has used this slice's list already, or the slice is too long
      */
     public void begin(long number, long bytes) {

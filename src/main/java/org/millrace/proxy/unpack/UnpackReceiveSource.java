@@ -35,7 +35,6 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
      * Steps of one connection.
      *
      * @param unpack the pages, and where the device looks for their lists
-     * @param slots  where lines go
      */
     public UnpackReceiveSource(ConnectionName name, UnpackMemory unpack, ReceiveStepSource slots) {
         this.name = name;
@@ -128,11 +127,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         private boolean anyBeforeEmpty;
         private boolean lastWasEmpty;
 
-        /**
-         * The order of a connection on which nothing was posted yet.
-         *
-         * @param firstOrdinal the first slice's number
-         */
+        /** The order of a connection on which nothing was posted yet. */
         public SliceOrder(long firstOrdinal) {
             next = firstOrdinal;
         }

@@ -157,10 +157,8 @@ class WorkLauncherTest {
     private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word,
             long before, boolean replayed) {
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8]));
-        work.receiveBuffer(word.address());
-        work.countLow(before);
-        work.reductionArgument(1);
-        work.flags(CollectiveWork.PROFILED);
+        work.spread(0, 0, before, 0, 0);
+        work.set(0, word.address(), 0, 1, CollectiveWork.PROFILED);
         builder.collective(work, function, "add " + before);
         return builder.finish(communicator.address(), replayed);
     }
