@@ -29,6 +29,10 @@ public final class KernelChannel {
     public static final long ALIGNMENT = 16;
     /** The most ranks below one in a tree. */
     public static final int MAX_CHILDREN = device_h.NCCL_MAX_TREE_ARITY();
+    /** Index of a channel's connections for collectives. */
+    public static final int COLLECTIVE = 0;
+    /** Index of a channel's connections for sends and receives. */
+    public static final int POINT_TO_POINT = 1;
     /** Number of a neighbour that there is not. */
     public static final int NOBODY = -1;
 

@@ -22,9 +22,6 @@ public final class BFloat16 {
      * The same from a binary32's bits, in the upper half of the result; the lower is undefined. A NaN stays one if it
      * came from a bfloat16 or from an operation that has no result: the lower half of its bits is zero then, and
      * rounding carries nothing into the upper.
-     *
-     * @param bits of a binary32
-     * @return the element, in the upper half
      */
     public static int round(int bits) {
         return bits + 0x7fff + (bits >>> Short.SIZE & 1);

@@ -15,18 +15,15 @@ public final class Elements {
     private Elements() {}
 
     /**
-     * Reads an element.
-     *
-     * @return its value; 64-bit integers beyond 2<sup>53</sup> are rounded to nearest, use {@link #getBits} for those
+     * An element's value; 64-bit integers beyond 2<sup>53</sup> are rounded to nearest, use {@link #getBits} for those.
      */
     public static double get(DataType type, MemorySegment segment, long offset) {
         return value(type, getBits(type, segment, offset));
     }
 
     /**
-     * Writes an element.
+     * Writes an element, rounded as {@link #bits} rounds.
      *
-     * @param value what to write, rounded as {@link #bits} rounds
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
     public static void set(DataType type, MemorySegment segment, long offset, double value) {
@@ -34,9 +31,8 @@ public final class Elements {
     }
 
     /**
-     * Reads an element's bits: for an integer type this is its value.
-     *
-     * @return the bits, extended with zeros for unsigned integers and with the sign bit for every other type
+     * An element's bits, extended with zeros for unsigned integers and with the sign bit for every other type: for an
+     * integer type this is its value.
      */
     public static long getBits(DataType type, MemorySegment segment, long offset) {
         long bits = switch (type.bytes()) {
@@ -48,11 +44,7 @@ public final class Elements {
         return isUnsigned(type) ? bits & mask(type) : bits;
     }
 
-    /**
-     * Writes an element's bits.
-     *
-     * @param bits the bits; those beyond the type's size are ignored
-     */
+    /** Writes an element's bits; those beyond the type's size are ignored. */
     public static void setBits(DataType type, MemorySegment segment, long offset, long bits) {
         switch (type.bytes()) {
             case 1 -> segment.set(ValueLayout.JAVA_BYTE, offset, (byte) bits);
@@ -62,11 +54,7 @@ public final class Elements {
         }
     }
 
-    /**
-     * The value that bits stand for.
-     *
-     * @return its value, rounded to nearest if it is a 64-bit integer beyond 2<sup>53</sup>
-     */
+    /** The value that bits stand for, rounded to nearest if it is a 64-bit integer beyond 2<sup>53</sup>. */
     public static double value(DataType type, long bits) {
         return switch (type) {
             case INT8 -> (byte) bits;
@@ -85,10 +73,9 @@ public final class Elements {
     }
 
     /**
-     * The bits that stand for a value: for floats rounded once, to nearest, ties to even. What is too large becomes an
-     * infinity, in the 8-bit types the largest finite number.
+     * The bits that stand for a value, as {@link #getBits} returns them: for floats rounded once, to nearest, ties to
+     * even. What is too large becomes an infinity, in the 8-bit types the largest finite number.
      *
-     * @return an element's bits, as {@link #getBits} returns them
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
     public static long bits(DataType type, double value) {
@@ -115,11 +102,8 @@ public final class Elements {
     }
 
     /**
-     * How far results may be from the exact ones after a number of roundings: half a unit in the last place for each,
-     * and a little more where NCCL rounds twice.
-     *
-     * @param magnitude largest absolute value that was rounded
-     * @return the largest possible error; 0 for integers
+     * The largest error of results after a number of roundings of values up to a magnitude: half a unit in the last
+     * place for each, and a little more where NCCL rounds twice; 0 for integers.
      */
     public static double tolerance(DataType type, double magnitude, int roundings) {
         double once = switch (type) {
@@ -131,9 +115,8 @@ public final class Elements {
     }
 
     /**
-     * The unit in the last place: the distance between the numbers of a type around a value.
-     *
-     * @return a power of two; 0 for integers, which are exact
+     * The unit in the last place: the distance between the numbers of a type around a value, a power of two; 0 for
+     * integers, which are exact.
      */
     public static double ulp(DataType type, double value) {
         return switch (type) {

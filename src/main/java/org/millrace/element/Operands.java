@@ -53,7 +53,6 @@ public final class Operands {
     /**
      * Checks the operands of a collective without a root.
      *
-     * @param count what the call is given
      * @throws IllegalArgumentException if an operand cannot be used, or if both overlap in another way than in place
      */
     public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
@@ -116,7 +115,6 @@ public final class Operands {
         checkOne(received[operation.ordinal()], segment, count, type, true);
     }
 
-    /** @param written whether elements are put there */
     private void checkOne(String what, MemorySegment segment, long count, DataType type, boolean written) {
         if (count < 0) {
             throw new IllegalArgumentException(what + ": count " + count + " is negative");

@@ -14,9 +14,8 @@ public final class Rounding {
      * goes wrong only where the first time is inexact and makes a tie for the second, which is rare. There the sum is
      * made again, of the product, which binary64 represents exactly.
      *
-     * @param extraBits how many more bits of precision binary32 has than the format
-     * @param least     sums smaller than this are always made again: the format has fewer bits there, or binary32
-     *                  cannot represent the product
+     * @param least sums smaller than this are always made again: the format has fewer bits there, or binary32 cannot
+     *              represent the product
      */
     public static float scaleAdd(float x, float s, float y, int extraBits, float least) {
         float sum = Math.fma(x, s, y);
@@ -47,11 +46,7 @@ public final class Rounding {
         return Double.longBitsToDouble(error > 0 == sum > 0 ? bits + 1 : bits - 1);
     }
 
-    /**
-     * A binary64 as a binary32.
-     *
-     * @return the same if it is one, else the neighbour whose last bit is one
-     */
+    /** A binary64 as a binary32: the same if it is one, else the neighbour whose last bit is one. */
     public static float toOdd(double value) {
         float nearest = (float) value;
         int bits = Float.floatToRawIntBits(nearest);

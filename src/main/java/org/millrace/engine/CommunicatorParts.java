@@ -57,7 +57,7 @@ final class CommunicatorParts {
     /**
      * Collective: all ranks of the group do it.
      *
-     * @param control the group; closed with this, or when this fails
+     * @param control closed with this, or when this fails
      * @param shared  threads of the communicator that was split; null for others
      */
     CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {

@@ -32,11 +32,11 @@ import org.millrace.engine.plan.Announcer;
 import org.millrace.engine.plan.CollectivePlanner;
 import org.millrace.engine.plan.LaunchQueue;
 import org.millrace.engine.plan.PlanLauncher;
-import org.millrace.engine.plan.PlannedKernel;
+import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
+import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.engine.plan.Routes;
 import org.millrace.engine.plan.SelfTransfers;
-import org.millrace.engine.plan.SendOrReceive;
 import org.millrace.engine.plan.TransferPlanner;
 
 /**
@@ -244,7 +244,7 @@ final class EngineCommunicator implements Communicator {
         }
     }
 
-    /** LaunchQueue kernels of a plan once more. */
+    /** Launches the kernels of a plan once more. */
     void launch(List<PlannedKernel> kernels, Stream stream) {
         checkOpen(stream);
         synchronized (this) {
@@ -284,8 +284,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * LaunchQueue at once, or leaves it to the thread's group. What was issued before something threw is launched all
-     * the same: the other ranks count on it.
+     * Launches at once, or leaves it to the thread's group. What was issued before something threw is launched all the
+     * same: the other ranks count on it.
      */
     private synchronized void issue(Runnable operations) {
         checkOpen();

@@ -17,8 +17,7 @@ public final class EngineSettings {
     /**
      * Refuses what every rank would refuse when it joins, so that it can be said once, and before there are ranks.
      *
-     * @param configuration the settings
-     * @throws ConfigurationException if one is not usable; the message says what is allowed
+     * @throws ConfigurationException if a setting is not usable; the message says what is allowed
      */
     public static void require(Configuration configuration) {
         AlgorithmChoice.of(configuration);
@@ -27,10 +26,8 @@ public final class EngineSettings {
     }
 
     /**
-     * The faults to plant.
+     * The faults to plant; empty if none were asked for.
      *
-     * @param configuration the settings
-     * @return empty if none were asked for
      * @throws ConfigurationException if the text cannot be read; the message says what is allowed
      */
     public static Optional<List<Fault>> faults(Configuration configuration) {

@@ -53,10 +53,7 @@ public final class GinRank implements AutoCloseable {
      * Joins a group. Returns when all ranks are connected.
      *
      * @param rendezvous where the ranks meet, as for {@link org.millrace.Millrace}
-     * @param rank       this rank
-     * @param size       number of ranks
      * @param settings   stronger than the environment
-     * @return this rank
      * @throws org.millrace.MillraceException if the group does not come together
      */
     public static GinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
@@ -92,11 +89,7 @@ public final class GinRank implements AutoCloseable {
         }
     }
 
-    /**
-     * What carries this rank's descriptors out.
-     *
-     * @return the communicator
-     */
+    /** What carries this rank's descriptors out. */
     public GinCommunicator communicator() {
         return communicator;
     }
@@ -105,20 +98,13 @@ public final class GinRank implements AutoCloseable {
      * Makes memory a window. Collective: all ranks do so in the same order.
      *
      * @param arena whose memory it is; not to be closed before this rank
-     * @param bytes its size
-     * @return the window and its memory
      */
     public LocalWindow window(Arena arena, long bytes) {
         MemorySegment memory = arena.allocate(bytes, 64);
         return new LocalWindow(communicator.register(HostWindowMemory.register(network, memory)), memory);
     }
 
-    /**
-     * A window and the memory of this rank that it is.
-     *
-     * @param window for descriptors
-     * @param memory for this rank's own accesses
-     */
+    /** A window and the memory of this rank that it is. */
     public record LocalWindow(Window window, MemorySegment memory) {
     }
 
@@ -126,7 +112,6 @@ public final class GinRank implements AutoCloseable {
      * Makes a device communicator, which is closed with this rank. Collective.
      *
      * @param requirements the same on every rank
-     * @return what blocks use
      */
     public GinDeviceCommunicator device(GinRequirements requirements) {
         return resources.add(new GinDeviceCommunicator(communicator, requirements));

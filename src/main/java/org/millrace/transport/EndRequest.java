@@ -1,5 +1,6 @@
 package org.millrace.transport;
 
+import org.millrace.abi.KernelChannel;
 import org.millrace.proxy.ConnectionName;
 
 /**
@@ -8,7 +9,7 @@ import org.millrace.proxy.ConnectionName;
  * @param here     this rank
  * @param there    the rank at the other end
  * @param channel  number of the channel
- * @param index    {@link TransportConnections#COLLECTIVE} or {@link TransportConnections#POINT_TO_POINT}
+ * @param index    {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
  * @param sends    whether this end sends
  * @param settings what all connections have in common
  */

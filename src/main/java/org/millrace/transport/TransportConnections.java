@@ -9,6 +9,8 @@ import java.util.function.BiFunction;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.abi.KernelChannel;
 
 /**
  * Makes the connections of one rank of one communicator, each over the first transport that can make it. Both ends must
@@ -41,11 +43,6 @@ public final class TransportConnections implements AutoCloseable {
          */
         byte @Nullable [] receive(int peer, long tag);
     }
-
-    /** Index of collectives' connections. */
-    public static final int COLLECTIVE = 0;
-    /** Index of the connections of sends and receives. */
-    public static final int POINT_TO_POINT = 1;
 
     private static final Logger LOG = LogManager.getLogger(TransportConnections.class);
 
@@ -84,7 +81,7 @@ public final class TransportConnections implements AutoCloseable {
      *
      * @param peer    the rank that receives
      * @param channel number of the channel
-     * @param index   {@link #COLLECTIVE} or {@link #POINT_TO_POINT}
+     * @param index   {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
      * @return the end that is being made
      * @throws org.millrace.MillraceException if the peer cannot be reached
      */
@@ -97,7 +94,7 @@ public final class TransportConnections implements AutoCloseable {
      *
      * @param peer    the rank that sends
      * @param channel number of the channel
-     * @param index   {@link #COLLECTIVE} or {@link #POINT_TO_POINT}
+     * @param index   {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
      * @return the end that is being made
      */
     public PendingConnection receive(int peer, int channel, int index) {
@@ -189,5 +186,47 @@ public final class TransportConnections implements AutoCloseable {
         made.forEach(TransportConnection::close);
         pending.clear();
         made.clear();
+    }
+
+    /**
+     * Which transport two ranks use, and why none before it.
+     *
+     * @param transport the first one that can connect them
+     * @param refusals  what was asked before, each with its reason
+     */
+    record TransportChoice(Transport transport, List<String> refusals) {
+
+        /**
+         * Asks one transport after another. Both ranks come to the same choice, as each offer is known to both.
+         *
+         * @throws MillraceException if none can connect them; the message says why of each
+         */
+        static TransportChoice of(List<? extends Transport> transports, PeerInfo here, PeerInfo there) {
+            List<String> refusals = new ArrayList<>();
+            for (Transport transport : transports) {
+                Availability availability = ask(transport, here, there);
+                if (availability.yes()) {
+                    return new TransportChoice(transport, List.copyOf(refusals));
+                }
+                refusals.add(transport.name() + ": " + availability.text());
+            }
+            throw new MillraceException("no transport connects rank " + here.rank() + " and rank " + there.rank() + ": "
+                    + String.join("; ", refusals));
+        }
+
+        private static Availability ask(Transport transport, PeerInfo here, PeerInfo there) {
+            Availability mine = here.offer(transport.name());
+            Availability theirs = there.offer(transport.name());
+            if (!mine.yes()) {
+                return mine;
+            }
+            return theirs.yes() ? transport.canConnect(here, there)
+                    : Availability.no("rank " + there.rank() + ": " + theirs.text());
+        }
+
+        @Override
+        public String toString() {
+            return refusals.isEmpty() ? transport.name() : transport.name() + " (" + String.join("; ", refusals) + ")";
+        }
     }
 }

@@ -22,7 +22,7 @@ import org.millrace.Stream;
 import org.millrace.abi.KernelChannel;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.engine.connect.TreePlace;
+import org.millrace.engine.connect.Topology.TreePlace;
 
 /** Kernels find their neighbours in the channels of {@code ncclDevComm}, and nowhere else. */
 class ChannelsTest {
@@ -73,10 +73,10 @@ class ChannelsTest {
                             int rank = communicator.rank();
                             int place = Arrays.stream(RING).boxed().toList().indexOf(rank);
                             int next = RING[(place + 1) % RANKS];
-                            assertTrue(channel.send(next, DeviceChannel.COLLECTIVE).port().step() > 0,
+                            assertTrue(channel.send(next, KernelChannel.COLLECTIVE).port().step() > 0,
                                     "nothing went from rank " + rank + " to rank " + next);
                             for (int peer = 0; peer < RANKS; peer++) {
-                                var port = channel.send(peer, DeviceChannel.COLLECTIVE).port();
+                                var port = channel.send(peer, KernelChannel.COLLECTIVE).port();
                                 assertEquals(peer == next, port != null && port.step() > 0,
                                         "rank " + rank + " to rank " + peer);
                             }
@@ -135,7 +135,7 @@ class ChannelsTest {
                     }
                     for (int peer = 0; peer < RANKS; peer++) {
                         boolean neighbour = peer == up[rank] || down[rank].length > 0 && peer == down[rank][0];
-                        var port = channel.send(peer, DeviceChannel.COLLECTIVE).port();
+                        var port = channel.send(peer, KernelChannel.COLLECTIVE).port();
                         assertEquals(neighbour, port != null && port.step() > 0, "rank " + rank + " to rank " + peer);
                     }
                 });

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
 import org.millrace.net.auto.NetworkChoice;
+import org.millrace.transport.TransportConnections.TransportChoice;
 import org.millrace.transport.shared.TwoRanks;
 
 class TransportChoiceTest {

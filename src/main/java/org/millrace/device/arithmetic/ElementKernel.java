@@ -20,35 +20,20 @@ import java.lang.foreign.MemorySegment;
 public interface ElementKernel {
 
     /**
-     * Whether {@link #copy} changes elements. Where it does not, callers can move bytes by any means they like.
-     *
-     * @return true if the operation multiplies each rank's elements before it adds them
+     * Whether {@link #copy} changes elements, as an operation does that multiplies before it adds. Where it does not,
+     * callers can move bytes by any means they like.
      */
     boolean hasPreOp();
 
-    /**
-     * Starts a reduction: {@code destination[i] = pre(input[i])}.
-     *
-     * @param input             this rank's elements
-     * @param inputOffset       bytes into {@code input}
-     * @param destination       where the result goes
-     * @param destinationOffset bytes into {@code destination}
-     * @param count             elements
-     */
+    /** Starts a reduction: {@code destination[i] = pre(input[i])}. */
     void copy(MemorySegment input, long inputOffset, MemorySegment destination, long destinationOffset, long count);
 
     /**
      * Continues a reduction: {@code destination[i] = op(pre(input[i]), received[i])}, or {@code post} of that.
      *
-     * @param input             this rank's elements
-     * @param inputOffset       bytes into {@code input}
-     * @param received          what the ranks before this one made of theirs
-     * @param receivedOffset    bytes into {@code received}
-     * @param destination       where the result goes
-     * @param destinationOffset bytes into {@code destination}
-     * @param count             elements
-     * @param last              whether every rank has contributed now, so that the operation's end (the division of an
-     *                          integer average) is due
+     * @param received what the ranks before this one made of their elements
+     * @param last     whether every rank has contributed now, so that the operation's end (the division of an integer
+     *                 average) is due
      */
     void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,
             MemorySegment destination, long destinationOffset, long count, boolean last);

@@ -9,15 +9,10 @@ import java.lang.invoke.MethodHandles;
 interface Loop {
 
     /**
-     * Runs over a block.
+     * Runs over a block of at most {@link #BLOCK_BYTES}; offsets are bytes.
      *
-     * @param x      first operands
-     * @param xAt    bytes into {@code x}
      * @param y      second operands; {@code x} itself where the function has one operand only
-     * @param yAt    bytes into {@code y}
      * @param out    results: memory apart from both operands, or the very same as one of them
-     * @param at     bytes into {@code out}
-     * @param count  elements, at most {@link #BLOCK_BYTES} of them
      * @param scalar the function's argument: the bits of an element, or a number of ranks
      */
     void run(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at, int count, long scalar);
@@ -42,10 +37,6 @@ interface Loop {
      * template; here {@link ElementLoop} is defined once more from its own class file, as a
      * {@linkplain MethodHandles.Lookup#defineHiddenClassWithClassData hidden class} with the parameters as its class
      * data.
-     *
-     * @param representation how elements lie in memory
-     * @param function       what is computed, on the type that the representation is computed with
-     * @return the only instance of a new class
      */
     static Loop of(Representation representation, ElementFunction function) {
         try (InputStream classFile = ElementLoop.class.getResourceAsStream("ElementLoop.class")) {
@@ -59,6 +50,37 @@ interface Loop {
             throw new IllegalStateException("cannot define a copy of " + ElementLoop.class.getName()
                     + "; its class file must be readable as a resource beside it (in the same jar, or in the native image)",
                     e);
+        }
+    }
+
+    /** How an element lies in memory, and which of Java's types computes with it. */
+    enum Representation {
+        /** 8 bits, computed with as 32: widened with their sign, cut off when stored. */
+        BYTE(1),
+        /** 16 bits, computed with as the upper half of 32. */
+        SHORT(2),
+        /** 32 bits. */
+        INT(4),
+        /** 64 bits. */
+        LONG(8),
+        /** IEEE 754 binary16, computed with as binary32, rounded when stored. */
+        FLOAT16(2),
+        /** bfloat16, likewise. */
+        BFLOAT16(2),
+        /** IEEE 754 binary32. */
+        FLOAT32(4),
+        /** IEEE 754 binary64. */
+        FLOAT64(8);
+
+        private final int bytes;
+
+        Representation(int bytes) {
+            this.bytes = bytes;
+        }
+
+        /** Size of an element. */
+        int bytes() {
+            return bytes;
         }
     }
 }

@@ -16,11 +16,6 @@ import org.millrace.proxy.ConnectionName;
  */
 public final class DeviceChannel {
 
-    /** Index of the connections of collectives. */
-    public static final int COLLECTIVE = 0;
-    /** Index of the connections of sends and receives. */
-    public static final int POINT_TO_POINT = 1;
-
     private static final int INDICES = 2;
 
     private final int rank;
@@ -34,11 +29,7 @@ public final class DeviceChannel {
     private final AtomicReferenceArray<DeviceEndpoint<ReceivePort>> receives;
 
     /**
-     * A channel in which ranks are neighbours in the order of their numbers.
-     *
-     * @param number the channel's
-     * @param view   its struct
-     * @param order  memory for an int of each rank
+     * A channel in which ranks are neighbours in the order of their numbers; {@code order} has room for an int of each.
      */
     public DeviceChannel(int rank, int number, KernelChannel view, MemorySegment order) {
         this.rank = rank;
@@ -57,11 +48,7 @@ public final class DeviceChannel {
         view.network(KernelChannel.NOBODY);
     }
 
-    /**
-     * Says in which order the ring passes the ranks.
-     *
-     * @param all every rank once, the same on all ranks
-     */
+    /** Says in which order the ring passes the ranks: every rank once, the same on all ranks. */
     public void ring(int... all) {
         int index = 0;
         while (all[index] != rank) {

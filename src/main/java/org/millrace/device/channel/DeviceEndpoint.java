@@ -17,11 +17,6 @@ public final class DeviceEndpoint<P> {
     private long passed;
     private volatile @Nullable P port;
 
-    /**
-     * An end that is not connected.
-     *
-     * @param name which connection, for messages
-     */
     public DeviceEndpoint(String name) {
         this.name = name;
     }
@@ -31,20 +26,11 @@ public final class DeviceEndpoint<P> {
         return name;
     }
 
-    /**
-     * The connection is made.
-     *
-     * @param connected the device's end of it
-     */
     public void connect(P connected) {
         port = connected;
     }
 
-    /**
-     * Takes a place behind those who were issued before. On the device's thread.
-     *
-     * @return the place
-     */
+    /** Takes a place behind those who were issued before, and returns it. On the device's thread. */
     public long reserve() {
         return issued++;
     }

@@ -29,21 +29,11 @@ public final class ReceivePort {
     private long step;
     private long tail;
 
-    /**
-     * A port of a connection on which nothing has moved yet.
-     *
-     * @param name the connection
-     * @param info where its slots and counters are
-     */
     public ReceivePort(ConnectionName name, ConnectionInfo info) {
         this(name, info, null);
     }
 
     /**
-     * A port of a connection with an unpack handle, on which nothing has moved yet.
-     *
-     * @param name   the connection
-     * @param info   where its slots and counters are
      * @param gather puts the slices of protocol Simple together; null if they arrive so
      */
     public ReceivePort(ConnectionName name, ConnectionInfo info, @Nullable SliceGather gather) {

@@ -26,12 +26,6 @@ public final class SendPort {
     private long step;
     private long head;
 
-    /**
-     * A port of a connection on which nothing has moved yet.
-     *
-     * @param name the connection
-     * @param info where its slots and counters are
-     */
     public SendPort(ConnectionName name, ConnectionInfo info) {
         this.name = name;
         this.layout = info.layout();

@@ -6,24 +6,47 @@ public interface Block {
     /** The kernel starts: everything before it on the stream is complete. Called once, on the device's thread. */
     void begin();
 
-    /**
-     * Does what can be done without waiting for a peer.
-     *
-     * @return number of slices moved
-     */
+    /** Does what can be done without waiting for a peer; returns the number of slices moved. */
     int progress();
 
-    /**
-     * Whether the block has left the kernel.
-     *
-     * @return true if there is nothing left to do
-     */
     boolean done();
 
-    /**
-     * What a block that does not get on waits for.
-     *
-     * @return connection, step and counters
-     */
+    /** What a block that does not get on waits for: connection, step and counters. */
     String waitingFor();
+
+    /**
+     * Two blocks of one item that go on at the same time: what a GPU's block splits its warps for, as a send and a
+     * receive, or the two ways of a tree.
+     */
+    static final class BlockPair implements Block {
+
+        private final Block first;
+        private final Block second;
+
+        public BlockPair(Block first, Block second) {
+            this.first = first;
+            this.second = second;
+        }
+
+        @Override
+        public void begin() {
+            first.begin();
+            second.begin();
+        }
+
+        @Override
+        public int progress() {
+            return (first.done() ? 0 : first.progress()) + (second.done() ? 0 : second.progress());
+        }
+
+        @Override
+        public boolean done() {
+            return first.done() && second.done();
+        }
+
+        @Override
+        public String waitingFor() {
+            return first.done() ? second.waitingFor() : first.waitingFor();
+        }
+    }
 }

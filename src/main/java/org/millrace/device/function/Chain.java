@@ -24,11 +24,9 @@ public final class Chain extends ChunkSchedule {
     /**
      * A place of a rank from which elements spread.
      *
-     * @param share which of the elements this channel carries
      * @param begin whether they are this rank's
      * @param keep  whether they are to be in this rank's output, and are not there yet
      * @param sends whether there is a rank behind this one
-     * @return the algorithm at its beginning
      */
     public static Chain spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
         return new Chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
@@ -38,11 +36,9 @@ public final class Chain extends ChunkSchedule {
     /**
      * A place of a rank at which elements are combined.
      *
-     * @param share    which of the elements this channel carries
      * @param receives whether there are ranks before this one
      * @param last     whether this rank is the last
      * @param sends    whether the result goes on from here
-     * @return the algorithm at its beginning
      */
     public static Chain combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
         return new Chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)

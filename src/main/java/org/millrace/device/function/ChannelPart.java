@@ -5,7 +5,6 @@ package org.millrace.device.function;
  * each rank in an all-reduce around a ring, a single one in most others. The last round's chunks are as small as they
  * can be.
  *
- * @param first     first element
  * @param elements  how many; 0 has one round of empty chunks
  * @param fullChunk elements of a chunk that fills its slots
  * @param alignment every chunk's elements are a multiple of it: as many elements as 16 bytes hold
@@ -15,15 +14,6 @@ public record ChannelPart(long first, long elements, long fullChunk, long alignm
     /** Bytes that a chunk's elements are a multiple of, so that the next one is aligned for wide copies. */
     private static final int CHUNK_ALIGNMENT_BYTES = 16;
 
-    /**
-     * The share of a channel with slots of a size.
-     *
-     * @param first        first element
-     * @param elements     how many
-     * @param elementBytes size of one
-     * @param chunkBytes   bytes of a chunk's slots
-     * @return the share
-     */
     public static ChannelPart of(long first, long elements, int elementBytes, long chunkBytes) {
         return new ChannelPart(first, elements, chunkBytes / elementBytes, CHUNK_ALIGNMENT_BYTES / elementBytes);
     }

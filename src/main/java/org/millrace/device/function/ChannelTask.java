@@ -12,11 +12,8 @@ import org.millrace.device.primitives.ChunkShape;
 /**
  * What an operation does on a channel in one direction: how many chunks of which shape from whom, and to whom.
  *
- * @param schedule at its beginning
- * @param shape    of its chunks
- * @param index    of the connections
- * @param from     the peers that it receives from, in the order in which elements are combined
- * @param to       the peers that it sends to
+ * @param from the peers that it receives from, in the order in which elements are combined
+ * @param to   the peers that it sends to
  */
 public record ChannelTask(ChunkSchedule schedule, ChunkShape shape, int index, int[] from, int[] to) {
 

@@ -23,11 +23,8 @@ public abstract class ChunkSchedule {
     private long elements;
 
     /**
-     * An algorithm at its beginning.
-     *
-     * @param share      the elements it works through
      * @param parts      chunks of a round
-     * @param primitives primitives of a round
+     * @param primitives of a round
      */
     ChunkSchedule(ChannelPart share, int parts, int primitives) {
         this.share = share;
@@ -35,20 +32,12 @@ public abstract class ChunkSchedule {
         this.primitives = primitives;
     }
 
-    /**
-     * Chunks that the block posts on each connection it sends on.
-     *
-     * @return 0 if it sends nothing
-     */
+    /** Chunks that the block posts on each connection it sends on. */
     public final long chunksSent() {
         return share.rounds(parts) * sendsPerRound();
     }
 
-    /**
-     * Chunks that the block takes from each connection it receives on.
-     *
-     * @return 0 if it receives nothing
-     */
+    /** Chunks that the block takes from each connection it receives on. */
     public final long chunksReceived() {
         return share.rounds(parts) * receivesPerRound();
     }
@@ -63,10 +52,8 @@ public abstract class ChunkSchedule {
     /**
      * Says what the chosen primitive does.
      *
-     * @param primitiveKind of {@link Primitives}
-     * @param part          which chunk of the round
-     * @param inputBase     where in the input the share's elements begin that are meant
-     * @param outputBase    where in the output they do
+     * @param part      which chunk of the round
+     * @param inputBase where in the input the share's elements begin that are meant
      */
     final void set(int primitiveKind, int part, long inputBase, long outputBase) {
         long inShare = roundFirst + part * chunkElements;

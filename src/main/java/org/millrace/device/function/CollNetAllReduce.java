@@ -3,6 +3,7 @@ package org.millrace.device.function;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.primitives.BlockMemory;
@@ -27,9 +28,9 @@ final class CollNetAllReduce extends CollectiveFunction {
         int network = channel.view().network();
         return List.of(
                 ChannelTask.between(network, Chain.spread(part, true, false, true), ChunkShape.ONE_STEP,
-                        DeviceChannel.COLLECTIVE, network),
+                        KernelChannel.COLLECTIVE, network),
                 ChannelTask.between(network, Chain.spread(part, false, true, false), ChunkShape.ONE_STEP,
-                        DeviceChannel.COLLECTIVE, network));
+                        KernelChannel.COLLECTIVE, network));
     }
 
     @Override

@@ -14,12 +14,9 @@ import org.millrace.device.work.KernelMemory;
 public interface DeviceFunction {
 
     /**
-     * What an item sends and receives on a channel.
+     * What an item sends and receives on a channel: tasks that go on at the same time, none if the rank is alone.
      *
-     * @param number  of the function, from the item's batch: its protocol, type and operator
-     * @param item    its bytes
-     * @param channel whose neighbours count
-     * @return the tasks that go on at the same time; none if the rank is alone
+     * @param number of the function, from the item's batch: its protocol, type and operator
      */
     List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel);
 
@@ -27,8 +24,7 @@ public interface DeviceFunction {
      * The block that runs an item on a channel. Called on the device's thread, in the order in which items were
      * planned.
      *
-     * @param item   its bytes, which are gone when this returns
-     * @param lookup what the item's addresses mean
+     * @param item its bytes, which are gone when this returns
      */
     Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
             KernelMemory lookup);

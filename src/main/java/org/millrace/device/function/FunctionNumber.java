@@ -68,7 +68,6 @@ public final class FunctionNumber {
         return DataType.ofCode(number >>> TYPE_SHIFT & TYPE_MASK);
     }
 
-    /** @param argument of the work */
     public static ReduceOp op(int number, long argument) {
         int op = number >>> OP_SHIFT & OP_MASK;
         return op == PRE_MUL_SUM ? new ReduceOp.PreMulSum(Double.longBitsToDouble(argument)) : OPS[op];

@@ -2,6 +2,8 @@ package org.millrace.device.function;
 
 import org.millrace.MillraceException;
 import org.millrace.Operation;
+import org.millrace.device.function.RingFunction.RingBroadcast;
+import org.millrace.device.function.RingFunction.RingReduce;
 
 /**
  * The functions that kernels can run, by operation and algorithm ({@code ncclDevFuncTable}). This is the only place

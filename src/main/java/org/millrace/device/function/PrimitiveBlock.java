@@ -26,14 +26,10 @@ public final class PrimitiveBlock implements Block {
     private boolean done;
 
     /**
-     * A block that has not begun. Takes its place on all connections: blocks are made in the order in which operations
-     * are issued, by one thread at a time.
+     * Takes its place on all connections: blocks are made in the order in which operations are issued, by one thread at
+     * a time.
      *
-     * @param algorithm what to do
-     * @param memory    with which elements
-     * @param shape     steps of its chunks
-     * @param from      the connections it receives on; the order says how elements are combined
-     * @param to        the connections it sends on
+     * @param from the connections it receives on; the order says how elements are combined
      */
     public PrimitiveBlock(ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape,
             List<DeviceEndpoint<ReceivePort>> from, List<DeviceEndpoint<SendPort>> to) {

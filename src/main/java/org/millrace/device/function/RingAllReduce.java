@@ -38,7 +38,6 @@ final class RingAllReduce extends RingFunction {
         return schedule(part, channel.view().index(), communicator.ranks());
     }
 
-    /** @param place this rank's in the ring */
     static ChunkSchedule schedule(ChannelPart part, int place, int ranks) {
         return new Steps(part, place, ranks);
     }

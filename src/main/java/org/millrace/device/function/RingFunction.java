@@ -2,6 +2,7 @@ package org.millrace.device.function;
 
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.KernelChannel;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
@@ -28,7 +29,43 @@ abstract class RingFunction extends CollectiveFunction {
         }
         ChunkSchedule schedule =
                 schedule(part(number, work, communicator, channel, shape), work, communicator, channel);
-        return List.of(ChannelTask.between(channel.view().previous(), schedule, shape, DeviceChannel.COLLECTIVE,
+        return List.of(ChannelTask.between(channel.view().previous(), schedule, shape, KernelChannel.COLLECTIVE,
                 channel.view().next()));
+    }
+
+    /** A broadcast along the ring, from the root to the rank before it. */
+    static final class RingBroadcast extends RingFunction {
+
+        RingBroadcast() {
+            super(ChunkShape.ONE_STEP);
+        }
+
+        @Override
+        public InPlace inPlace() {
+            return InPlace.OUTPUT;
+        }
+
+        @Override
+        ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+                DeviceChannel channel) {
+            boolean begins = communicator.rank() == work.root();
+            return Chain.spread(part, begins, !begins || work.sendBuffer() != work.receiveBuffer(),
+                    channel.view().next() != work.root());
+        }
+    }
+
+    /** A reduction along the ring, from the rank behind the root to the root. */
+    static final class RingReduce extends RingFunction {
+
+        RingReduce() {
+            super(ChunkShape.ONE_STEP);
+        }
+
+        @Override
+        ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+                DeviceChannel channel) {
+            boolean last = communicator.rank() == work.root();
+            return Chain.combine(part, channel.view().previous() != work.root(), last, !last);
+        }
     }
 }

@@ -3,9 +3,11 @@ package org.millrace.device.function;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.millrace.abi.KernelChannel;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.DeviceChannel;
+import org.millrace.device.function.Block.BlockPair;
 import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
@@ -38,14 +40,14 @@ final class SendReceive implements DeviceFunction {
         ChunkShape shape = shape(work, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL, communicator);
         ChannelPart elements = part(work.sendBytes(), part, work.sendChannels(), shape, communicator);
         return ChannelTask.between(PointToPointWork.NOBODY, Chain.spread(elements, true, false, true), shape,
-                DeviceChannel.POINT_TO_POINT, work.sendRank());
+                KernelChannel.POINT_TO_POINT, work.sendRank());
     }
 
     private static ChannelTask receive(PointToPointWork work, int part, DeviceCommunicator communicator) {
         ChunkShape shape = shape(work, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL, communicator);
         ChannelPart elements = part(work.receiveBytes(), part, work.receiveChannels(), shape, communicator);
         return ChannelTask.between(work.receiveRank(), Chain.spread(elements, false, true, false), shape,
-                DeviceChannel.POINT_TO_POINT, PointToPointWork.NOBODY);
+                KernelChannel.POINT_TO_POINT, PointToPointWork.NOBODY);
     }
 
     private static ChunkShape shape(PointToPointWork work, int registered, int ll, DeviceCommunicator communicator) {

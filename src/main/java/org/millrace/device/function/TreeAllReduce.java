@@ -31,7 +31,7 @@ final class TreeAllReduce extends CollectiveFunction {
     }
 
     private static ChannelTask task(ChunkSchedule schedule, ChunkShape shape, int[] from, int[] to) {
-        return new ChannelTask(schedule, shape, DeviceChannel.COLLECTIVE, from, to);
+        return new ChannelTask(schedule, shape, KernelChannel.COLLECTIVE, from, to);
     }
 
     private static int[] children(DeviceChannel channel) {

@@ -9,26 +9,14 @@ import org.millrace.device.arithmetic.ElementKernels;
 /**
  * The elements that an operation moves on one rank, and how it combines them.
  *
- * @param input        this rank's elements; not looked at by operations that only receive
- * @param output       where the result goes; not looked at by operations that only send
- * @param elementBytes size of an element
- * @param own          combines this rank's elements with what came
- * @param among        combines with each other what came from several ranks: the same, but for what is done to every
- *                     rank's elements once
+ * @param input  this rank's elements; not looked at by operations that only receive
+ * @param output where the result goes; not looked at by operations that only send
+ * @param among  combines with each other what came from several ranks: the same, but for what is done to every rank's
+ *               elements once
  */
 public record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own,
         ElementKernel among) {
 
-    /**
-     * Memory of a reduction.
-     *
-     * @param input  this rank's elements
-     * @param output where the result goes; may be the input
-     * @param type   the elements
-     * @param op     how they are combined
-     * @param ranks  ranks that an average is over
-     * @return the memory
-     */
     public static BlockMemory reduced(MemorySegment input, MemorySegment output, DataType type, ReduceOp op,
             int ranks) {
         ElementKernel own = ElementKernels.of(type, op, ranks);
@@ -36,13 +24,7 @@ public record BlockMemory(MemorySegment input, MemorySegment output, int element
                 own.hasPreOp() ? ElementKernels.of(type, ReduceOp.SUM, ranks) : own);
     }
 
-    /**
-     * Memory whose elements are moved as they are: bytes.
-     *
-     * @param input  this rank's bytes
-     * @param output where bytes go
-     * @return the memory
-     */
+    /** Memory whose elements are moved as they are: bytes. */
     public static BlockMemory copied(MemorySegment input, MemorySegment output) {
         ElementKernel bytes = ElementKernels.of(DataType.UINT8, ReduceOp.SUM, 1);
         return new BlockMemory(input, output, 1, bytes, bytes);

@@ -4,12 +4,13 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
+import org.millrace.device.primitives.LineFormat.LL128Format;
+import org.millrace.device.primitives.LineFormat.LLFormat;
 
 /**
  * How a chunk travels: how many steps it takes, how many each of its slices, and how its data lies in their slots.
  *
  * @param chunkSteps steps of a chunk; operations begin at a multiple of it
- * @param sliceSteps steps of a slice
  * @param protocol   of the slots; those with lines have chunks of one step
  * @param userBytes  bytes of a chunk that stays in the user's memory (mode PTR); 0 if chunks go through slots
  */
@@ -29,12 +30,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     private static final LineFormat LL_LINES = new LLFormat();
     private static final LineFormat LL128_LINES = new LL128Format();
 
-    /**
-     * The shape of the same operation in another protocol.
-     *
-     * @param other the protocol
-     * @return this shape if it is Simple
-     */
+    /** The shape of the same operation in another protocol; this one if that is Simple. */
     public ChunkShape in(Protocol other) {
         return switch (other) {
             case LL -> LL;
@@ -47,18 +43,12 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
      * The shape of the same operation when its elements stay in registered memory of the user's; of protocol Simple.
      *
      * @param bytes of a chunk: the same at both ends, whether the other end uses the user's memory or not
-     * @return the same steps
      */
     public ChunkShape inUserMemory(long bytes) {
         return new ChunkShape(chunkSteps, sliceSteps, protocol, bytes);
     }
 
-    /**
-     * Bytes of data that a chunk has room for.
-     *
-     * @param layout slots of all protocols
-     * @return what a chunk's slots hold, without flags
-     */
+    /** Bytes of data that a chunk's slots have room for, without flags. */
     public long chunkBytes(ConnectionLayout layout) {
         long slotBytes = layout.slotBytes(protocol);
         if (userBytes > 0) {
@@ -80,5 +70,30 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
             case LL128 -> new LinePrimitives(LL128_LINES, from, to, memory);
             case SIMPLE -> new SimplePrimitives(from, to, memory, this);
         };
+    }
+
+    /**
+     * How a chunk of protocol Simple is cut into slices, by NCCL's rule, which both ends of a connection follow: a
+     * chunk always takes all its slices, and those behind the data are empty.
+     *
+     * @param smallest elements of a slice that is not the last one with data, at the least
+     */
+    record Slices(int perChunk, long smallest) {
+
+        /** NCCL's unit of slicing, in elements. */
+        private static final long ALIGNMENT = 16;
+        /** NCCL makes no slice smaller than a full one divided by this. */
+        private static final long SMALLEST_DIVISOR = 32;
+
+        static Slices of(ReceivePort[] from, SendPort[] to, int elementBytes, int chunkSteps, int sliceSteps) {
+            long slotBytes = to.length > 0 ? to[0].slotBytes() : from[0].slotBytes();
+            return new Slices(chunkSteps / sliceSteps, sliceSteps * slotBytes / elementBytes / SMALLEST_DIVISOR);
+        }
+
+        /** Elements of each slice of a chunk, until there are none left. */
+        long elements(long chunkElements) {
+            long share = (chunkElements + ALIGNMENT * perChunk - 1) / (ALIGNMENT * perChunk) * ALIGNMENT;
+            return Math.max(share, smallest);
+        }
     }
 }

@@ -3,6 +3,7 @@ package org.millrace.device.primitives;
 import java.lang.foreign.MemorySegment;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
+import org.millrace.device.primitives.ChunkShape.Slices;
 
 /**
  * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
+import org.millrace.device.primitives.ChunkShape.Slices;
 
 /**
  * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are,

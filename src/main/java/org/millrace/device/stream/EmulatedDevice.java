@@ -10,7 +10,11 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.Device;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Agent;
+import org.millrace.device.stream.EmulatedStream.StreamTask;
+import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.work.WorkReader;
 
 /** The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent. */
 public final class EmulatedDevice implements Device, Agent {
@@ -26,11 +30,6 @@ public final class EmulatedDevice implements Device, Agent {
     private @Nullable Thread running;
     private volatile boolean stopped;
 
-    /**
-     * A device with no streams.
-     *
-     * @param index number for its name
-     */
     public EmulatedDevice(int index) {
         this.name = "emulated device " + index;
     }
@@ -71,12 +70,7 @@ public final class EmulatedDevice implements Device, Agent {
         own(stream).enqueue(new CopyTask(device, host));
     }
 
-    /**
-     * Starts a kernel on a stream.
-     *
-     * @param kernel what to run
-     * @param stream after what this stream already holds
-     */
+    /** Starts a kernel behind what the stream already holds. */
     public void launch(EmulatedKernel kernel, Stream stream) {
         own(stream).enqueue(kernel);
     }
@@ -84,7 +78,6 @@ public final class EmulatedDevice implements Device, Agent {
     /**
      * Refuses a stream that a kernel cannot be started on, before anything is done for it.
      *
-     * @param stream any stream
      * @throws IllegalArgumentException if it is not an open stream of this device
      * @throws MillraceException        if the caller is a function that a stream calls
      */
@@ -93,12 +86,7 @@ public final class EmulatedDevice implements Device, Agent {
         own(stream);
     }
 
-    /**
-     * Refuses what a function of the host must not do when a stream calls it: a function that waits on the device's own
-     * thread waits for ever.
-     *
-     * @throws MillraceException if the caller is such a function
-     */
+    /** Refuses a function that a stream calls: one that waits on the device's own thread waits for ever. */
     public void checkCaller() {
         if (running == Thread.currentThread()) {
             throw new MillraceException(name
@@ -270,6 +258,44 @@ public final class EmulatedDevice implements Device, Agent {
         @Override
         public boolean done() {
             return done;
+        }
+    }
+
+    /**
+     * What the device's thread knows of a communicator whose kernels it runs; they name it by its address. No other
+     * thread uses it.
+     */
+    static final class Resident {
+
+        private final DeviceCommunicator communicator;
+        private final WorkReader reader;
+        /** Work on each channel that has begun so far, where somebody reads its times. */
+        private final long[] works = new long[KernelArguments.MAX_CHANNELS];
+
+        Resident(DeviceCommunicator communicator) {
+            this.communicator = communicator;
+            this.reader = new WorkReader(communicator.fifoCounters());
+        }
+
+        DeviceCommunicator communicator() {
+            return communicator;
+        }
+
+        /** Of the blocks' work, in turns. */
+        WorkReader reader() {
+            return reader;
+        }
+
+        /** Notes that the next work of a channel begins; returns its number. */
+        long begin(int channel, long timestamp) {
+            long number = ++works[channel];
+            communicator.startedWork(channel).note(number, timestamp);
+            return number;
+        }
+
+        /** Notes that a work is complete. */
+        void complete(int channel, long number, long timestamp) {
+            communicator.completedWork(channel).note(number, timestamp);
         }
     }
 }

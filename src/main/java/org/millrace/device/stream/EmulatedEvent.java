@@ -6,6 +6,7 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.device.stream.EmulatedStream.StreamTask;
 
 /** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
 public final class EmulatedEvent implements Event {

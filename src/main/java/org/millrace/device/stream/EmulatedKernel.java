@@ -5,6 +5,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.millrace.MillraceException;
 import org.millrace.device.function.Block;
+import org.millrace.device.stream.EmulatedStream.StreamTask;
 
 /**
  * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks
@@ -22,11 +23,8 @@ public final class EmulatedKernel implements StreamTask {
     private long lastMoved;
 
     /**
-     * A kernel that has not begun.
-     *
-     * @param name       for messages: what the operation is; asked for its text when something fails, and kept while
-     *                   the kernel is on the device
-     * @param blocks     one per channel
+     * @param name       says what the operation is; asked for its text when something fails, and kept while the kernel
+     *                   is on the device
      * @param abort      gives the reason why blocks should leave, or null; read on every pass
      * @param onFailure  learns why the kernel left before it was complete
      * @param stallNanos the kernel fails if none of its blocks moves a slice for so long
@@ -111,10 +109,8 @@ public final class EmulatedKernel implements StreamTask {
     }
 
     /**
-     * Whether the kernel has left the device, complete or not. Readable from any thread: what the kernel wrote is
-     * visible to a thread that reads true.
-     *
-     * @return true if no block touches memory any more
+     * Whether the kernel has left the device, complete or not: no block touches memory any more. Any thread; what the
+     * kernel wrote is visible to one that reads true.
      */
     @Override
     public boolean done() {

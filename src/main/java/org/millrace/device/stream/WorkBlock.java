@@ -10,6 +10,7 @@ import org.millrace.abi.WorkType;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionTable;
+import org.millrace.device.stream.EmulatedDevice.Resident;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkReader;

@@ -13,6 +13,7 @@ import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.FunctionTable;
+import org.millrace.device.stream.EmulatedDevice.Resident;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkFifo;
@@ -62,11 +63,6 @@ public final class WorkLauncher implements AutoCloseable {
     private long lastMovedNanos;
 
     /**
-     * A launcher that has launched nothing.
-     *
-     * @param device        where kernels run
-     * @param communicator  what they see
-     * @param functions     what they can do
      * @param failure       why the communicator failed; asked when its abort flag is up
      * @param onFailure     learns why a kernel left before it was complete
      * @param stallDeadline how long a kernel, or a wait for room, may go without progress
@@ -88,7 +84,6 @@ public final class WorkLauncher implements AutoCloseable {
     /**
      * Whether a plan can be launched now. To be called again and again until it can.
      *
-     * @param stream on which it is to be launched
      * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or
      *                           behind {@link #drain}
      */
@@ -105,21 +100,17 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Puts a plan's work where the kernel will find it.
-     *
-     * @param plan for which there {@linkplain #hasRoom is room}
-     * @return what to start the kernel with
+     * Puts a plan's work, for which there {@linkplain #hasRoom is room}, where the kernel will find it; returns what to
+     * start it with.
      */
     public synchronized KernelArguments upload(KernelPlan plan) {
         return plan.upload(fifo);
     }
 
     /**
-     * Starts a kernel.
+     * Starts a kernel behind what the stream holds.
      *
-     * @param name      what it does, for messages: its text is asked for when something fails
-     * @param arguments of {@link #upload}
-     * @param stream    after what it holds
+     * @param name what it does: its text is asked for when something fails
      */
     public synchronized EmulatedKernel start(KernelPlan plan, Object name, KernelArguments arguments, Stream stream) {
         EmulatedKernel kernel = kernel(plan, name, arguments);

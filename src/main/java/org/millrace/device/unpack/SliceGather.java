@@ -1,6 +1,7 @@
 package org.millrace.device.unpack;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
 
@@ -20,14 +21,7 @@ public final class SliceGather {
     private final int warps;
     private long head;
 
-    /**
-     * The device's view of a connection; it begins where the handle says.
-     *
-     * @param meta   the lists
-     * @param handle the connection's
-     * @param bounce the bounce buffer
-     * @param warps  of the block
-     */
+    /** Begins where the handle says; {@code warps} are those of the block. */
     public SliceGather(MemorySegment meta, MemorySegment handle, MemorySegment bounce, int warps) {
         this.meta = UnpackMeta.of(meta);
         this.handle = UnpackHandle.of(handle);
@@ -41,13 +35,7 @@ public final class SliceGather {
         head = this.handle.headAcquire();
     }
 
-    /**
-     * The next slice, empty or not, has arrived (tail covers it): its bytes are put together.
-     *
-     * @param slots where the slices are put together
-     * @param slot  of this one in {@code slots}
-     * @param bytes its length, 0 or more
-     */
+    /** The next slice, of 0 bytes or more, has arrived (tail covers it): its bytes are put together in its slot. */
     public void next(MemorySegment slots, long slot, long bytes) {
         head++;
         if (bytes == 0) {
@@ -81,5 +69,54 @@ public final class SliceGather {
     /** The operation has ended: the head is kept for the next one. */
     public void leave() {
         handle.headRelease(head);
+    }
+
+    /**
+     * One warp's copy of one piece: 16 bytes at a time, in loads as wide as the offsets of both sides allow, then what
+     * is left of 16 bytes one by one. Loads are aligned, as a GPU demands it: {@link IllegalArgumentException} if
+     * buffer and slot are not aligned to 16 bytes.
+     */
+    static final class PieceCopy {
+
+        private static final int UNIT = 16;
+
+        private PieceCopy() {}
+
+        /** The widest load for offsets: 1, 2, 4, 8 or 16 bytes. */
+        static int width(int source, long target) {
+            long common = (Integer.toUnsignedLong(source) | target) % UNIT;
+            return common == 0 ? UNIT : (int) Long.lowestOneBit(common);
+        }
+
+        static void copy(MemorySegment bounce, int source, MemorySegment slots, long slot, long target, long length) {
+            long from = Integer.toUnsignedLong(source);
+            long to = slot + target;
+            long whole = length / UNIT * UNIT;
+            switch (width(source, target)) {
+                case 16, 8 -> {
+                    for (long at = 0; at < whole; at += Long.BYTES) {
+                        slots.set(ValueLayout.JAVA_LONG, to + at, bounce.get(ValueLayout.JAVA_LONG, from + at));
+                    }
+                }
+                case 4 -> {
+                    for (long at = 0; at < whole; at += Integer.BYTES) {
+                        slots.set(ValueLayout.JAVA_INT, to + at, bounce.get(ValueLayout.JAVA_INT, from + at));
+                    }
+                }
+                case 2 -> {
+                    for (long at = 0; at < whole; at += Short.BYTES) {
+                        slots.set(ValueLayout.JAVA_SHORT, to + at, bounce.get(ValueLayout.JAVA_SHORT, from + at));
+                    }
+                }
+                default -> bytes(bounce, from, slots, to, 0, whole);
+            }
+            bytes(bounce, from, slots, to, whole, length);
+        }
+
+        private static void bytes(MemorySegment bounce, long from, MemorySegment slots, long to, long begin, long end) {
+            for (long at = begin; at < end; at++) {
+                slots.set(ValueLayout.JAVA_BYTE, to + at, bounce.get(ValueLayout.JAVA_BYTE, from + at));
+            }
+        }
     }
 }

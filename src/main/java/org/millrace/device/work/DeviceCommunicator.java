@@ -36,9 +36,7 @@ public final class DeviceCommunicator {
      *
      * @param arena         the memory's lifetime; must outlast the last kernel
      * @param nodes         the machine of each rank, from 0 on in the order of their first ranks
-     * @param layout        sizes of a connection's buffers
      * @param transferChunk bytes of a chunk of sends and receives
-     * @param channelCount  how many channels are used
      * @param fifoBytes     of the work FIFO, a power of two
      * @param firstWork     where the FIFO's counters begin: 0 but for tests of their wrap
      */
@@ -140,11 +138,8 @@ public final class DeviceCommunicator {
     }
 
     /**
-     * When a work began. Any thread, at any time.
-     *
-     * @param channel the channel
-     * @param number  of the work on it, from 1 on
-     * @return ns of {@link System#nanoTime}; -1 if it has not begun, or is one of too long ago
+     * When a work, counted from 1 on, began on a channel: {@link System#nanoTime}, or -1 if it has not begun or was too
+     * long ago. Any thread.
      */
     public long started(int channel, long number) {
         return started[channel].timestamp(number);

@@ -19,11 +19,8 @@ public final class KernelMemory {
     }
 
     /**
-     * The memory at an address.
+     * A segment that begins at an address and has so much; {@link MemorySegment#NULL} for address 0.
      *
-     * @param address where, or 0 for none
-     * @param bytes   how much of it is meant
-     * @return a segment that begins there and has so much; {@link MemorySegment#NULL} for none
      * @throws MillraceException if the plan was made with no such memory
      */
     public MemorySegment at(long address, long bytes) {

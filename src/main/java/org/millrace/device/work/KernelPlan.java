@@ -27,7 +27,9 @@ public final class KernelPlan implements AutoCloseable {
     private final @Nullable KernelArguments placed;
     private volatile boolean closed;
 
-    /** @param items what begins with so many bytes of items, which are copied */
+    /**
+     * @param items what begins with so many bytes of items; copied
+     */
     KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
             int itemBytes, KernelMemory memory) {
         this.who = who;
@@ -70,20 +72,15 @@ public final class KernelPlan implements AutoCloseable {
         return result;
     }
 
-    /**
-     * Bytes that the plan needs in the FIFO for every run.
-     *
-     * @return 0 if its items lie elsewhere
-     */
+    /** Bytes that the plan needs in the FIFO for every run; 0 if its items lie elsewhere. */
     public int fifoBytes() {
         return storage == WorkStorage.FIFO ? (int) items.byteSize() : 0;
     }
 
     /**
-     * Puts the items in their place and says so in the arguments.
+     * Puts the items in their place, in a FIFO with room for them, and says so in the arguments to launch the kernel
+     * with.
      *
-     * @param fifo with room for {@link #fifoBytes}
-     * @return what to launch the kernel with
      * @throws IllegalStateException if the plan is closed
      */
     public KernelArguments upload(WorkFifo fifo) {
@@ -98,20 +95,12 @@ public final class KernelPlan implements AutoCloseable {
         return place(copy, fifo.address(), fifo.bytes() - 1, fifo.put(items));
     }
 
-    /**
-     * The memory that its items mean.
-     *
-     * @return by address
-     */
+    /** The memory that its items mean. */
     public KernelMemory memory() {
         return memory;
     }
 
-    /**
-     * Where the items travel.
-     *
-     * @return decided by their size, and by whether the plan is replayed
-     */
+    /** Where the items travel: their size decides, and whether the plan is replayed. */
     public WorkStorage storage() {
         return storage;
     }

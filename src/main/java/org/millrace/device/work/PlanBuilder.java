@@ -31,8 +31,6 @@ public final class PlanBuilder {
     private Object first;
 
     /**
-     * A builder of empty plans.
-     *
      * @param who           whose plans they are, for messages: what their names begin with
      * @param argumentBytes the most bytes of a kernel's arguments, at most {@link KernelArguments#MAX_BYTES}
      * @param storedBytes   the most bytes of items outside of the arguments: half a FIFO, or as much as you like for
@@ -45,11 +43,8 @@ public final class PlanBuilder {
     }
 
     /**
-     * Whether a plan can take another item, if each of its channels takes it in a batch of its own.
-     *
-     * @param type         of the item
-     * @param channelCount how many channels it is for
-     * @return true also for the first item of a plan that could take no other
+     * Whether a plan can take another item, if each of its channels takes it in a batch of its own. True for the first
+     * item of a plan, even if it could take no other.
      */
     public boolean hasRoom(WorkType type, int channelCount) {
         int batchBytes = (batches + channelCount) * WorkBatch.BYTES;
@@ -59,12 +54,10 @@ public final class PlanBuilder {
     }
 
     /**
-     * Adds a collective on all its channels.
+     * Adds a collective on all its channels; its item is copied.
      *
-     * @param work     its item; copied
-     * @param function number of the device function that runs it
-     * @param name     its text is for messages, and asked for when there is one
-     * @param used     the memory that the item means by address; null for none
+     * @param name its text is for messages, and asked for when there is one
+     * @param used the memory that the item means by address; null for none
      */
     public void collective(CollectiveWork work, int function, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.COLLECTIVE);
@@ -75,14 +68,10 @@ public final class PlanBuilder {
     }
 
     /**
-     * Adds a send and a receive on all their channels.
+     * Adds a send and a receive on all their channels; likewise.
      *
-     * @param work     their item; copied
-     * @param function number of the device function that runs them
-     * @param round    number of the exchange's round, 0 or more: those of one round use one connection, and are never
-     *                 in one batch
-     * @param name     its text is for messages, and asked for when there is one
-     * @param used     the memory that the item means by address; null for none
+     * @param round number of the exchange's round, 0 or more: those of one round use one connection, and are never in
+     *              one batch
      */
     public void pointToPoint(PointToPointWork work, int function, int round, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.POINT_TO_POINT);
@@ -122,11 +111,6 @@ public final class PlanBuilder {
         batches += channels[channel].add(type, function, offset, round);
     }
 
-    /**
-     * Whether nothing was added.
-     *
-     * @return true for a new plan
-     */
     public boolean isEmpty() {
         return operations == 0;
     }
@@ -136,7 +120,6 @@ public final class PlanBuilder {
      *
      * @param communicator address of the communicator as kernels see it
      * @param replayed     whether the plan will be run more than once
-     * @return the plan
      * @throws IllegalStateException if nothing was added
      */
     public KernelPlan finish(long communicator, boolean replayed) {

@@ -27,11 +27,8 @@ public final class WorkFifo {
     private int consumed;
 
     /**
-     * An empty FIFO.
-     *
-     * @param buffer   the ring, {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to {@value #UNIT}
-     * @param counters where both counters are published
-     * @param first    where both counters begin, a multiple of {@value #UNIT}: 0 but for tests of their wrap
+     * @param buffer the ring, {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to {@value #UNIT}
+     * @param first  where both counters begin, a multiple of {@value #UNIT}: 0 but for tests of their wrap
      * @throws IllegalArgumentException if the size or the first position is none of these
      */
     public WorkFifo(MemorySegment buffer, WorkFifoCounters counters, int first) {
@@ -53,21 +50,15 @@ public final class WorkFifo {
         counters.producedRelease(first);
     }
 
-    /**
-     * Whether items can be put in now.
-     *
-     * @param itemBytes how many, at most {@link #bytes}
-     * @return false if kernels may still read what lies there
-     */
+    /** Whether so many bytes can be put in now: not while kernels may still read what lies there. */
     public boolean hasRoom(int itemBytes) {
         return Integer.compareUnsigned(produced + itemBytes - consumed, bytes) <= 0;
     }
 
     /**
-     * Puts items in. The copy becomes visible with the counter's release.
+     * Puts items in, a multiple of {@value #UNIT} bytes, and returns the position of the first. The copy becomes
+     * visible with the counter's release.
      *
-     * @param items a multiple of {@value #UNIT} bytes, for which there {@linkplain #hasRoom is room}
-     * @return the position of the first of them
      * @throws IllegalStateException if there is no room
      */
     public int put(MemorySegment items) {
@@ -87,9 +78,8 @@ public final class WorkFifo {
     }
 
     /**
-     * Gives room back.
+     * Gives room back: what lies before a position was read by kernels that have completed.
      *
-     * @param position what lies before it was read by kernels that have completed
      * @throws IllegalArgumentException if it does not lie between the counters
      */
     public void consume(int position) {
@@ -100,38 +90,22 @@ public final class WorkFifo {
         counters.consumedRelease(position);
     }
 
-    /**
-     * The position behind what was put in last.
-     *
-     * @return modulo 2<sup>32</sup>
-     */
+    /** The position behind what was put in last, modulo 2<sup>32</sup>. */
     public int produced() {
         return produced;
     }
 
-    /**
-     * How much lies in it.
-     *
-     * @return bytes that kernels may still read
-     */
+    /** Bytes that kernels may still read. */
     public int used() {
         return produced - consumed;
     }
 
-    /**
-     * The ring's size.
-     *
-     * @return a power of two
-     */
+    /** The ring's size, a power of two. */
     public int bytes() {
         return bytes;
     }
 
-    /**
-     * Where it lies: what a kernel is launched with.
-     *
-     * @return the address
-     */
+    /** Where it lies: what a kernel is launched with. */
     public long address() {
         return buffer.address();
     }

@@ -23,20 +23,13 @@ public final class WorkReader {
     private int items;
 
     /**
-     * A reader of nothing.
-     *
-     * @param counters of the FIFO, for a check that the work is still there
+     * @param counters for a check that the work is still there
      */
     public WorkReader(WorkFifoCounters counters) {
         this.counters = counters;
     }
 
-    /**
-     * Goes to where a block's batches begin.
-     *
-     * @param kernelArguments what the kernel was launched with
-     * @param block           number of the block
-     */
+    /** Goes to where a block's batches begin. */
     public void begin(KernelArguments kernelArguments, int block) {
         arguments = kernelArguments;
         batch = block;
@@ -44,9 +37,8 @@ public final class WorkReader {
     }
 
     /**
-     * Loads the next batch, with all that extend it.
+     * Loads the next batch, with all that extend it; false if there is none.
      *
-     * @return false if there is none
      * @throws MillraceException if the batch is none that a host makes: its memory was overwritten
      */
     public boolean next() {
@@ -116,39 +108,22 @@ public final class WorkReader {
         return new MillraceException("a kernel's work is damaged: " + what);
     }
 
-    /**
-     * What the items are.
-     *
-     * @return of the batch that was loaded last
-     */
+    /** What the items of the batch are. */
     public WorkType type() {
         return type;
     }
 
-    /**
-     * Number of the device function that runs the items.
-     *
-     * @return of the batch that was loaded last
-     */
+    /** Number of the device function that runs the batch's items. */
     public int function() {
         return function;
     }
 
-    /**
-     * How many items the batch has.
-     *
-     * @return 1 or more
-     */
+    /** How many items the batch has, 1 or more. */
     public int items() {
         return items;
     }
 
-    /**
-     * An item of the batch.
-     *
-     * @param index 0 to {@link #items()} - 1
-     * @return its bytes, until the next batch is loaded
-     */
+    /** An item's bytes, until the next batch is loaded. */
     public MemorySegment item(int index) {
         return own.asSlice((long) index * type.itemBytes(), type.itemBytes());
     }

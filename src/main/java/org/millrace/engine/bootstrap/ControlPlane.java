@@ -148,7 +148,6 @@ public final class ControlPlane implements AutoCloseable {
     /**
      * Sends something to one rank. Does not wait. Safe from any thread.
      *
-     * @param to   another rank
      * @param tag  tells it from other messages of this rank to that one; may be used again once the message was read
      * @param data at most {@link #MAX_MESSAGE_BYTES}
      * @throws IllegalArgumentException if there is no such rank, or the message is too long
@@ -161,13 +160,7 @@ public final class ControlPlane implements AutoCloseable {
         say(new PeerMessage(rank(), to, tag, data.clone()));
     }
 
-    /**
-     * What another rank sent to this one. Does not wait. Safe from any thread.
-     *
-     * @param from the sender
-     * @param tag  which of its messages
-     * @return the message, once; null if it has not come
-     */
+    /** What another rank sent to this one, once; null if it has not come. Does not wait. Safe from any thread. */
     public byte @Nullable [] receive(int from, long tag) {
         return group.take(from, tag);
     }
@@ -178,7 +171,6 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param color ranks that give the same one come together; less than 0 for those that want no new group
      * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same
-     * @return this rank's end of its new group; null for those that want none
      * @throws MillraceException if a rank failed, left, does not come, or made another call
      */
     public @Nullable ControlPlane split(int color, int key) {
@@ -238,9 +230,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * The first failure that another rank told, or the loss of a rank. A volatile read: made to be polled.
-     *
-     * @return null as long as nothing is known to have failed
+     * The first failure that another rank told, or the loss of a rank; null as long as nothing is known to have failed.
+     * A volatile read: made to be polled.
      */
     public @Nullable RemoteFailure failure() {
         return group.failure();
@@ -271,7 +262,6 @@ public final class ControlPlane implements AutoCloseable {
     /**
      * The failure of a rank, as the others learn of it.
      *
-     * @param rank    which rank failed, left too early, or was lost
      * @param message the rank with its process and host, and what happened; for instance
      *                {@code rank 3 (pid 123 on node7) is gone: Connection reset}
      */

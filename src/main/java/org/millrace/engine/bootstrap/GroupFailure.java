@@ -30,7 +30,6 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     private record Suspicion(Throwable thrown, long until) {
     }
 
-    /** @param control where the other ranks are told, and where theirs is heard */
     public GroupFailure(ControlPlane control) {
         this.control = control;
     }
@@ -50,9 +49,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * A connection is lost: a failure, but perhaps one that another rank is about to explain.
-     *
-     * @param thrown what becomes the failure if no rank says why in time
+     * A connection is lost: a failure, but perhaps one that another rank is about to explain. It becomes the failure if
+     * no rank says why in time.
      */
     public final void suspect(Throwable thrown) {
         if (suspicion == null) {
@@ -62,9 +60,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Wakes the thread that calls {@link #watch}, instead of its calling again and again.
-     *
-     * @param listener called by any thread when there may be something to judge, or another rank's message has come
+     * Wakes the thread that calls {@link #watch}, instead of its calling again and again. Any thread calls the listener
+     * when there may be something to judge, or another rank's message has come.
      */
     public final void onEvent(Runnable listener) {
         onSuspicion = listener;
@@ -78,9 +75,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Listens to the other ranks and judges what is suspected. To be called again and again.
-     *
-     * @return whether there is a failure now that was not known before
+     * Listens to the other ranks and judges what is suspected; returns whether there is a failure now that was not
+     * known before. To be called again and again.
      */
     public final boolean watch() {
         if (first.get() != null) {

@@ -12,9 +12,8 @@ public final class Machine {
     private Machine() {}
 
     /**
-     * The same for all processes that run on one kernel, in whichever container, and see its GPUs.
-     *
-     * @return the kernel's boot id; the host's name where there is none
+     * The same for all processes that run on one kernel, in any container, and see its GPUs: its boot id; the host's
+     * name where there is none.
      */
     public static String kernel() {
         try {
@@ -27,8 +26,6 @@ public final class Machine {
     /**
      * The same for all processes that reach each other over loopback: two containers of one machine share the kernel,
      * but may have loopbacks and names of their own.
-     *
-     * @return the kernel and the host's name
      */
     public static String host() {
         return kernel() + "/" + RankIdentity.hostName();

@@ -46,10 +46,8 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     boolean mayBeStale();
 
     /**
-     * Where rank 0 waits for the others.
+     * Where rank 0 waits for the others, bound and listening.
      *
-     * @param channel  bound and listening
-     * @param secret   what the others must know
      * @param withdraw removes what leads the others here; runs once
      */
     record BootstrapListener(ServerSocketChannel channel, Secret secret, Runnable withdraw) implements AutoCloseable {
@@ -68,12 +66,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
         }
     }
 
-    /**
-     * Where the other ranks find rank 0.
-     *
-     * @param address resolved
-     * @param secret  what both sides must know
-     */
+    /** Where the other ranks find rank 0, resolved, and what both sides must know. */
     record ServerAddress(InetSocketAddress address, Secret secret) {
 
         @Override

@@ -17,10 +17,8 @@ import org.millrace.MillraceException;
 /**
  * What rank 0 writes for the others: text, one {@code name=value} a line.
  *
- * @param address where rank 0 listens
- * @param secret  what shows that one could read the file; hexadecimal
- * @param size    number of ranks of the group
- * @param owner   rank 0's process
+ * @param secret what shows that one could read the file; hexadecimal
+ * @param owner  rank 0's process
  */
 record RendezvousFile(InetSocketAddress address, String secret, int size, RankIdentity owner) {
 

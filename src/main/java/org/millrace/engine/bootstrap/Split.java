@@ -86,7 +86,6 @@ final class Split {
      *
      * @param listener where rank 0 listens already; null on every other rank
      * @param address  the same, for the others
-     * @param secret   what they must know
      */
     record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
             @Nullable Secret secret) implements Rendezvous {

@@ -7,6 +7,7 @@ import org.apache.logging.log4j.Logger;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
+import org.millrace.abi.KernelChannel;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.device.channel.DeviceChannel;
@@ -38,19 +39,18 @@ public final class CollNet implements AutoCloseable {
         int network = device.ranks();
         DeviceChannel channel = device.channel(0);
         channel.view().network(network);
-        channel.send(network, DeviceChannel.COLLECTIVE)
+        channel.send(network, KernelChannel.COLLECTIVE)
                 .connect(new SendPort(new ConnectionName(self, "the aggregator", self + " -> aggregator"),
                         connection.send()));
-        channel.receive(network, DeviceChannel.COLLECTIVE)
+        channel.receive(network, KernelChannel.COLLECTIVE)
                 .connect(new ReceivePort(new ConnectionName(self, "the aggregator", self + " <- aggregator"),
                         connection.receive()));
     }
 
     /**
-     * Collective: sets the network up if all ranks want it.
+     * Collective: sets the network up if all ranks want it; null if it is off.
      *
      * @param resources closed at the end: the aggregator is added to it, and the connection
-     * @return null if it is off
      */
     public static CollNet open(ControlPlane control, Configuration configuration, EngineOptions options,
             DeviceCommunicator device, Network network, Listener here, CommunicatorFailure failure,

@@ -51,10 +51,8 @@ public final class Connector<P> {
     private @Nullable ProxyOp last;
 
     /**
-     * @param endpoint the device's, not connected yet
      * @param deadline by when it must be made, as {@link System#nanoTime()} counts
      * @param setup    sets this end up and tells the other
-     * @param toPort   makes the device's end of it
      */
     Connector(DeviceEndpoint<P> endpoint, long deadline, Supplier<PendingConnection> setup,
             Function<TransportConnection, P> toPort) {

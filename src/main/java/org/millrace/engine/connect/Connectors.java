@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.abi.KernelChannel;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.work.DeviceCommunicator;
@@ -51,11 +52,8 @@ public final class Connectors {
     private final List<TransportConnection> made = new ArrayList<>();
 
     /**
-     * Connectors that a service serves from now on.
-     *
      * @param connections what makes the ends; null in a group of one
      * @param failure     learns what cannot be made; watched on the service's thread
-     * @param proxies     serve what is made
      */
     public Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
             GroupFailure failure, ProxyAgent proxies, ConnectorService service) {
@@ -127,7 +125,7 @@ public final class Connectors {
      */
     public void announceWithout(ProxyOp without) {
         receives.forEach((key, connector) -> {
-            if (key.index == TransportConnections.COLLECTIVE) {
+            if (key.index == KernelChannel.COLLECTIVE) {
                 connector.announceUnlessPart(without);
             }
         });

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Registration;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
@@ -35,7 +36,9 @@ public final class Registrations implements AutoCloseable {
     /** What needs no registration; null in a group of one. */
     private final RegisteredMemory anything;
 
-    /** @param threshold bytes from which on it is worth it to use memory in place that nobody registered */
+    /**
+     * @param threshold bytes from which on it is worth it to use memory in place that nobody registered
+     */
     public Registrations(int rank, TransportConnections connections, long threshold) {
         this.rank = rank;
         this.connections = connections;
@@ -64,12 +67,10 @@ public final class Registrations implements AutoCloseable {
     }
 
     /**
-     * The regions of an operation that does not combine elements.
+     * The regions of an operation that does not combine elements, {@link UserRegions#NONE} if it goes through slots; a
+     * rank is {@link #NOBODY} where there is none.
      *
      * @param operand where its elements are, all of them
-     * @param from    the rank they come from, or {@link #NOBODY}
-     * @param to      the rank they go to, or {@link #NOBODY}
-     * @return {@link UserRegions#NONE} if it goes through slots
      */
     public UserRegions of(MemorySegment operand, long bytes, Protocol protocol, int from, int to) {
         if (all.isEmpty() || bytes == 0) {
@@ -85,12 +86,10 @@ public final class Registrations implements AutoCloseable {
     }
 
     /**
-     * The regions of an operation on any memory, registered or not.
+     * The regions of an operation on any memory, registered or not; {@link UserRegions#NONE} if it is not worth it, or
+     * a network needs to know the memory.
      *
      * @param hopBytes what one hop carries
-     * @param from     the rank its elements come from, or {@link #NOBODY}
-     * @param to       the rank they go to, or {@link #NOBODY}
-     * @return {@link UserRegions#NONE} if it is not worth it, or a network needs to know the memory
      */
     public UserRegions ofAny(long hopBytes, Protocol protocol, int from, int to) {
         if (hopBytes < threshold || protocol != Protocol.SIMPLE) {
@@ -127,5 +126,15 @@ public final class Registrations implements AutoCloseable {
         if (anything != null) {
             anything.close();
         }
+    }
+
+    /**
+     * The user's memory that an operation uses in place, as the networks on its ways know it. Null where no elements
+     * arrive or leave, or where they go through slots.
+     */
+    public record UserRegions(@Nullable MemoryRegion received, @Nullable MemoryRegion sent) {
+
+        /** Through slots. */
+        public static final UserRegions NONE = new UserRegions(null, null);
     }
 }

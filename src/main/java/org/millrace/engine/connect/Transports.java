@@ -28,11 +28,7 @@ public final class Transports {
     /**
      * All transports of a rank.
      *
-     * @param configuration   which of ours are used, and how
-     * @param sharedDirectory where processes of one host share memory
-     * @param network         what NET's frames go over
-     * @param here            where the others reach this rank over it
-     * @return the transports
+     * @param here where the others reach this rank over the network
      */
     public static List<Transport> of(Configuration configuration, Path sharedDirectory, Network network,
             Listener here) {

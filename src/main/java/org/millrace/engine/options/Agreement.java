@@ -13,11 +13,8 @@ import org.millrace.engine.bootstrap.Machine;
 /**
  * What the ranks of a group have agreed on before anything is connected.
  *
- * @param ranks           how many
- * @param ranksOnThisHost how many of them share this rank's machine
- * @param nodes           the machine of each rank, from 0 on in the order of their first ranks
- * @param channels        rings
- * @param bufferBytes     of each connection
+ * @param nodes    the machine of each rank, from 0 on in the order of their first ranks
+ * @param channels rings
  */
 public record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
 

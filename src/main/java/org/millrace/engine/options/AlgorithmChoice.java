@@ -12,8 +12,6 @@ import org.millrace.config.Settings;
  * Which algorithm an all-reduce runs; the other operations have one only. {@code NCCL_ALGO} is read as NCCL reads it:
  * names with commas between, after {@code ^} those that are not wanted; sections with semicolons between, each for the
  * function that it begins with, or for all.
- *
- * @param allowed what may be used
  */
 public record AlgorithmChoice(Set<Kind> allowed) {
 

@@ -15,12 +15,8 @@ import org.millrace.config.Settings;
  * @param spins             idle passes a polling thread spins through
  * @param yields            idle passes it yields through after that
  * @param maxParkNanos      how long it sleeps after that, at the most; 0 to never sleep
- * @param connectDeadline   how long ranks wait for each other when they set up
  * @param stallDeadline     how long an operation may go without any progress
  * @param firstStep         where the connections' step counters begin
- * @param algorithms        which algorithms may run
- * @param protocols         which protocols their data may travel in
- * @param transfers         how sends and receives travel
  * @param workFifoBytes     bytes of the FIFO in which work travels that a kernel's arguments have no room for
  * @param workArgumentBytes the most bytes of a kernel's arguments
  * @param firstWork         where the FIFO's counters begin
@@ -34,12 +30,7 @@ public record EngineOptions(int channels, long bufferBytes, int threads, int spi
     /** With a core for each polling thread, passes that are spun through before the first yield. */
     private static final int SPINS = 200;
 
-    /**
-     * Decides what the user left open.
-     *
-     * @param configuration what the user said
-     * @param agreement     what the ranks said of themselves
-     */
+    /** Decides what the user left open, with what the ranks said of themselves. */
     public static EngineOptions decide(Configuration configuration, Agreement agreement) {
         int cores = Runtime.getRuntime().availableProcessors();
         int coresPerRank = Math.max(1, cores / agreement.ranksOnThisHost());

@@ -11,14 +11,18 @@ import org.millrace.device.function.ChannelTask;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.function.FunctionTable;
+import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
-import org.millrace.engine.connect.UserRegions;
+import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.engine.plan.PlannedOperation.PlannedTransfer;
+import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
+import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.OperationSignature;
+import org.millrace.proxy.ProxyOp;
 
 /**
  * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
@@ -102,5 +106,29 @@ public final class Announcer {
                 OperationSignature.pack(Operation.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0), transfer.count());
         connector.announce(id.part(chunks, task.shape(),
                 transfer.sends() ? transfer.regions().sent() : transfer.regions().received()));
+    }
+
+    /** What ranks that run one operation together must agree on; they count operations alike. */
+    record OperationId(long number, long signature, long count) {
+
+        Operation operation() {
+            return OperationSignature.operation(signature);
+        }
+
+        /** @param user the memory that the device points to; null where data goes through slots */
+        ProxyOp part(long chunks, ChunkShape shape, @Nullable MemoryRegion user) {
+            return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(),
+                    shape.sliceSteps(), shape.protocol(), user);
+        }
+
+        /** For connections that have no part in it. */
+        ProxyOp without() {
+            return part(0, ChunkShape.ONE_STEP, null);
+        }
+
+        @Override
+        public String toString() {
+            return OperationSignature.describe(signature, number, count);
+        }
     }
 }

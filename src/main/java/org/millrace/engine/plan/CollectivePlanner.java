@@ -10,12 +10,13 @@ import org.millrace.abi.Protocol;
 import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.ChannelTask;
-import org.millrace.device.function.CollectiveFunction;
 import org.millrace.device.function.CollectiveFunction.InPlace;
+import org.millrace.device.function.CollectiveFunction;
 import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.function.FunctionTable;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.connect.CollNet;
+import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.UserRegions;
 import org.millrace.engine.options.EngineOptions;
@@ -42,8 +43,6 @@ public final class CollectivePlanner {
     }
 
     /**
-     * Plans a collective.
-     *
      * @param count   as the program said; of each rank
      * @param send    null where it is not looked at
      * @param receive null where it is not looked at
@@ -102,7 +101,6 @@ public final class CollectivePlanner {
      * The memory in which elements stay that this rank sends, or only passes on.
      *
      * @param output   registered, perhaps; then that is what is used in place
-     * @param bytes    of the output
      * @param hopBytes what one hop carries
      */
     private UserRegions regions(CollectiveFunction function, int number, CollectiveWork work, MemorySegment output,

@@ -6,6 +6,7 @@ import org.millrace.Event;
 import org.millrace.Stream;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.device.stream.EmulatedStream;
+import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 
 /**
  * The kernels of one communicator at a group's end. They run on one stream, which waits for what those that their
@@ -27,7 +28,7 @@ final class GroupLaunch {
     /**
      * A launch that has not begun: what the streams are given from now on does not come before it.
      *
-     * @param used  the streams that the operations name, at least one; copied
+     * @param used  the streams that the operations name, at least one
      * @param alone whether no other communicator is in the group
      */
     GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<Stream> used,
@@ -50,8 +51,8 @@ final class GroupLaunch {
     }
 
     /**
-     * LaunchQueue what the work FIFO has room for: all there is, if no other communicator is in the group. Returns
-     * whether that was all.
+     * Launches what the work FIFO has room for: all there is, if no other communicator is in the group. Returns whether
+     * that was all.
      */
     boolean launch() {
         try {

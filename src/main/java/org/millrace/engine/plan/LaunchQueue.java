@@ -1,7 +1,9 @@
 package org.millrace.engine.plan;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import org.jspecify.annotations.Nullable;
 import org.millrace.OperationGroup;
 import org.millrace.Stream;
@@ -12,8 +14,10 @@ import org.millrace.abi.WorkType;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.PlanBuilder;
+import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.engine.plan.PlannedOperation.PlannedTransfer;
+import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 
 /**
  * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers,
@@ -88,7 +92,7 @@ public final class LaunchQueue implements OperationGroup.Part {
         }
     }
 
-    /** LaunchQueue what was added. */
+    /** Launches what was added. */
     public void launchNow() {
         prepare(true);
         launch();
@@ -115,11 +119,7 @@ public final class LaunchQueue implements OperationGroup.Part {
         return true;
     }
 
-    /**
-     * Makes plans that can be launched more than once of what was added.
-     *
-     * @param stream the only one that may have been used
-     */
+    /** Makes plans that can be launched more than once of what was added, all of it on one stream. */
     public List<PlannedKernel> record(Stream stream) {
         if (streams.stream().anyMatch(used -> used != stream)) {
             forget();
@@ -170,5 +170,66 @@ public final class LaunchQueue implements OperationGroup.Part {
         PlannedKernel kernel = new PlannedKernel(who, builder.finish(communicator.address(), replay), operations);
         operations = new ArrayList<>(1);
         return kernel;
+    }
+
+    /**
+     * The transfers of a group in the order in which all ranks run them: in round {@code r} of an epoch each rank sends
+     * to the rank that is {@code r} further on, and receives from the one that is {@code r} before it. So whatever
+     * ranks cut into kernels at different places, none waits for what another has not come to.
+     */
+    private static final class TransferSchedule {
+
+        /** Takes an item; null for a half that is not there. */
+        interface Sink {
+            void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
+        }
+
+        private final int rank;
+        /** By peer. */
+        private final List<Queue<SendOrReceive>> sends;
+        /** By peer. */
+        private final List<Queue<SendOrReceive>> receives;
+        private int waiting;
+
+        TransferSchedule(int rank, int ranks) {
+            this.rank = rank;
+            this.sends = queues(ranks);
+            this.receives = queues(ranks);
+        }
+
+        private static List<Queue<SendOrReceive>> queues(int ranks) {
+            List<Queue<SendOrReceive>> queues = new ArrayList<>(ranks);
+            for (int peer = 0; peer < ranks; peer++) {
+                queues.add(new ArrayDeque<>());
+            }
+            return queues;
+        }
+
+        void add(SendOrReceive transfer) {
+            (transfer.sends() ? sends : receives).get(transfer.peer()).add(transfer);
+            waiting++;
+        }
+
+        /** Hands all of them out. */
+        void drain(Sink sink) {
+            int ranks = sends.size();
+            for (int round = 0; waiting > 0; round = (round + 1) % ranks) {
+                SendOrReceive send = poll(sends.get((rank + round) % ranks));
+                SendOrReceive receive = poll(receives.get((rank - round + ranks) % ranks));
+                if (send != null || receive != null) {
+                    sink.add(round, send, receive);
+                }
+            }
+        }
+
+        private SendOrReceive poll(Queue<SendOrReceive> queue) {
+            SendOrReceive transfer = queue.poll();
+            waiting -= transfer == null ? 0 : 1;
+            return transfer;
+        }
+
+        void clear() {
+            drain((_, _, _) -> {});
+        }
     }
 }

@@ -1,10 +1,12 @@
 package org.millrace.engine.plan;
 
+import java.util.List;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.WorkLauncher;
+import org.millrace.device.work.KernelPlan;
 
 /** Launches a communicator's plans: their work is placed, then the proxies hear of it, then the kernel starts. */
 public final class PlanLauncher {
@@ -26,9 +28,8 @@ public final class PlanLauncher {
     }
 
     /**
-     * Launches a plan, if the FIFO has room for it. To be called again and again until it does.
+     * Launches a plan; false if the FIFO has no room for it now. To be called again and again until it has.
      *
-     * @return false if there was no room
      * @throws org.millrace.MillraceException if the FIFO stays full for too long, or if the communicator is aborted or
      *                                        closed meanwhile
      */
@@ -43,6 +44,38 @@ public final class PlanLauncher {
             Object name = plan.announce(announcer);
             device.start(plan.kernel(), name, arguments, stream);
             return true;
+        }
+    }
+
+    /**
+     * A kernel, and what the proxies must hear of before each of its runs.
+     *
+     * @param who whose it is, for messages: what its name begins with
+     */
+    public record PlannedKernel(String who, KernelPlan kernel,
+            List<PlannedOperation> operations) implements AutoCloseable {
+
+        /** What a run does, for messages. */
+        private record Name(String who, Object first, int operations) {
+
+            @Override
+            public String toString() {
+                return who + (operations == 1 ? first : "group of " + operations + " operations from " + first + " on");
+            }
+        }
+
+        /** Tells the proxies of the next run; returns what it does, for messages. */
+        Object announce(Announcer announcer) {
+            Object first = operations.getFirst().announce(announcer);
+            for (int i = 1; i < operations.size(); i++) {
+                operations.get(i).announce(announcer);
+            }
+            return new Name(who, first, operations.size());
+        }
+
+        @Override
+        public void close() {
+            kernel.close();
         }
     }
 }

@@ -2,30 +2,23 @@ package org.millrace.engine.plan;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
-import org.millrace.engine.connect.UserRegions;
+import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 
 /** An operation of a plan. Each run of it is an operation of its own to the proxies. */
 public sealed interface PlannedOperation {
 
-    /**
-     * Tells the proxies of the next run.
-     *
-     * @return what it is, for messages
-     */
+    /** Tells the proxies of the next run; returns what it is, for messages. */
     Object announce(Announcer announcer);
 
     /**
-     * A collective of a plan.
+     * A collective of a plan; an operand is null where it is not looked at.
      *
-     * @param function  number of its device function
      * @param signature what the ranks must agree on
      * @param count     elements, as the program said
-     * @param send      null where it is not looked at
-     * @param receive   null where it is not looked at
-     * @param regions   memory that it uses in place
      */
     record PlannedCollective(int function, CollectiveWork work, long signature, long count,
             @Nullable MemorySegment send, @Nullable MemorySegment receive,
@@ -42,12 +35,7 @@ public sealed interface PlannedOperation {
         }
     }
 
-    /**
-     * The transfers of one item of a plan: a send, a receive or both.
-     *
-     * @param send    null for none
-     * @param receive null for none
-     */
+    /** The transfers of one item of a plan: a send, a receive or both; null for the one that is not there. */
     record PlannedTransfer(PointToPointWork work, SendOrReceive send,
             SendOrReceive receive) implements PlannedOperation {
 
@@ -60,6 +48,21 @@ public sealed interface PlannedOperation {
         @Override
         public String toString() {
             return send == null ? receive.toString() : receive == null ? send.toString() : send + " and " + receive;
+        }
+    }
+
+    /** A send or a receive, as the program asked for it; with regions of its memory if that is used in place. */
+    record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
+            UserRegions regions) {
+
+        long bytes() {
+            return count * type.bytes();
+        }
+
+        @Override
+        public String toString() {
+            return (sends ? "send of " : "receive of ") + count + ' ' + type.label()
+                    + (sends ? " to rank " : " from rank ") + peer;
         }
     }
 }

@@ -8,13 +8,14 @@ import java.util.Optional;
 import java.util.TreeSet;
 import org.millrace.Operation;
 import org.millrace.Route;
+import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.CollectiveFunction.InPlace;
 import org.millrace.device.function.FunctionTable;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
-import org.millrace.transport.TransportConnections;
+import org.millrace.engine.plan.Announcer.OperationId;
 
 /**
  * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread
@@ -68,7 +69,7 @@ public final class Routes {
     }
 
     private int index() {
-        return algorithm == Algorithm.DIRECT ? TransportConnections.POINT_TO_POINT : TransportConnections.COLLECTIVE;
+        return algorithm == Algorithm.DIRECT ? KernelChannel.POINT_TO_POINT : KernelChannel.COLLECTIVE;
     }
 
     private List<Connector<?>> used(List<Connector<?>> all) {

@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Stream;
+import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 
 /** Sends of a rank to itself, and the receives that they wait for. */
 public final class SelfTransfers {

@@ -10,10 +10,12 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.WorkType;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.FunctionNumber;
+import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.UserRegions;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
+import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 
 /**
  * Sends and receives as work. They travel over connections of their own that are made when they are first needed; what

@@ -42,13 +42,9 @@ public final class Aggregator implements Agent, AutoCloseable {
     private boolean failed;
 
     /**
-     * An aggregator whose connections are made.
+     * An aggregator whose connections are made: those from and to every rank, by rank.
      *
-     * @param network   theirs
-     * @param receivers from every rank, by rank
-     * @param senders   to every rank, by rank
      * @param slotBytes longest contribution
-     * @param reducer   the arithmetic
      * @param failure   learns why the aggregator stopped
      */
     public Aggregator(Network network, List<FrameReceiver> receivers, List<FrameSender> senders, long slotBytes,
@@ -210,15 +206,9 @@ public final class Aggregator implements Agent, AutoCloseable {
     public interface Reducer {
 
         /**
-         * Combines elements: {@code into[i] = op(from[i], into[i])}.
+         * Combines elements: {@code into[i] = op(from[i], into[i])}; offsets are bytes.
          *
-         * @param type       element type
-         * @param op         how
-         * @param from       one rank's elements
-         * @param fromOffset bytes
-         * @param into       what the ranks before it came to
-         * @param intoOffset bytes
-         * @param count      elements
+         * @param into what the ranks before it came to
          */
         void reduce(DataType type, ReduceOp.BuiltIn op, MemorySegment from, long fromOffset, MemorySegment into,
                 long intoOffset, long count);

@@ -23,12 +23,7 @@ public final class AggregatorClient implements CollectiveNetwork {
     private long accepted;
     private long done;
 
-    /**
-     * An end whose connections are made.
-     *
-     * @param sender   to the aggregator; closed with this
-     * @param receiver from it; closed with this
-     */
+    /** An end whose connections with the aggregator are made; they are closed with this. */
     public AggregatorClient(FrameSender sender, FrameReceiver receiver) {
         this.sender = sender;
         this.receiver = receiver;

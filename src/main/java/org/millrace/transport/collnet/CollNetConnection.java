@@ -9,6 +9,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.StopListener;
@@ -29,13 +30,9 @@ public final class CollNetConnection implements AutoCloseable {
     private boolean closed;
 
     /**
-     * A connection.
-     *
-     * @param rank       this rank
      * @param network    with which the slots are registered
      * @param collective what reduces; closed with this
-     * @param layout     sizes of the slots, the same on all ranks
-     * @param firstStep  where the counters begin
+     * @param layout     the same on all ranks
      * @param listener   learns that a proxy stopped
      */
     public CollNetConnection(int rank, Network network, CollectiveNetwork collective, ConnectionLayout layout,
@@ -56,47 +53,27 @@ public final class CollNetConnection implements AutoCloseable {
         return new ConnectionName(self, "the aggregator", self + " " + arrow + " aggregator");
     }
 
-    /**
-     * Where the device puts its elements.
-     *
-     * @return slots and counters
-     */
+    /** {@return where the device puts its elements} */
     public ConnectionInfo send() {
         return send;
     }
 
-    /**
-     * Where the device finds results.
-     *
-     * @return slots and counters
-     */
+    /** {@return where the device finds results} */
     public ConnectionInfo receive() {
         return receive;
     }
 
-    /**
-     * Who moves the data.
-     *
-     * @return two proxies, for one agent
-     */
+    /** {@return two proxies, for one agent} */
     public List<ProxyConnection> proxies() {
         return List.of(sendProxy, receiveProxy);
     }
 
-    /**
-     * Whether an operation can go this way.
-     *
-     * @return the network's end
-     */
+    /** {@return the network's end, which says whether an operation can go this way} */
     public CollectiveNetwork network() {
         return collective;
     }
 
-    /**
-     * Announces an operation before the device runs it.
-     *
-     * @param op the operation
-     */
+    /** Announces an operation before the device runs it. */
     public void announce(CollNetOp op) {
         sendProxy.announce(op);
     }
@@ -148,13 +125,45 @@ public final class CollNetConnection implements AutoCloseable {
         }
     }
 
-    /**
-     * One all-reduce that goes through the network, as an engine enqueues it.
-     *
-     * @param type  element type
-     * @param op    how elements are combined
-     * @param steps steps it takes: one request each
-     */
+    /** One all-reduce that goes through the network, as an engine enqueues it; each of its steps is a request. */
     public record CollNetOp(DataType type, ReduceOp.BuiltIn op, long steps) {
+    }
+
+    /** Asks for the oldest request, and tells the device of results that are there. */
+    private static final class CollNetReceiveProxy extends AbstractProxy {
+
+        private final ConnectionInfo receive;
+        private final CollectiveNetwork network;
+        private final RequestFifo requests;
+
+        CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
+                RequestFifo requests, StopListener listener) {
+            super(name, listener);
+            this.receive = receive;
+            this.network = network;
+            this.requests = requests;
+        }
+
+        /** The release of tail pairs with the device's acquire: it sees the result in its slot. */
+        @Override
+        public int progress() {
+            int delivered = 0;
+            while (!requests.isEmpty() && network.test(requests.oldest())) {
+                requests.removeOldest();
+                receive.recvMem().tailRelease(receive.firstStep() + requests.done());
+                delivered++;
+            }
+            return delivered;
+        }
+
+        @Override
+        public boolean drained() {
+            return requests.isEmpty();
+        }
+
+        @Override
+        public String lastSeen() {
+            return "head " + receive.sendMem().headAcquire() + ", tail " + receive.recvMem().tailAcquire();
+        }
     }
 }

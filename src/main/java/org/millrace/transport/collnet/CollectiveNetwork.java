@@ -13,25 +13,13 @@ public interface CollectiveNetwork extends AutoCloseable {
     /** Requests under way at the same time: as many as a connection has slots. */
     int REQUESTS = 8;
 
-    /**
-     * Whether the network can reduce such elements.
-     *
-     * @param type element type
-     * @param op   how they are combined
-     * @return true if {@link #iallreduce} takes them
-     */
+    /** Whether {@link #iallreduce} takes such elements and operators. */
     boolean reduceSupport(DataType type, ReduceOp op);
 
     /**
-     * Begins to reduce. Neither memory may be touched until {@link #test} says that the request is done.
+     * Begins to reduce; offsets are bytes. Neither memory may be touched until {@link #test} says that the request is
+     * done. Count, type and operator are the same on all ranks.
      *
-     * @param send          this rank's elements
-     * @param sendOffset    of the first, bytes
-     * @param receive       where the result goes
-     * @param receiveOffset of its first element, bytes
-     * @param count         elements, 0 or more, the same on all ranks
-     * @param type          element type, the same on all ranks
-     * @param op            how they are combined, the same on all ranks
      * @return a handle for {@link #test}, 0 or more; -1 if the network takes no more now
      * @throws org.millrace.net.ConnectionException if the network is lost
      */
@@ -39,10 +27,9 @@ public interface CollectiveNetwork extends AutoCloseable {
             DataType type, ReduceOp.BuiltIn op);
 
     /**
-     * Makes progress, and asks for a request.
+     * Makes progress, and says whether a request is done: the result is there, and the rank's elements have left. Its
+     * handle then becomes another request's.
      *
-     * @param request a handle; once it was done it is another request's
-     * @return true if the result is there, and the rank's elements have left
      * @throws org.millrace.net.ConnectionException if the network is lost
      */
     boolean test(int request);

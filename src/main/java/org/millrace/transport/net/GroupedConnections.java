@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.abi.KernelChannel;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -15,7 +16,6 @@ import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.SharedReceiver;
 import org.millrace.proxy.SharedSender;
 import org.millrace.transport.EndRequest;
-import org.millrace.transport.TransportConnections;
 
 /**
  * Connections of the network that the channels of a ring share, {@value SharedSender#MEMBERS} of them each: fewer to
@@ -41,7 +41,7 @@ final class GroupedConnections {
 
     /** Whether a connection shares. Both ends say the same. */
     static boolean has(EndRequest request) {
-        return request.settings().groupedChannels() > 0 && request.index() == TransportConnections.COLLECTIVE;
+        return request.settings().groupedChannels() > 0 && request.index() == KernelChannel.COLLECTIVE;
     }
 
     synchronized Pending<FrameSender> send(EndRequest request, byte[] address, OperationQueue queue) {

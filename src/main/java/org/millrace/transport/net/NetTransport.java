@@ -26,8 +26,6 @@ public final class NetTransport implements Transport {
     private final GroupedConnections groups;
 
     /**
-     * The transport of a rank.
-     *
      * @param network what carries the frames
      * @param here    where the others reach this rank; not closed here
      */

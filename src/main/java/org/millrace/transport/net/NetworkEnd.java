@@ -5,6 +5,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
 import org.millrace.net.ConnectionKey;
@@ -22,7 +23,6 @@ import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
-import org.millrace.transport.TransportConnections;
 import org.millrace.transport.TransportEnd;
 
 /**
@@ -58,7 +58,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     public void proxySetup() {
         arena = Arena.ofShared();
         EndSettings settings = request.settings();
-        if (settings.sharedSlots() == null || request.index() != TransportConnections.POINT_TO_POINT) {
+        if (settings.sharedSlots() == null || request.index() != KernelChannel.POINT_TO_POINT) {
             info = ConnectionInfo.allocate(arena, settings.layout(), settings.firstStep());
         } else {
             shared = pools.join(request);

@@ -64,8 +64,6 @@ final class OperationCheck {
     }
 
     /**
-     * A side.
-     *
      * @param memory {@link #BYTES} bytes of zeros that both sides reach
      */
     OperationCheck(ConnectionName name, MemorySegment memory, boolean sends) {

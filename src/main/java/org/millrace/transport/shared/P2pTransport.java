@@ -7,6 +7,7 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
+import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
 
 /**
  * P2P: between ranks of one process, whose devices reach each other's memory. The sending device writes into the

@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.millrace.MillraceException;
 import org.millrace.net.ConnectionException;
+import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
 
 /**
  * Memory that two ranks of this process share. It is freed when both have let go of it: a rank that aborts must not

@@ -1,6 +1,7 @@
 package org.millrace.transport.shared;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -44,8 +45,6 @@ final class SharedMemoryEnd implements TransportEnd {
     private @Nullable CopyProxy proxy;
 
     /**
-     * An end.
-     *
      * @param owns   whether this end makes the memory; the other one does not
      * @param copies whether a proxy of this end copies between the common memory and memory of its own
      */
@@ -150,5 +149,28 @@ final class SharedMemoryEnd implements TransportEnd {
         if (common != null) {
             common.close();
         }
+    }
+
+    /** Memory that both ends of a connection reach, each in its own way. */
+    interface CommonMemory {
+
+        /** The ways to get such memory. */
+        interface Source {
+
+            /** Makes memory of zeros. */
+            CommonMemory create(long bytes);
+
+            /** Reaches memory that the other end made, with what its {@link CommonMemory#handle} said. */
+            CommonMemory open(byte[] handle, long bytes);
+        }
+
+        /** All of it; of the global scope, not to be touched after {@link #close}. */
+        MemorySegment segment();
+
+        /** What the other end needs to reach it. */
+        byte[] handle();
+
+        /** This end needs it no longer. May be called twice. */
+        void close();
     }
 }

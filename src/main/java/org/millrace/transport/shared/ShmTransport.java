@@ -12,6 +12,7 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
+import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
 
 /**
  * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with
@@ -79,11 +80,7 @@ public final class ShmTransport implements Transport {
         return configuration.get(Settings.SHM_MEMCPY) && (configuration.get(Settings.SHM_MEMCPY_MODE) & side) != 0;
     }
 
-    /**
-     * Memory that two processes of one host share.
-     *
-     * @param memory this process's mapping of it
-     */
+    /** Memory that two processes of one host share. */
     private record FileMemory(SharedMemory memory) implements CommonMemory {
 
         /** Memory in files of a directory. */

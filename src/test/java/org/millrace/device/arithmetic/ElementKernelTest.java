@@ -26,6 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
+import org.millrace.device.arithmetic.Loops.Step;
 import org.millrace.element.Elements;
 
 /** What surrounds the arithmetic: slices of any length and place, who may overlap, the end of an operation, errors. */

@@ -12,6 +12,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
+import org.millrace.device.arithmetic.ElementKernels.BlockwiseKernel;
+import org.millrace.device.arithmetic.Loops.Step;
 import org.millrace.element.Elements;
 
 /**

@@ -2,6 +2,7 @@ package org.millrace.device.arithmetic;
 
 import java.math.BigInteger;
 import org.millrace.DataType;
+import org.millrace.device.arithmetic.Loops.Step;
 
 /**
  * The same arithmetic once more, slowly and from the definitions: exact numbers, rounded by {@link Format}. It shares

@@ -15,6 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
+import org.millrace.device.unpack.SliceGather.PieceCopy;
 
 /** Lists of pieces as no proxy of ours makes them: any lengths, any offsets, any order. */
 class SliceGatherTest {

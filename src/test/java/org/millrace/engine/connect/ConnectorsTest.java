@@ -24,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.work.DeviceCommunicator;
@@ -204,7 +205,7 @@ class ConnectorsTest {
 
     @Test
     void aConnectionGoesThroughItsStatesOnAnotherThread() {
-        Connector<SendPort> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
+        Connector<SendPort> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
         connector.announce(operation(1));
         await(connector, State.SETTING_UP);
         assertNull(connector.transport());
@@ -219,13 +220,13 @@ class ConnectorsTest {
         assertEquals(List.of(operation(1), operation(2), operation(3)), announced);
         assertEquals("FAKE", connector.transport());
         assertTrue(maker.getName().contains("connect-0"), maker.getName());
-        assertSame(connector, connectors.send(1, 0, TransportConnections.COLLECTIVE));
+        assertSame(connector, connectors.send(1, 0, KernelChannel.COLLECTIVE));
     }
 
     @Test
     void noneWaitsForAnother() {
-        Connector<?> first = connectors.receive(1, 0, TransportConnections.COLLECTIVE);
-        Connector<?> second = connectors.receive(2, 0, TransportConnections.COLLECTIVE);
+        Connector<?> first = connectors.receive(1, 0, KernelChannel.COLLECTIVE);
+        Connector<?> second = connectors.receive(2, 0, KernelChannel.COLLECTIVE);
         connects = true;
         arrived.add(2L);
         await(second, State.CONNECTED);
@@ -239,17 +240,17 @@ class ConnectorsTest {
     void theThreadSleepsWhenNothingIsAsked() {
         arrived.addAll(List.of(1L, 2L));
         connects = true;
-        connectors.send(1, 0, TransportConnections.COLLECTIVE);
+        connectors.send(1, 0, KernelChannel.COLLECTIVE);
         connectors.await();
         await(() -> maker.getState() == Thread.State.WAITING, "the thread does not sleep");
-        connectors.send(2, 0, TransportConnections.COLLECTIVE);
+        connectors.send(2, 0, KernelChannel.COLLECTIVE);
         connectors.await();
         await(() -> maker.getState() == Thread.State.WAITING, "the thread does not sleep again");
     }
 
     @Test
     void whatIsOnTheWayIsStoppedAndFreed() {
-        Connector<?> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
+        Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
         await(connector, State.SETTING_UP);
         assertTrue(connectors.stop(PATIENCE));
         assertEquals(State.STOPPED, connector.state());
@@ -262,7 +263,7 @@ class ConnectorsTest {
     @Test
     void aStopIsAcknowledgedByTheThreadAlone() throws InterruptedException {
         held = new CountDownLatch(1);
-        Connector<?> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
+        Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
         assertTrue(inSetup.await(PATIENCE.toSeconds(), TimeUnit.SECONDS));
         assertFalse(connectors.stop(Duration.ofMillis(20)));
         assertEquals(0, freed);
@@ -275,7 +276,7 @@ class ConnectorsTest {
     @Test
     void aConnectionThatIsNotMadeInTimeFailsTheCommunicator() {
         Connectors hasty = connectors(Duration.ofMillis(20));
-        Connector<?> connector = hasty.send(1, 0, TransportConnections.COLLECTIVE);
+        Connector<?> connector = hasty.send(1, 0, KernelChannel.COLLECTIVE);
         await(() -> failure.get() != null, "no failure");
         assertEquals(State.FAILED, connector.state());
         assertTrue(failure.get().getMessage().contains("was not made within 20 ms (MILLRACE_CONNECT_DEADLINE)"),
@@ -292,7 +293,7 @@ class ConnectorsTest {
     void aConnectionThatIsLostFailsTheCommunicatorIfNoRankSaysWhy() {
         lost = true;
         arrived.add(1L);
-        Connector<?> connector = connectors.send(1, 0, TransportConnections.COLLECTIVE);
+        Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
         await(connector, State.FAILED);
         await(() -> failure.get() != null, "no failure");
         assertTrue(failure.get().getMessage().startsWith("the connection rank 0 -> rank 1, channel 0 cannot be made: "),

@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
 import org.millrace.config.Configuration;
 import org.millrace.engine.connect.Transports;
 import org.millrace.net.Listener;
@@ -78,8 +79,8 @@ public final class TwoRanks implements AutoCloseable {
      * made theirs.
      */
     public List<TransportConnection> connect() {
-        List<PendingConnection> pending = List.of(ranks[0].send(1, 0, TransportConnections.COLLECTIVE),
-                ranks[1].receive(0, 0, TransportConnections.COLLECTIVE));
+        List<PendingConnection> pending = List.of(ranks[0].send(1, 0, KernelChannel.COLLECTIVE),
+                ranks[1].receive(0, 0, KernelChannel.COLLECTIVE));
         TransportConnection[] made = new TransportConnection[2];
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (made[0] == null || made[1] == null) {
