@@ -18,7 +18,6 @@ import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.Registrations.UserRegions;
-import org.millrace.engine.connect.UserRegions;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.proxy.OperationSignature;

@@ -12,7 +12,6 @@ import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.FunctionNumber;
 import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.Registrations.UserRegions;
-import org.millrace.engine.connect.UserRegions;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
