@@ -18,7 +18,7 @@ public final class OperationGroup {
     public interface Part {
 
         /**
-         * Makes what was enqueued ready to be launched. All parts do before the first one launches.
+         * Makes what was enqueued ready to be launched. All parts do so before the first one launches.
          *
          * @param alone whether there is no other part
          */

@@ -1,8 +1,9 @@
 /**
- * How polling threads are run: an {@link org.millrace.agent.Agent} does a pass of work, a runner owns the thread, an
- * idle strategy decides what to do with none, by a named {@link org.millrace.agent.IdleProfile}. What other threads
- * want of an agent reaches it through a {@link org.millrace.agent.RequestQueue}, and which of its connections a pass
- * polls says a {@link org.millrace.agent.PollSchedule}. Nothing here knows what an agent does; it uses the JDK alone.
+ * How polling threads are run: an {@link org.millrace.agent.Agent} does a pass of work, a runner owns the thread, and
+ * an idle strategy, named by an {@link org.millrace.agent.IdleProfile}, decides what the thread does when there is no
+ * work. What other threads want of an agent reaches it through a {@link org.millrace.agent.RequestQueue}; a
+ * {@link org.millrace.agent.PollSchedule} says which of an agent's connections a pass polls. Nothing here knows what an
+ * agent does.
  */
 @NullMarked
 package org.millrace.agent;

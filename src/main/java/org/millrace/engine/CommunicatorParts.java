@@ -65,7 +65,7 @@ final class CommunicatorParts {
         this.configuration = configuration;
         try {
             resources.add(control);
-            // closed behind the threads: kernels read work by its address
+            // closed after the threads have stopped: kernels read work by its address
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
             options = EngineOptions.decide(configuration, agreement);
@@ -135,7 +135,7 @@ final class CommunicatorParts {
         return device;
     }
 
-    /** Adds what is closed before all that is there already. */
+    /** Adds a resource, which will be closed before all that were added earlier. */
     <T extends AutoCloseable> T add(T resource) {
         return resources.add(resource);
     }

@@ -18,12 +18,12 @@ import org.millrace.proxy.ProxyConnection;
 /**
  * A rank's threads. Device and proxies are polled: by one thread in turn, or by one each. Where there are as many ranks
  * as cores one thread is better: two would take the core from each other just when one waits for the other. Connections
- * are made on a thread that sleeps while none is asked for. A communicator that is split shares the threads with those
- * that come of it; the last one stops them.
+ * are made on a thread that sleeps while none is asked for. A communicator that is split shares its threads with those
+ * that it is split into; the last to be closed stops them.
  */
 final class EngineThreads implements AutoCloseable {
 
-    /** How long a thread may take to say that it touches something no more. */
+    /** How long a thread may take to say that it no longer touches something. */
     static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
 
     private final EmulatedDevice device;
@@ -46,7 +46,7 @@ final class EngineThreads implements AutoCloseable {
         return AgentRunner.start(agent, idle);
     }
 
-    /** For one more communicator, which closes them as well. */
+    /** The same threads for one more communicator, which closes them too when it ends. */
     EngineThreads share() {
         if (users.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
             throw new MillraceException(

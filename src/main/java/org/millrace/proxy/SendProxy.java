@@ -15,8 +15,8 @@ import org.millrace.net.MemoryRegion;
  *
  * <pre>
  *   device                          this proxy
- *   data  → slot                   tail   (acquire)   pairs with the device's release of tail
- *   size  → connFifo[slot]         size, data → frame
+ *   size  → connFifo[slot]         tail   (acquire)   pairs with the device's release of tail
+ *   data  → slot                   size, data → frame
  *   tail  → (release)              ... the frame is complete
  *                                   size = -1
  *   head  (acquire)       ←        head   (release)   pairs with the device's acquire of head: it sees size = -1

@@ -10,8 +10,10 @@ import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
 
 /**
- * What an operation does on a channel in one direction: how many chunks of which shape from whom, and to whom.
+ * What one block sends and receives for an operation on a channel: chunks of one shape, by one schedule. A ring has one
+ * task, a tree two, up and down.
  *
+ * @param index which of the connections with a peer: that of collectives, or that of sends and receives
  * @param from the peers that it receives from, in the order in which elements are combined
  * @param to   the peers that it sends to
  */

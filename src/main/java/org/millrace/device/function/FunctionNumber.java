@@ -6,8 +6,8 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 
 /**
- * The number by which a batch of work names its device function: what NCCL finds in a table that its build generates is
- * said here bit by bit. Operation and algorithm are the function's row in the {@link FunctionTable}.
+ * The number by which a batch of work names its device function. NCCL looks its numbers up in a table that its build
+ * generates; here the bits themselves say what is meant. Operation and algorithm are the function's row in the {@link FunctionTable}.
  *
  * <pre>
  *   0           3           6          8      12    15
@@ -23,7 +23,7 @@ public final class FunctionNumber {
     private static final Algorithm[] ALGORITHMS = Algorithm.values();
     private static final Protocol[] PROTOCOLS = Protocol.values();
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
-    /** Sum of what is multiplied first; by what, is the work's argument. */
+    /** The sum of elements that are first multiplied by a scalar, which is the work's argument. */
     private static final int PRE_MUL_SUM = OPS.length;
 
     private static final int ALGORITHM_SHIFT = 3;
@@ -73,7 +73,7 @@ public final class FunctionNumber {
         return op == PRE_MUL_SUM ? new ReduceOp.PreMulSum(Double.longBitsToDouble(argument)) : OPS[op];
     }
 
-    /** What goes into the work beside the number. */
+    /** The scalar's bits, which go into the work beside the number; 0 if there is none. */
     public static long argument(ReduceOp op) {
         return op instanceof ReduceOp.PreMulSum(double scalar) ? Double.doubleToRawLongBits(scalar) : 0;
     }

@@ -9,7 +9,7 @@ import org.millrace.device.primitives.BlockMemory;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.primitives.Primitives;
 
-/** A block that runs an algorithm over the connections that it was issued for, when it is its turn on all of them. */
+/** A block that runs a schedule of chunks over its connections, when its turn has come on all of them. */
 public final class PrimitiveBlock implements Block {
 
     private final ChunkSchedule algorithm;
@@ -21,7 +21,7 @@ public final class PrimitiveBlock implements Block {
     private final long[] toPlaces;
 
     private @Nullable Primitives primitives;
-    /** Whether the algorithm is at its end. */
+    /** Whether the schedule is at its end. */
     private boolean passed;
     private boolean done;
 

@@ -22,7 +22,10 @@ import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.proxy.OperationSignature;
 
-/** Says collectives as work: by which function, over which channels, through slots or in the user's memory. */
+/**
+ * Makes an item of work of a collective: decides by which function it runs, over which channels, and whether its data
+ * goes through slots or stays in the user's memory.
+ */
 public final class CollectivePlanner {
 
     private final DeviceCommunicator device;

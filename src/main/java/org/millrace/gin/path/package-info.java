@@ -11,12 +11,12 @@
  *      ↓
  *   QueueDrain        it is checked
  *      ↓
- *   PeerConnection    choose: its path, once
+ *   GinPeer.choose    its path, once: a PeerConnection has the first three, this rank itself the fourth
  *      ↓
  *      ├─ FramePath     bytes are the payload of frames; values and signals are in their headers
  *      ├─ StagedPath    bytes are copied to memory that both ranks map; a frame says where
  *      ├─ DirectPath    this rank's device copies to the peer's window; no frame, or one that brings the signal
- *      └─ SelfPath      this rank is the peer: a copy between its windows, settled as below
+ *      └─ SelfPath      this rank is the peer: a copy between its windows; goes straight to InboundFrames
  *      ↓
  *   OutboundFrames    in order: waits until an entry's bytes are readable, sends it or does without it,
  *      ↓              completes its descriptor when its source is free
@@ -26,6 +26,10 @@
  *      ↓
  *   InboundFrames     in order: waits until the bytes are written, then signals
  * </pre>
+ *
+ * <p>
+ * A descriptor moves down only. Its number comes back once: when its source is no longer needed, the frame that needed it
+ * last calls {@link org.millrace.gin.queue.PeerQueue#complete}.
  *
  * <p>
  * A get takes the DirectPath, or the GetPath: a frame asks, GetAnswers sends the bytes back by the peer's paths, and

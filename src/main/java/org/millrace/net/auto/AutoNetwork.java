@@ -225,9 +225,8 @@ public final class AutoNetwork implements Network {
             try {
                 return overShm.poll();
             } catch (ConnectionException e) {
-                // The peer's ring cannot be mapped here, which the network has logged and told the peer: it comes over
-                // TCP
-                // now. Or the listener was closed, which the other network says too.
+                // The peer's ring cannot be mapped here. The network has logged that and told the peer, which now
+                // connects over TCP. Or the listener was closed: the other network says so too.
                 overShm = null;
                 return null;
             }

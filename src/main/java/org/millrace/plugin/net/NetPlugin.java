@@ -204,7 +204,7 @@ public final class NetPlugin {
 
     /**
      * NCCL registers the buffers of a connection: one that is taken over is served from its third buffer on
-     * ({@code TakeoverConnection.register}), one of NCCL's own proxy keeps them for its messages.
+     * ({@code TakeoverConnection.register}), one that NCCL's own proxy serves keeps them for its messages.
      */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
         if (type != plugin_h.NCCL_PTR_HOST()) {

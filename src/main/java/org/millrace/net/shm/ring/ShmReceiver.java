@@ -118,7 +118,7 @@ public final class ShmReceiver implements FrameReceiver {
         return bytes;
     }
 
-    /** Bounds are the region's: a page that does not lie within it is an {@connection IndexOutOfBoundsException}. */
+    /** Bounds are the region's: a page that does not lie within it is an {@link IndexOutOfBoundsException}. */
     private void scatter(Pages to, long bytes) {
         int pageBytes = to.bytesEach();
         for (long done = 0; done < bytes;) {
