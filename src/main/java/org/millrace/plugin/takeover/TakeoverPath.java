@@ -16,8 +16,8 @@ import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
 
 /**
- * Java threads move the data: connections are given back to NCCL with the word that they need no progress of its
- * proxy's, and their memory is served by our own.
+ * Java threads move the data: NCCL is told that its connections need no progress from its proxy, and our own proxies
+ * serve their memory.
  */
 public final class TakeoverPath implements DataPath {
 

@@ -7,9 +7,9 @@ package org.millrace.net.socket.rails;
  */
 final class Reinjection {
 
-    /** A stream is slow with a piece if the idle one would take less than this part of the time. */
+    /** A stream is slow with a piece if it would take more than this many times as long as the idle one. */
     private static final double ADVANTAGE = 4;
-    /** Nothing is reinjected that was sent less than this long ago: a receiver's thread may be away for so long. */
+    /** Nothing is reinjected that was sent less than this long ago: a receiver's thread may not run for so long. */
     private static final long PATIENCE_NANOS = 1_000_000;
     /** The same for pieces that wait for a destination, as far as is known. */
     private static final long UNACCEPTED_PATIENCE_NANOS = 100_000_000;
