@@ -20,25 +20,13 @@ import org.jspecify.annotations.Nullable;
  */
 public interface Communicator extends AutoCloseable {
 
-    /**
-     * This end's number.
-     *
-     * @return 0 to {@code size() - 1}
-     */
+    /** {@return this end's number: 0 to {@code size() - 1}} */
     int rank();
 
-    /**
-     * The number of ranks.
-     *
-     * @return 1 or more
-     */
+    /** {@return the number of ranks: 1 or more} */
     int size();
 
-    /**
-     * Where this rank's operations run.
-     *
-     * @return the device
-     */
+    /** {@return the device that this rank's operations run on} */
     Device device();
 
     /**
@@ -57,9 +45,8 @@ public interface Communicator extends AutoCloseable {
     void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream);
 
     /**
-     * What this communicator can do. The other operations' methods throw a {@link MillraceException} that says so.
-     *
-     * @return {@link Operation#ALL_REDUCE} at least
+     * {@return what this communicator can do: {@link Operation#ALL_REDUCE} at least; the methods of other operations
+     * throw a {@link MillraceException}}
      */
     default Set<Operation> operations() {
         return EnumSet.of(Operation.ALL_REDUCE);
@@ -282,10 +269,8 @@ public interface Communicator extends AutoCloseable {
     }
 
     /**
-     * How the last operation that was issued travels.
-     *
-     * @return the route; empty if there was no operation yet, if nothing had to travel, or if the device does not tell,
-     *         as libnccl does not
+     * {@return how the last operation that was issued travels; empty if there was no operation yet, if nothing had to
+     * travel, or if the device does not tell, as libnccl does not}
      */
     default Optional<Route> route() {
         return Optional.empty();

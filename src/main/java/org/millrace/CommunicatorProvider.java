@@ -7,9 +7,8 @@ import java.util.Optional;
 public interface CommunicatorProvider {
 
     /**
-     * The kind of device whose communicators this makes, as {@code MILLRACE_DEVICE} names it.
-     *
-     * @return for instance {@code "host"} or {@code "cuda"}
+     * {@return the kind of device that this makes communicators for, as {@code MILLRACE_DEVICE} names it: for instance
+     * {@code "host"} or {@code "cuda"}}
      */
     String device();
 

@@ -44,38 +44,22 @@ public enum DataType {
         this.label = label;
     }
 
-    /**
-     * The value of {@code ncclDataType_t}.
-     *
-     * @return 0 to 11
-     */
+    /** {@return the value of {@code ncclDataType_t}: 0 to 11} */
     public int code() {
         return code;
     }
 
-    /**
-     * Size of one element.
-     *
-     * @return bytes: 1, 2, 4 or 8
-     */
+    /** {@return the size of one element in bytes: 1, 2, 4 or 8} */
     public int bytes() {
         return bytes;
     }
 
-    /**
-     * Whether elements are floating-point numbers.
-     *
-     * @return false for the integer types
-     */
+    /** {@return whether elements are floating-point numbers} */
     public boolean isFloating() {
         return floating;
     }
 
-    /**
-     * The name that nccl-tests prints and takes.
-     *
-     * @return for instance {@code "float"} or {@code "bfloat16"}
-     */
+    /** {@return the name that nccl-tests prints and takes, for instance {@code "float"} or {@code "bfloat16"}} */
     public String label() {
         return label;
     }

@@ -9,11 +9,7 @@ import java.lang.foreign.MemorySegment;
  */
 public interface Device {
 
-    /**
-     * A name for people.
-     *
-     * @return for instance {@code "emulated device 0"}
-     */
+    /** {@return a name for people, for instance {@code "emulated device 0"}} */
     String name();
 
     /**
@@ -27,18 +23,10 @@ public interface Device {
      */
     MemorySegment allocate(long bytes, Arena arena);
 
-    /**
-     * Makes a new stream.
-     *
-     * @return an idle stream
-     */
+    /** {@return a new, idle stream} */
     Stream newStream();
 
-    /**
-     * Makes a new event for this device's streams.
-     *
-     * @return an event that is not recorded
-     */
+    /** {@return a new event for this device's streams, not yet recorded} */
     Event newEvent();
 
     /**

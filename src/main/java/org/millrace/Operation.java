@@ -82,28 +82,22 @@ public enum Operation {
         inPlace = !all.contains(Trait.NEVER_IN_PLACE);
     }
 
-    /**
-     * The name of its test in nccl-tests.
-     *
-     * @return for instance {@code "all_reduce"}
-     */
+    /** {@return the name of its test in nccl-tests, for instance {@code "all_reduce"}} */
     public String label() {
         return label;
     }
 
     /**
-     * The name that NCCL gives it in {@code NCCL_PROTO}, in its log, and behind {@code nccl} as a function.
-     *
-     * @return for instance {@code "AllReduce"}; {@code "SendRecv"} for sends and receives, which are two functions
+     * {@return the name that NCCL gives it in {@code NCCL_PROTO}, in its log, and behind {@code nccl} as a function,
+     * for instance {@code "AllReduce"}; {@code "SendRecv"} for sends and receives, which are two functions}
      */
     public String ncclName() {
         return ncclName;
     }
 
     /**
-     * The value of {@code ncclFunc_t} by which it runs.
-     *
-     * @return 0 to 5; what consists of sends and receives has the code of {@link #SEND_RECEIVE}
+     * {@return the value of {@code ncclFunc_t} by which it runs: 0 to 5; what consists of sends and receives has the
+     * code of {@link #SEND_RECEIVE}}
      */
     public int code() {
         return code;
@@ -124,47 +118,27 @@ public enum Operation {
         return BY_CODE.get(code);
     }
 
-    /**
-     * Whether elements of several ranks are combined.
-     *
-     * @return true if a {@link ReduceOp} belongs to it
-     */
+    /** {@return whether elements of several ranks are combined, so that a {@link ReduceOp} belongs to it} */
     public boolean reduces() {
         return reduces;
     }
 
-    /**
-     * Whether one rank differs from the others.
-     *
-     * @return true if a root belongs to it
-     */
+    /** {@return whether one rank, the root, differs from the others} */
     public boolean hasRoot() {
         return rootSends || rootReceives;
     }
 
-    /**
-     * Whether only the root has something to send.
-     *
-     * @return true if the other ranks' send operand is not looked at
-     */
+    /** {@return whether only the root has something to send: the other ranks' send operand is not looked at} */
     public boolean isSentByRoot() {
         return rootSends;
     }
 
-    /**
-     * Whether only the root has a result.
-     *
-     * @return true if the other ranks' receive operand is not looked at
-     */
+    /** {@return whether only the root has a result: the other ranks' receive operand is not looked at} */
     public boolean isReceivedByRoot() {
         return rootReceives;
     }
 
-    /**
-     * Whether the result may take the place of what is sent.
-     *
-     * @return false if the operands must be apart
-     */
+    /** {@return whether the result may take the place of what is sent} */
     public boolean hasInPlace() {
         return inPlace;
     }

@@ -52,11 +52,7 @@ public final class OperationGroup {
         return group == null ? Optional.empty() : Optional.of(group.parts.computeIfAbsent(owner, _ -> part.get()));
     }
 
-    /**
-     * Whether the calling thread has a group open.
-     *
-     * @return true between a group's beginning and its end
-     */
+    /** {@return whether the calling thread has a group open} */
     public static boolean isOpen() {
         return OPEN.get() != null;
     }

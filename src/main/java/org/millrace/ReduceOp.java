@@ -17,11 +17,7 @@ public sealed interface ReduceOp {
     /** Sum divided by the number of ranks; integers are rounded towards zero. */
     ReduceOp AVG = BuiltIn.AVG;
 
-    /**
-     * The name that nccl-tests prints and takes.
-     *
-     * @return for instance {@code "sum"}
-     */
+    /** {@return the name that nccl-tests prints and takes, for instance {@code "sum"}} */
     String label();
 
     /** The operations that need no parameter; their ordinals are the values of {@code ncclRedOp_t}. */
@@ -43,11 +39,7 @@ public sealed interface ReduceOp {
             this.label = label;
         }
 
-        /**
-         * The value of {@code ncclRedOp_t}.
-         *
-         * @return 0 to 4
-         */
+        /** {@return the value of {@code ncclRedOp_t}: 0 to 4} */
         public int code() {
             return ordinal();
         }

@@ -72,18 +72,52 @@ public final class CollectiveWork {
         return segment;
     }
 
-    /** {@return the first channel} */
-    public int channelLow() {
-        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_LOW));
+    /**
+     * Sets how the elements are spread.
+     *
+     * @param low    the first channel
+     * @param high   the last channel
+     * @param first  elements of the first channel
+     * @param middle elements of each channel in between
+     * @param last   elements of the last channel, if it is not the first
+     */
+    public void spread(int low, int high, long first, long middle, long last) {
+        segment.set(ValueLayout.JAVA_BYTE, CHANNEL_LOW, (byte) low);
+        segment.set(ValueLayout.JAVA_BYTE, CHANNEL_HIGH, (byte) high);
+        Words.LONG.set(segment, COUNT_LOW, first);
+        Words.LONG.set(segment, COUNT_MIDDLE, middle);
+        Words.LONG.set(segment, COUNT_HIGH, last);
     }
 
     /**
-     * Sets the first channel.
+     * Sets what is done with the elements.
      *
-     * @param value the new value
+     * @param send     address of the input
+     * @param receive  address of the output
+     * @param root     the root rank; the rank itself where an operation has none
+     * @param argument the reduction's argument, as raw bits
+     * @param flags    {@link #NETWORK_REGISTERED}, {@link #PROFILED}
      */
-    public void channelLow(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, CHANNEL_LOW, (byte) value);
+    public void set(long send, long receive, int root, long argument, int flags) {
+        Words.LONG.set(segment, SEND_BUFFER, send);
+        Words.LONG.set(segment, RECEIVE_BUFFER, receive);
+        Words.INT.set(segment, ROOT, root);
+        Words.LONG.set(segment, ARGUMENT, argument);
+        flags(flags);
+    }
+
+    /**
+     * Sets the flags alone.
+     *
+     * @param flags {@link #NETWORK_REGISTERED}, {@link #PROFILED}
+     */
+    public void flags(int flags) {
+        segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
+    }
+
+    /** {@return the first channel} */
+    public int channelLow() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_LOW));
     }
 
     /** {@return the last channel} */
@@ -91,27 +125,9 @@ public final class CollectiveWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_HIGH));
     }
 
-    /**
-     * Sets the last channel.
-     *
-     * @param value the new value
-     */
-    public void channelHigh(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, CHANNEL_HIGH, (byte) value);
-    }
-
     /** {@return the flags} */
     public int flags() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
-    }
-
-    /**
-     * Sets the flags.
-     *
-     * @param value the new value
-     */
-    public void flags(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) value);
     }
 
     /** {@return the root rank; the rank itself where an operation has none} */
@@ -119,27 +135,9 @@ public final class CollectiveWork {
         return (int) Words.INT.get(segment, ROOT);
     }
 
-    /**
-     * Sets the root rank; the rank itself where an operation has none.
-     *
-     * @param value the new value
-     */
-    public void root(int value) {
-        Words.INT.set(segment, ROOT, value);
-    }
-
     /** {@return the address of the output} */
     public long receiveBuffer() {
         return (long) Words.LONG.get(segment, RECEIVE_BUFFER);
-    }
-
-    /**
-     * Sets the address of the output.
-     *
-     * @param value the new value
-     */
-    public void receiveBuffer(long value) {
-        Words.LONG.set(segment, RECEIVE_BUFFER, value);
     }
 
     /** {@return the address of the input} */
@@ -147,27 +145,9 @@ public final class CollectiveWork {
         return (long) Words.LONG.get(segment, SEND_BUFFER);
     }
 
-    /**
-     * Sets the address of the input.
-     *
-     * @param value the new value
-     */
-    public void sendBuffer(long value) {
-        Words.LONG.set(segment, SEND_BUFFER, value);
-    }
-
     /** {@return the first channel's elements} */
     public long countLow() {
         return (long) Words.LONG.get(segment, COUNT_LOW);
-    }
-
-    /**
-     * Sets the first channel's elements.
-     *
-     * @param value the new value
-     */
-    public void countLow(long value) {
-        Words.LONG.set(segment, COUNT_LOW, value);
     }
 
     /** {@return a middle channel's elements} */
@@ -175,41 +155,14 @@ public final class CollectiveWork {
         return (long) Words.LONG.get(segment, COUNT_MIDDLE);
     }
 
-    /**
-     * Sets a middle channel's elements.
-     *
-     * @param value the new value
-     */
-    public void countMiddle(long value) {
-        Words.LONG.set(segment, COUNT_MIDDLE, value);
-    }
-
     /** {@return the last channel's elements} */
     public long countHigh() {
         return (long) Words.LONG.get(segment, COUNT_HIGH);
     }
 
-    /**
-     * Sets the last channel's elements.
-     *
-     * @param value the new value
-     */
-    public void countHigh(long value) {
-        Words.LONG.set(segment, COUNT_HIGH, value);
-    }
-
     /** {@return the reduction's argument, as raw bits} */
     public long reductionArgument() {
         return (long) Words.LONG.get(segment, ARGUMENT);
-    }
-
-    /**
-     * Sets the reduction's argument, as raw bits.
-     *
-     * @param value the new value
-     */
-    public void reductionArgument(long value) {
-        Words.LONG.set(segment, ARGUMENT, value);
     }
 
     /** {@return the elements of all channels} */

@@ -83,18 +83,59 @@ public final class PointToPointWork {
         return segment;
     }
 
-    /** {@return the address of what is sent} */
-    public long sendAddress() {
-        return (long) Words.LONG.get(segment, SEND_ADDRESS);
+    /**
+     * Sets what both halves have.
+     *
+     * @param channels the communicator's channels for transfers, a power of two
+     * @param flags    for instance {@link #SEND_LL}
+     */
+    public void set(int channels, int flags) {
+        segment.set(ValueLayout.JAVA_BYTE, CHANNELS, (byte) channels);
+        segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
     }
 
     /**
-     * Sets the address of what is sent.
+     * Sets the channel of the first part.
      *
-     * @param value the new value
+     * @param channel 0 to {@code channels() - 1}
      */
-    public void sendAddress(long value) {
-        Words.LONG.set(segment, SEND_ADDRESS, value);
+    public void channelBase(int channel) {
+        segment.set(ValueLayout.JAVA_BYTE, CHANNEL_BASE, (byte) channel);
+    }
+
+    /**
+     * Sets what is sent.
+     *
+     * @param rank    to whom; {@link #NOBODY} if nothing is sent
+     * @param address where it lies
+     * @param bytes   how much it is
+     * @param parts   channels that send a part; 0 if nothing is sent
+     */
+    public void send(int rank, long address, long bytes, int parts) {
+        Words.INT.set(segment, SEND_RANK, rank);
+        Words.LONG.set(segment, SEND_ADDRESS, address);
+        Words.LONG.set(segment, SEND_BYTES, bytes);
+        segment.set(ValueLayout.JAVA_BYTE, SEND_CHANNELS, (byte) parts);
+    }
+
+    /**
+     * Sets what is received.
+     *
+     * @param rank    from whom; {@link #NOBODY} if nothing is received
+     * @param address where it is to lie
+     * @param bytes   how much it is
+     * @param parts   channels that receive a part; 0 if nothing is received
+     */
+    public void receive(int rank, long address, long bytes, int parts) {
+        Words.INT.set(segment, RECEIVE_RANK, rank);
+        Words.LONG.set(segment, RECEIVE_ADDRESS, address);
+        Words.LONG.set(segment, RECEIVE_BYTES, bytes);
+        segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS, (byte) parts);
+    }
+
+    /** {@return the address of what is sent} */
+    public long sendAddress() {
+        return (long) Words.LONG.get(segment, SEND_ADDRESS);
     }
 
     /** {@return the address of what is received} */
@@ -102,27 +143,9 @@ public final class PointToPointWork {
         return (long) Words.LONG.get(segment, RECEIVE_ADDRESS);
     }
 
-    /**
-     * Sets the address of what is received.
-     *
-     * @param value the new value
-     */
-    public void receiveAddress(long value) {
-        Words.LONG.set(segment, RECEIVE_ADDRESS, value);
-    }
-
     /** {@return how much is sent} */
     public long sendBytes() {
         return (long) Words.LONG.get(segment, SEND_BYTES);
-    }
-
-    /**
-     * Sets how much is sent.
-     *
-     * @param value the new value
-     */
-    public void sendBytes(long value) {
-        Words.LONG.set(segment, SEND_BYTES, value);
     }
 
     /** {@return how much is received} */
@@ -130,27 +153,9 @@ public final class PointToPointWork {
         return (long) Words.LONG.get(segment, RECEIVE_BYTES);
     }
 
-    /**
-     * Sets how much is received.
-     *
-     * @param value the new value
-     */
-    public void receiveBytes(long value) {
-        Words.LONG.set(segment, RECEIVE_BYTES, value);
-    }
-
     /** {@return the rank that it is sent to} */
     public int sendRank() {
         return (int) Words.INT.get(segment, SEND_RANK);
-    }
-
-    /**
-     * Sets the rank that it is sent to.
-     *
-     * @param value the new value
-     */
-    public void sendRank(int value) {
-        Words.INT.set(segment, SEND_RANK, value);
     }
 
     /** {@return the rank that it is received from} */
@@ -158,27 +163,9 @@ public final class PointToPointWork {
         return (int) Words.INT.get(segment, RECEIVE_RANK);
     }
 
-    /**
-     * Sets the rank that it is received from.
-     *
-     * @param value the new value
-     */
-    public void receiveRank(int value) {
-        Words.INT.set(segment, RECEIVE_RANK, value);
-    }
-
     /** {@return the communicator's channels for transfers, a power of two} */
     public int channels() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNELS));
-    }
-
-    /**
-     * Sets the communicator's channels for transfers, a power of two.
-     *
-     * @param value the new value
-     */
-    public void channels(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, CHANNELS, (byte) value);
     }
 
     /** {@return the channel of the first part} */
@@ -186,27 +173,9 @@ public final class PointToPointWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_BASE));
     }
 
-    /**
-     * Sets the channel of the first part.
-     *
-     * @param value the new value
-     */
-    public void channelBase(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, CHANNEL_BASE, (byte) value);
-    }
-
     /** {@return parts of what is sent; 0 if nothing is sent} */
     public int sendChannels() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHANNELS));
-    }
-
-    /**
-     * Sets parts of what is sent; 0 if nothing is sent.
-     *
-     * @param value the new value
-     */
-    public void sendChannels(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, SEND_CHANNELS, (byte) value);
     }
 
     /** {@return parts of what is received; 0 if nothing is received} */
@@ -214,27 +183,9 @@ public final class PointToPointWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS));
     }
 
-    /**
-     * Sets parts of what is received; 0 if nothing is received.
-     *
-     * @param value the new value
-     */
-    public void receiveChannels(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS, (byte) value);
-    }
-
     /** {@return the flags} */
     public int flags() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
-    }
-
-    /**
-     * Sets the flags.
-     *
-     * @param value the new value
-     */
-    public void flags(int value) {
-        segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) value);
     }
 
     /**

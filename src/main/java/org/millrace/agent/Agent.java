@@ -10,11 +10,7 @@ public interface Agent {
      */
     int doWork();
 
-    /**
-     * A name for the thread and for messages.
-     *
-     * @return for instance {@code "proxy-0"}
-     */
+    /** {@return a name for the thread and for messages, for instance {@code "proxy-0"}} */
     String name();
 
     /**

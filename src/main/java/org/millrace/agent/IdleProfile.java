@@ -1,5 +1,8 @@
 package org.millrace.agent;
 
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+
 /**
  * How the threads of this house wait, by what they wait for. All spin, then yield, then park for longer and longer; how
  * long follows from who gives up a core for it and how soon the answer may come.
@@ -22,7 +25,7 @@ public enum IdleProfile {
     TAKEOVER_PROXY {
         @Override
         public IdleStrategy newStrategy() {
-            return new TimedIdleStrategy(4_000_000, 6_000_000, 20_000, 100_000);
+            return new Timed(4_000_000, 6_000_000, 20_000, 100_000);
         }
     },
     /**
@@ -32,7 +35,7 @@ public enum IdleProfile {
     GIN_PROXY {
         @Override
         public IdleStrategy newStrategy() {
-            return new BackoffIdleStrategy(50_000, 20_000, 20_000, 100_000);
+            return new Backoff(50_000, 20_000, 20_000, 100_000);
         }
     },
     /**
@@ -42,21 +45,21 @@ public enum IdleProfile {
     GIN_HOST_PROXY {
         @Override
         public IdleStrategy newStrategy() {
-            return new BackoffIdleStrategy(100, 1_000, 20_000, 100_000);
+            return new Backoff(100, 1_000, 20_000, 100_000);
         }
     },
     /** A program's thread that waits until what it enqueued is complete: soon, or for long. */
     COMPLETION {
         @Override
         public IdleStrategy newStrategy() {
-            return new BackoffIdleStrategy(1_000, 100, FIRST_PARK_NANOS, LAST_PARK_NANOS);
+            return new Backoff(1_000, 100, FIRST_PARK_NANOS, LAST_PARK_NANOS);
         }
     },
     /** A thread that waits until another one makes room or leaves, and had better give it the core. */
     ROOM {
         @Override
         public IdleStrategy newStrategy() {
-            return new BackoffIdleStrategy(100, 100, FIRST_PARK_NANOS, LAST_PARK_NANOS);
+            return new Backoff(100, 100, FIRST_PARK_NANOS, LAST_PARK_NANOS);
         }
     };
 
@@ -66,14 +69,171 @@ public enum IdleProfile {
     /** A strategy for one thread that begins to spin. */
     public abstract IdleStrategy newStrategy();
 
-    /**
-     * A strategy for one of a rank's threads on the emulated device, which may be more than there are cores.
-     *
-     * @param spins        passes after which it spins
-     * @param yields       further passes after which it yields
-     * @param maxParkNanos longest time that it sleeps
-     */
+    /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */
     public static IdleStrategy rank(int spins, int yields, long maxParkNanos) {
-        return new BackoffIdleStrategy(spins, yields, FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, maxParkNanos));
+        return new Backoff(spins, yields, FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, maxParkNanos));
+    }
+
+    /**
+     * Spins, then yields, then parks for longer and longer.
+     *
+     * <p>
+     * Spinning answers within nanoseconds but takes a core; yielding lets the other thread of a machine with few cores
+     * run, which is often the very thread that is waited for; parking costs a wake-up of some 50 µs and frees the core.
+     */
+    public static final class Backoff implements IdleStrategy {
+
+        private final int spins;
+        private final int yields;
+        private final long minParkNanos;
+        private final long maxParkNanos;
+
+        private int passes;
+        private long parkNanos;
+
+        /**
+         * A strategy that begins to spin.
+         *
+         * @param spins        passes without work after each of which the thread only hints to the core that it spins
+         * @param yields       further passes after each of which it offers its core to another thread
+         * @param minParkNanos first time slept after that
+         * @param maxParkNanos longest time slept; each sleep is twice as long as the one before up to this
+         */
+        public Backoff(int spins, int yields, long minParkNanos, long maxParkNanos) {
+            if (spins < 0 || yields < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
+                throw new IllegalArgumentException(
+                        "idle strategy: spins " + spins + ", yields " + yields + ", park " + minParkNanos + " to "
+                                + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
+            }
+            this.spins = spins;
+            this.yields = yields;
+            this.minParkNanos = minParkNanos;
+            this.maxParkNanos = maxParkNanos;
+            this.parkNanos = minParkNanos;
+        }
+
+        @Override
+        public void idle(int workCount) {
+            if (workCount > 0) {
+                passes = 0;
+                parkNanos = minParkNanos;
+            } else if (passes < spins) {
+                passes++;
+                Thread.onSpinWait();
+            } else if (passes < spins + yields) {
+                passes++;
+                Thread.yield();
+            } else {
+                LockSupport.parkNanos(parkNanos);
+                parkNanos = Math.min(parkNanos * 2, maxParkNanos);
+            }
+        }
+    }
+
+    /**
+     * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and
+     * microseconds on many, so that a number of them says little. After the first passes without work it spins more
+     * slowly, which halves what an idle thread takes from the other half of its core and from the kernel's locks.
+     */
+    public static final class Timed implements IdleStrategy {
+
+        /** Passes between two looks at the clock; a power of two. */
+        static final int CLOCK_INTERVAL = 64;
+        /**
+         * Looks at the clock after which spinning is slower: not within the ten microseconds between two small
+         * operations.
+         */
+        private static final int EAGER_LOOKS = 16;
+        /** Hints of a slow spin: less than a microsecond. */
+        private static final int SLOW_HINTS = 12;
+
+        private final LongSupplier nanoClock;
+        private final long spinNanos;
+        private final long yieldNanos;
+        private final long minParkNanos;
+        private final long maxParkNanos;
+
+        private Stage stage = Stage.SPIN;
+        private int hints = 1;
+        private int passes;
+        private long idleSince;
+        private long parkNanos;
+
+        /** What is done after a pass without work. */
+        enum Stage {
+            SPIN, YIELD, PARK
+        }
+
+        /**
+         * A strategy that begins to spin.
+         *
+         * @param spinNanos  how long it spins after the last work
+         * @param yieldNanos how long after that it offers its core to another thread in every pass
+         */
+        public Timed(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
+            this(System::nanoTime, spinNanos, yieldNanos, minParkNanos, maxParkNanos);
+        }
+
+        Timed(LongSupplier nanoClock, long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
+            if (spinNanos < 0 || yieldNanos < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
+                throw new IllegalArgumentException(
+                        "idle strategy: spin " + spinNanos + ", yield " + yieldNanos + ", park " + minParkNanos + " to "
+                                + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
+            }
+            this.nanoClock = nanoClock;
+            this.spinNanos = spinNanos;
+            this.yieldNanos = yieldNanos;
+            this.minParkNanos = minParkNanos;
+            this.maxParkNanos = maxParkNanos;
+        }
+
+        @Override
+        public void idle(int workCount) {
+            if (workCount > 0) {
+                passes = 0;
+                hints = 1;
+                stage = Stage.SPIN;
+                return;
+            }
+            switch (stage) {
+                case SPIN -> spin();
+                case YIELD -> Thread.yield();
+                case PARK -> {
+                    LockSupport.parkNanos(parkNanos);
+                    parkNanos = Math.min(parkNanos * 2, maxParkNanos);
+                    return;
+                }
+            }
+            if ((++passes & CLOCK_INTERVAL - 1) == 0) {
+                lookAtClock();
+            }
+        }
+
+        private void spin() {
+            for (int i = 0; i < hints; i++) {
+                Thread.onSpinWait();
+            }
+        }
+
+        private void lookAtClock() {
+            long now = nanoClock.getAsLong();
+            if (passes == CLOCK_INTERVAL) {
+                idleSince = now;
+            }
+            if (passes == CLOCK_INTERVAL * EAGER_LOOKS) {
+                hints = SLOW_HINTS;
+            }
+            long idle = now - idleSince;
+            if (idle - spinNanos >= yieldNanos) {
+                stage = Stage.PARK;
+                parkNanos = minParkNanos;
+            } else if (idle >= spinNanos) {
+                stage = Stage.YIELD;
+            }
+        }
+
+        Stage stage() {
+            return stage;
+        }
     }
 }

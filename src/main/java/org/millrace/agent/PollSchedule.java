@@ -49,7 +49,6 @@ public final class PollSchedule<T> {
     /**
      * A schedule with nothing to poll.
      *
-     * @param none      an empty array of what is polled
      * @param busyPolls polls without work after which a connection is idle
      */
     public PollSchedule(T[] none, Poller<T> poller, int busyPolls) {
@@ -58,11 +57,7 @@ public final class PollSchedule<T> {
         this.busyPolls = busyPolls;
     }
 
-    /**
-     * Adds connections; they are busy at first.
-     *
-     * @param added polled from the next pass on
-     */
+    /** Adds connections; they are busy at first. */
     public void add(Collection<T> added) {
         connections = Arrays.copyOf(connections, size + added.size());
         workless = Arrays.copyOf(workless, connections.length);
@@ -75,7 +70,6 @@ public final class PollSchedule<T> {
     /**
      * Takes a connection out, also in the middle of a pass.
      *
-     * @param connection that is polled no more
      * @return false if it is not here
      */
     public boolean remove(T connection) {
@@ -91,11 +85,7 @@ public final class PollSchedule<T> {
         return true;
     }
 
-    /**
-     * Whether a connection is polled.
-     *
-     * @return false if it was removed, or never added
-     */
+    /** {@return whether the connection is polled: false if it was removed, or never added} */
     public boolean contains(T connection) {
         return indexOf(connection) >= 0;
     }

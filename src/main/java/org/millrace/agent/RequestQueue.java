@@ -1,9 +1,12 @@
 package org.millrace.agent;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /**
  * What other threads want of one agent: commands, which run before a pass, and requests, which are attempted after each
@@ -12,26 +15,18 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 public final class RequestQueue {
 
     private final Queue<Runnable> commands = new ConcurrentLinkedQueue<>();
-    private final List<AgentRequest> pending = new ArrayList<>();
+    private final List<Request> pending = new ArrayList<>();
 
     /** A queue with nothing in it. */
     public RequestQueue() {}
 
-    /**
-     * Has something done before one of the next passes.
-     *
-     * @param command run once, on the agent's thread
-     */
+    /** Has something done once, on the agent's thread, before one of the next passes. */
     public void add(Runnable command) {
         commands.add(command);
     }
 
-    /**
-     * Asks for something, behind the commands that were added before.
-     *
-     * @param request that was not asked before
-     */
-    public <T extends AgentRequest> T ask(T request) {
+    /** Asks for something, once, behind the commands that were added before. */
+    public <T extends Request> T ask(T request) {
         commands.add(() -> pending.add(request));
         return request;
     }
@@ -49,7 +44,69 @@ public final class RequestQueue {
     /** Attempts all requests that are not answered, after a pass. */
     public void answer() {
         if (!pending.isEmpty()) {
-            pending.removeIf(AgentRequest::attempt);
+            pending.removeIf(Request::attempt);
+        }
+    }
+
+    /**
+     * Something that another thread wants of an agent and waits for. The agent's thread attempts it after each pass
+     * until it is answered; when {@link #await} has returned true, the agent's thread is done with it.
+     */
+    public static abstract class Request {
+
+        private final CountDownLatch answered = new CountDownLatch(1);
+        /** Written before the latch opens, which publishes it. */
+        private boolean fulfilled;
+
+        /** A request that was not asked yet. */
+        protected Request() {}
+
+        /**
+         * Carries the request out if that is possible now, or gives it up. On the agent's thread.
+         *
+         * @return true if it called {@link #answer}; false to be asked again after the next pass
+         */
+        protected abstract boolean attempt();
+
+        /** Ends the request: it was carried out, or given up. */
+        protected final boolean answer(boolean done) {
+            fulfilled = done;
+            answered.countDown();
+            return true;
+        }
+
+        /**
+         * Whether it was carried out. To be asked after {@link #await} has returned true.
+         *
+         * @return false if it was given up
+         */
+        public final boolean isFulfilled() {
+            return fulfilled;
+        }
+
+        /**
+         * Waits for the answer, also if the waiting thread is interrupted: it is about to free memory that the agent
+         * uses. The interrupt is kept for later.
+         *
+         * @param time how long at the most
+         * @return false if the time was over first: the memory must not be freed
+         */
+        public final boolean await(Duration time) {
+            long deadline = System.nanoTime() + time.toNanos();
+            boolean interrupted = false;
+            try {
+                while (true) {
+                    try {
+                        return answered.await(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
+                    } catch (InterruptedException e) {
+                        interrupted = true;
+                    }
+                }
+            } finally {
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            }
         }
     }
 }

@@ -9,13 +9,7 @@ public final class Waiting {
 
     private Waiting() {}
 
-    /**
-     * Asks until the answer is yes or the time is up.
-     *
-     * @param done     asked again and again; may throw
-     * @param deadline how long at the most; zero asks once
-     * @return whether the answer was yes
-     */
+    /** Asks until the answer is yes, and returns true, or the time is up; zero asks once. The question may throw. */
     public static boolean until(BooleanSupplier done, Duration deadline) {
         long nanos = deadline.compareTo(Duration.ofDays(365)) > 0 ? Long.MAX_VALUE : deadline.toNanos();
         long start = System.nanoTime();

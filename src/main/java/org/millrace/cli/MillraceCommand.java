@@ -10,7 +10,6 @@ import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
 import org.millrace.config.Configuration;
-import org.millrace.config.LogLevel;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -90,7 +89,7 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
      * Gives Log4j our configuration, unless the user has named one. It is not called {@code log4j2.xml} or the like, so
      * that a program that uses Millrace as a library never finds it by accident.
      */
-    static void configureLogging(LogLevel level) {
+    static void configureLogging(Settings.LogLevel level) {
         boolean chosen =
                 System.getProperty(CONFIGURATION) != null || System.getProperty("log4j.configurationFile") != null
                         || System.getenv("LOG4J_CONFIGURATION_FILE") != null;

@@ -2,12 +2,14 @@ package org.millrace.config;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.TreeSet;
-import org.millrace.config.Origin.Source;
+import org.millrace.config.Configuration.Origin.Source;
 
 /** Finds and parses values, and collects what is wrong with them so that everything can be reported at once. */
 final class ConfigurationReader {
@@ -52,23 +54,23 @@ final class ConfigurationReader {
         for (String name : new TreeSet<>(given)) {
             if (name.startsWith(prefix) && !known.contains(name)) {
                 String meant = Suggestion.nearest(name, known).map(near -> "; did you mean " + near + "?").orElse("");
-                refuse("unknown setting: " + new Origin(source, name) + meant);
+                refuse("unknown setting: " + new Configuration.Origin(source, name) + meant);
             }
         }
     }
 
     /** Where the strongest value of a setting is. */
-    Origin origin(Setting<?> setting) {
+    Configuration.Origin origin(Setting<?> setting) {
         if (isSet(overrides.get(setting.name()))) {
-            return new Origin(Source.OVERRIDE, setting.name());
+            return new Configuration.Origin(Source.OVERRIDE, setting.name());
         }
         if (isSet(properties.getProperty(setting.property()))) {
-            return new Origin(Source.PROPERTY, setting.property());
+            return new Configuration.Origin(Source.PROPERTY, setting.property());
         }
         if (isSet(environment.get(setting.name()))) {
-            return new Origin(Source.ENVIRONMENT, setting.name());
+            return new Configuration.Origin(Source.ENVIRONMENT, setting.name());
         }
-        return new Origin(Source.DEFAULT, setting.name());
+        return new Configuration.Origin(Source.DEFAULT, setting.name());
     }
 
     private static boolean isSet(String text) {
@@ -78,7 +80,7 @@ final class ConfigurationReader {
     /**
      * The value at the origin; empty at the default, and if the value is not usable, which is then among the refusals.
      */
-    <T> Optional<T> value(Setting<T> setting, Origin origin) {
+    <T> Optional<T> value(Setting<T> setting, Configuration.Origin origin) {
         String text = switch (origin.source()) {
             case OVERRIDE -> overrides.get(origin.name());
             case PROPERTY -> properties.getProperty(origin.name());
@@ -93,6 +95,49 @@ final class ConfigurationReader {
         } catch (ConfigurationException unusable) {
             refuse(unusable.getMessage());
             return Optional.empty();
+        }
+    }
+
+    /** Guesses which name was meant by one that does not exist. */
+    private static final class Suggestion {
+
+        private Suggestion() {}
+
+        /**
+         * The known name that is nearest to an unknown one.
+         *
+         * @param unknown what was written; case and the choice between dots, dashes and underscores do not count
+         * @param known   the names there are
+         * @return the nearest, or empty if none is near enough to be a slip of the fingers
+         */
+        public static Optional<String> nearest(String unknown, List<String> known) {
+            String written = normal(unknown);
+            int near = Math.max(2, written.length() / 4);
+            return known.stream()
+                    .min(Comparator.comparingInt(name -> distance(written, normal(name))))
+                    .filter(name -> distance(written, normal(name)) <= near);
+        }
+
+        private static String normal(String name) {
+            return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
+        }
+
+        /** Levenshtein's: how many characters must be inserted, removed or replaced to make one word of the other. */
+        private static int distance(String a, String b) {
+            int[] previous = new int[b.length() + 1];
+            for (int j = 0; j <= b.length(); j++) {
+                previous[j] = j;
+            }
+            for (int i = 1; i <= a.length(); i++) {
+                int[] current = new int[b.length() + 1];
+                current[0] = i;
+                for (int j = 1; j <= b.length(); j++) {
+                    int replaced = previous[j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+                    current[j] = Math.min(replaced, 1 + Math.min(previous[j], current[j - 1]));
+                }
+                previous = current;
+            }
+            return previous[b.length()];
         }
     }
 }

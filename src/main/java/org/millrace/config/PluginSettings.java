@@ -86,11 +86,7 @@ public final class PluginSettings {
 
     private PluginSettings() {}
 
-    /**
-     * Every setting of the plugin alone.
-     *
-     * @return in the order of the topics
-     */
+    /** {@return every setting of the plugin alone, in the order of the topics} */
     public static List<Setting<?>> all() {
         return ALL;
     }

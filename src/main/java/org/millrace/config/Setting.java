@@ -19,9 +19,8 @@ public record Setting<T>(String name, ValueType<T> type, T defaultValue, String 
     }
 
     /**
-     * The Java system property of the same meaning.
-     *
-     * @return for instance {@code "millrace.nccl.library"} for {@code MILLRACE_NCCL_LIBRARY}
+     * {@return the Java system property of the same meaning, for instance {@code "millrace.nccl.library"} for {@code
+     * MILLRACE_NCCL_LIBRARY}}
      */
     public String property() {
         return name.toLowerCase(Locale.ROOT).replace('_', '.');

@@ -25,9 +25,8 @@ public interface ValueType<T> {
     String format(T value);
 
     /**
-     * What may be written, in words that complete "allowed: ".
-     *
-     * @return for instance {@code "a whole number from 1 to 64"}
+     * {@return what may be written, in words that complete "allowed: ", for instance {@code "a whole number from 1 to
+     * 64"}}
      */
     String allowed();
 }

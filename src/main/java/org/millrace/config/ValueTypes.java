@@ -76,20 +76,12 @@ public final class ValueTypes {
         }, sizes::format, sizes.allowed() + "; only powers of two");
     }
 
-    /**
-     * Whole numbers of 64 bits, of either sign.
-     *
-     * @return the type
-     */
+    /** {@return whole numbers of 64 bits, of either sign} */
     public static ValueType<Long> longs() {
         return new Parsed<>(Long::parseLong, String::valueOf, "a whole number of 64 bits");
     }
 
-    /**
-     * Yes or no; {@code 1} and {@code 0} as NCCL writes them.
-     *
-     * @return the type
-     */
+    /** {@return yes or no; {@code 1} and {@code 0} as NCCL writes them} */
     public static ValueType<Boolean> booleans() {
         return new Parsed<>(text -> switch (text.toLowerCase(Locale.ROOT)) {
             case "1", "true", "yes", "on" -> true;
@@ -164,20 +156,12 @@ public final class ValueTypes {
         return new Parsed<>(Function.identity(), Function.identity(), meaning);
     }
 
-    /**
-     * Names of files and directories, which need not exist.
-     *
-     * @return the type
-     */
+    /** {@return names of files and directories, which need not exist} */
     public static ValueType<Path> paths() {
         return new Parsed<>(Path::of, Path::toString, "a path");
     }
 
-    /**
-     * Internet addresses, written as numbers: names are not looked up.
-     *
-     * @return the type
-     */
+    /** {@return internet addresses, written as numbers: names are not looked up} */
     public static ValueType<InetAddress> addresses() {
         return new Parsed<>(InetAddress::ofLiteral, InetAddress::getHostAddress,
                 "an address as in 10.0.0.1 or fd00::1");

@@ -27,20 +27,12 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     public record MemoryInfo(long free, long total) {
     }
 
-    /**
-     * The model. Does not take the device into use.
-     *
-     * @return for instance {@code "NVIDIA H200"}
-     */
+    /** {@return the model, for instance {@code "NVIDIA H200"}; asking does not take the device into use} */
     public String name() {
         return Properties.of(runtime, index).name();
     }
 
-    /**
-     * The size of its memory. Does not take the device into use.
-     *
-     * @return bytes
-     */
+    /** {@return the size of its memory in bytes; asking does not take the device into use} */
     public long totalMemory() {
         return Properties.of(runtime, index).memory();
     }
@@ -66,12 +58,12 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * @param attribute which
      * @return its value; what it counts is the attribute's matter
      */
-    public int attribute(DeviceAttribute attribute) {
+    public int attribute(Attribute attribute) {
         return attribute(attribute.code());
     }
 
     /**
-     * A property that {@link DeviceAttribute} does not name.
+     * A property that {@link Attribute} does not name.
      *
      * @param code a value of {@code cudaDeviceAttr}
      * @return its value
@@ -81,21 +73,12 @@ public record CudaDevice(CudaRuntime runtime, int index) {
                 out -> cudart_h.cudaDeviceGetAttribute(out, code, index));
     }
 
-    /**
-     * The generation of its instruction set.
-     *
-     * @return for instance {@code "9.0"}
-     */
+    /** {@return the generation of its instruction set, for instance {@code "9.0"}} */
     public String computeCapability() {
-        return attribute(DeviceAttribute.COMPUTE_CAPABILITY_MAJOR) + "."
-                + attribute(DeviceAttribute.COMPUTE_CAPABILITY_MINOR);
+        return attribute(Attribute.COMPUTE_CAPABILITY_MAJOR) + "." + attribute(Attribute.COMPUTE_CAPABILITY_MINOR);
     }
 
-    /**
-     * Its slot, by which other tools call it.
-     *
-     * @return {@code domain:bus:device.function} in hexadecimal
-     */
+    /** {@return its slot, by which other tools call it: {@code domain:bus:device.function} in hexadecimal} */
     public String pciBusId() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment id = arena.allocate(PCI_BUS_ID_BYTES);
@@ -157,11 +140,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         return new CurrentDevice(runtime, index);
     }
 
-    /**
-     * Makes a stream that does not wait for the default stream.
-     *
-     * @return an idle stream
-     */
+    /** {@return a new, idle stream that does not wait for the default stream} */
     public CudaStream newStream() {
         return CudaStream.create(this);
     }
@@ -177,9 +156,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * The priorities that streams of this device can have.
-     *
-     * @return the least and the greatest priority, in this order; greater priorities are lower numbers
+     * {@return the least and the greatest priority that streams of this device can have, in this order; greater
+     * priorities are lower numbers}
      */
     public int[] streamPriorities() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -247,6 +225,60 @@ public record CudaDevice(CudaRuntime runtime, int index) {
             } catch (Throwable impossible) {
                 throw new AssertionError(impossible);
             }
+        }
+    }
+
+    /**
+     * Properties of a GPU that {@code cudaDeviceGetAttribute} knows. {@link CudaDevice#attribute(int)} takes all others
+     * by number.
+     */
+    public enum Attribute {
+        /** Most threads in one block. */
+        MAX_THREADS_PER_BLOCK(cudart_h.cudaDevAttrMaxThreadsPerBlock()),
+        /** Threads that execute together. */
+        WARP_SIZE(cudart_h.cudaDevAttrWarpSize()),
+        /** Number of multiprocessors. */
+        MULTIPROCESSOR_COUNT(cudart_h.cudaDevAttrMultiProcessorCount()),
+        /** Bytes of shared memory that a block may have without asking for more. */
+        MAX_SHARED_MEMORY_PER_BLOCK(cudart_h.cudaDevAttrMaxSharedMemoryPerBlock()),
+        /** Bytes of shared memory that a block may ask for. */
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN(cudart_h.cudaDevAttrMaxSharedMemoryPerBlockOptin()),
+        /** Bytes of the second-level cache. */
+        L2_CACHE_SIZE(cudart_h.cudaDevAttrL2CacheSize()),
+        /** Engines that copy while kernels run. */
+        ASYNC_ENGINE_COUNT(cudart_h.cudaDevAttrAsyncEngineCount()),
+        /** 1 if one address means the same memory to the host and to all devices. */
+        UNIFIED_ADDRESSING(cudart_h.cudaDevAttrUnifiedAddressing()),
+        /** 1 if the device can use mapped host memory. */
+        CAN_MAP_HOST_MEMORY(cudart_h.cudaDevAttrCanMapHostMemory()),
+        /** 1 if {@code cudaHostRegister} works. */
+        HOST_REGISTER_SUPPORTED(cudart_h.cudaDevAttrHostRegisterSupported()),
+        /** 1 if the device sees registered host memory at the host's own address. */
+        CAN_USE_HOST_POINTER_FOR_REGISTERED_MEMORY(cudart_h.cudaDevAttrCanUseHostPointerForRegisteredMem()),
+        /** 1 if CPU and GPU atomics on host memory work together. */
+        HOST_NATIVE_ATOMIC_SUPPORTED(cudart_h.cudaDevAttrHostNativeAtomicSupported()),
+        /** 1 if cooperative launches work. */
+        COOPERATIVE_LAUNCH(cudart_h.cudaDevAttrCooperativeLaunch()),
+        /** 1 if other PCI devices can reach this device's memory. */
+        GPU_DIRECT_RDMA_SUPPORTED(cudart_h.cudaDevAttrGPUDirectRDMASupported()),
+        /** Before the dot of the compute capability. */
+        COMPUTE_CAPABILITY_MAJOR(cudart_h.cudaDevAttrComputeCapabilityMajor()),
+        /** After the dot of the compute capability. */
+        COMPUTE_CAPABILITY_MINOR(cudart_h.cudaDevAttrComputeCapabilityMinor()),
+        /** 1 if memory errors are corrected. */
+        ECC_ENABLED(cudart_h.cudaDevAttrEccEnabled()),
+        /** NUMA node of the host that the device is nearest to; −1 if unknown. */
+        HOST_NUMA_ID(cudart_h.cudaDevAttrHostNumaId());
+
+        private final int code;
+
+        Attribute(int code) {
+            this.code = code;
+        }
+
+        /** {@return the value of {@code cudaDeviceAttr}} */
+        public int code() {
+            return code;
         }
     }
 }

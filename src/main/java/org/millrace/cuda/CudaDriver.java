@@ -130,11 +130,7 @@ public final class CudaDriver {
         check("cuStreamWriteValue32", code);
     }
 
-    /**
-     * Makes an event without a time.
-     *
-     * @return a {@code CUevent}
-     */
+    /** {@return a new event without a time: a {@code CUevent}} */
     public long newEvent() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);

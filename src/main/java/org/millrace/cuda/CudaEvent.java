@@ -53,11 +53,7 @@ public final class CudaEvent implements Event {
         }
     }
 
-    /**
-     * Its {@code cudaEvent_t}.
-     *
-     * @return the handle that a call enters and leaves
-     */
+    /** {@return its {@code cudaEvent_t}, a handle that a call enters and leaves} */
     NativeHandle handle() {
         return handle;
     }

@@ -32,20 +32,12 @@ public final class CudaException extends MillraceException {
         this.code = code;
     }
 
-    /**
-     * The function that failed.
-     *
-     * @return for instance {@code "cudaMalloc"}
-     */
+    /** {@return the function that failed, for instance {@code "cudaMalloc"}} */
     public String call() {
         return call;
     }
 
-    /**
-     * The error.
-     *
-     * @return a value of {@code cudaError_t}
-     */
+    /** {@return the error: a value of {@code cudaError_t}} */
     public int code() {
         return code;
     }

@@ -16,11 +16,7 @@ public final class CudaGraph implements AutoCloseable {
                 graph -> runtime.checkRelease(CudaFunction.GRAPH_DESTROY, cudart_h.cudaGraphDestroy(graph)));
     }
 
-    /**
-     * Makes it executable. The graph itself is not needed any more then.
-     *
-     * @return what can be launched
-     */
+    /** {@return an executable copy of it; the graph itself is not needed any more then} */
     public Executable instantiate() {
         runtime.require(CudaFunction.GRAPH_INSTANTIATE_WITH_FLAGS);
         MemorySegment graph = handle.enter();

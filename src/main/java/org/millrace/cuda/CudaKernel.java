@@ -19,11 +19,7 @@ public final class CudaKernel {
         this.address = address;
     }
 
-    /**
-     * Its name in the image.
-     *
-     * @return the name
-     */
+    /** {@return its name in the image} */
     public String name() {
         return name;
     }

@@ -57,29 +57,17 @@ public final class CudaRuntime {
         return new CudaRuntime(NativeLibrary.load(search, path));
     }
 
-    /**
-     * The library behind this runtime.
-     *
-     * @return the loaded libcudart
-     */
+    /** {@return the loaded libcudart} */
     public NativeLibrary library() {
         return library;
     }
 
-    /**
-     * The runtime's version.
-     *
-     * @return 1000 × major + 10 × minor, as CUDA writes it: 13000 for 13.0
-     */
+    /** {@return the runtime's version as CUDA writes it: 1000 × major + 10 × minor, 13000 for 13.0} */
     public int version() {
         return intOf(CudaFunction.RUNTIME_GET_VERSION, cudart_h::cudaRuntimeGetVersion);
     }
 
-    /**
-     * The newest CUDA that the driver serves.
-     *
-     * @return 1000 × major + 10 × minor; 0 without a driver
-     */
+    /** {@return the newest CUDA that the driver serves: 1000 × major + 10 × minor; 0 without a driver} */
     public int driverVersion() {
         return intOf(CudaFunction.DRIVER_GET_VERSION, cudart_h::cudaDriverGetVersion);
     }

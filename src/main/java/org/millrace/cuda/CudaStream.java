@@ -64,20 +64,12 @@ public final class CudaStream implements Stream {
         return new CudaStream(device, new NativeHandle("CUDA stream", address, notOurs -> {}), false);
     }
 
-    /**
-     * Where its work runs.
-     *
-     * @return the device
-     */
+    /** {@return the device that runs its work} */
     public CudaDevice device() {
         return device;
     }
 
-    /**
-     * Its {@code cudaStream_t}, for calls of other libraries.
-     *
-     * @return the handle that such a call enters and leaves
-     */
+    /** {@return its {@code cudaStream_t}: a handle that calls of other libraries enter and leave} */
     public NativeHandle handle() {
         return handle;
     }
@@ -207,11 +199,7 @@ public final class CudaStream implements Stream {
         }
     }
 
-    /**
-     * Whether a capture is under way and still valid.
-     *
-     * @return true between {@link #beginCapture()} and {@link #endCapture()}
-     */
+    /** {@return whether a capture that {@link #beginCapture()} began is under way and still valid} */
     public boolean isCapturing() {
         MemorySegment stream = handle.enter();
         try {

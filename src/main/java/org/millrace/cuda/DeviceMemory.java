@@ -57,11 +57,7 @@ public final class DeviceMemory implements AutoCloseable {
         return this;
     }
 
-    /**
-     * Where it lies.
-     *
-     * @return the device
-     */
+    /** {@return the device it lies on} */
     public CudaDevice device() {
         return device;
     }
@@ -93,19 +89,13 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /**
-     * Where it begins.
-     *
-     * @return an address in the device's, and with unified addressing in everyone's, address space
+     * {@return where it begins: an address in the device's, and with unified addressing in everyone's, address space}
      */
     public long address() {
         return segment.address();
     }
 
-    /**
-     * How long it is.
-     *
-     * @return bytes
-     */
+    /** {@return how long it is, in bytes} */
     public long byteSize() {
         return segment.byteSize();
     }

@@ -183,11 +183,7 @@ public final class ForeignMemory implements AutoCloseable {
         return linker.downcallHandle(address, FunctionDescriptor.of(ValueLayout.JAVA_LONG, longs));
     }
 
-    /**
-     * Where the memory is mapped here.
-     *
-     * @return a device address
-     */
+    /** {@return the device address at which the memory is mapped here} */
     public long address() {
         return base + offset;
     }

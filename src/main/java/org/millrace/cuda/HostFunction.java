@@ -57,9 +57,8 @@ public final class HostFunction implements AutoCloseable {
     }
 
     /**
-     * What the last call that failed threw. CUDA cannot be told: the stream went on.
-     *
-     * @return null if every call returned normally
+     * {@return what the last call that failed threw, or null if every call returned normally; CUDA cannot be told: the
+     * stream went on}
      */
     public @Nullable Throwable failure() {
         return failure;

@@ -24,12 +24,7 @@ public final class GpuGinRank implements AutoCloseable {
 
     private static final long PAGE = 4096;
 
-    /**
-     * Memory of this GPU that kernels of all ranks put to and from.
-     *
-     * @param memory the memory
-     * @param window what kernels are given for it
-     */
+    /** Memory of this GPU that kernels of all ranks put to and from. */
     public record GpuWindow(DeviceMemory memory, NcclWindow window) {
     }
 
@@ -73,7 +68,6 @@ public final class GpuGinRank implements AutoCloseable {
      * Takes memory and registers it as a window, with all ranks.
      *
      * @param bytes how much, rounded up to whole pages; the same on all ranks
-     * @return the window, until this is closed
      */
     public GpuWindow window(long bytes) {
         DeviceMemory memory = nccl().allocate(device(), (bytes + PAGE - 1) / PAGE * PAGE);
@@ -97,9 +91,7 @@ public final class GpuGinRank implements AutoCloseable {
     /**
      * Makes a device communicator, with all ranks.
      *
-     * @param requirements what kernels will use
      * @param compiledWith {@code NCCL_VERSION_CODE} of the headers with which they were compiled
-     * @return the device communicator, until this is closed
      */
     public NcclDeviceCommunicator device(NcclDeviceCommunicator.Requirements requirements, int compiledWith) {
         try {
@@ -118,9 +110,8 @@ public final class GpuGinRank implements AutoCloseable {
     }
 
     /**
-     * What this JVM has served of kernels' descriptors.
-     *
-     * @return the sum over all contexts; nothing if another process's plugin serves them
+     * {@return what this JVM has served of kernels' descriptors, summed over all contexts; nothing if another process's
+     * plugin serves them}
      */
     public GinServed served() {
         return InProcessPlugin.ginServed();

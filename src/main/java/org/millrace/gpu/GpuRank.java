@@ -13,7 +13,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
-import org.millrace.config.Origin;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
@@ -61,7 +60,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     static Map<String, String> variables(Configuration configuration) {
         Map<String, String> variables = new LinkedHashMap<>();
         for (Setting<?> setting : Settings.all()) {
-            if (configuration.origin(setting).source() != Origin.Source.DEFAULT && !setting.secret()) {
+            if (configuration.origin(setting).source() != Configuration.Origin.Source.DEFAULT && !setting.secret()) {
                 variables.put(setting.name(), text(setting, configuration));
             }
         }

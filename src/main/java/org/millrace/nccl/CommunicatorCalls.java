@@ -37,20 +37,12 @@ abstract sealed class CommunicatorCalls permits NcclTransfers {
         this.nonBlocking = nonBlocking;
     }
 
-    /**
-     * This rank's GPU.
-     *
-     * @return the device it was made with
-     */
+    /** {@return the GPU that this rank was made with} */
     public final CudaDevice device() {
         return device;
     }
 
-    /**
-     * This end's number.
-     *
-     * @return 0 to {@code size() - 1}
-     */
+    /** {@return this end's number: 0 to {@code size() - 1}} */
     public final int rank() {
         if (rank < 0) {
             rank = query(NcclFunction.COMM_USER_RANK,
@@ -59,11 +51,7 @@ abstract sealed class CommunicatorCalls permits NcclTransfers {
         return rank;
     }
 
-    /**
-     * The number of ranks.
-     *
-     * @return 1 or more
-     */
+    /** {@return the number of ranks: 1 or more} */
     public final int size() {
         if (size < 0) {
             size = query(NcclFunction.COMM_COUNT, (communicator, out) -> nccl_h.ncclCommCount(communicator, out));

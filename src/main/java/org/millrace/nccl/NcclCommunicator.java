@@ -59,20 +59,14 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
                 code == nccl_h.ncclInProgress() || config.isNonBlocking(), new AtomicBoolean());
     }
 
-    /**
-     * The number of this rank's GPU as NCCL knows it.
-     *
-     * @return the number that CUDA gives it in this process
-     */
+    /** {@return the number that CUDA gives this rank's GPU in this process} */
     public int cudaDevice() {
         return query(NcclFunction.COMM_CU_DEVICE, (communicator, out) -> nccl_h.ncclCommCuDevice(communicator, out));
     }
 
     /**
-     * What became of the operations so far.
-     *
-     * @return success, in progress, or the error with which one of them failed; null for an error that these bindings
-     *         do not know
+     * {@return what became of the operations so far: success, in progress, or the error with which one of them failed;
+     * null for an error that these bindings do not know}
      */
     public @Nullable NcclResult asyncError() {
         return NcclResult.ofCode(asyncCode());

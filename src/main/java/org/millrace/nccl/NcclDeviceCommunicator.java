@@ -86,38 +86,22 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
         return struct.asReadOnly();
     }
 
-    /**
-     * The type of a kernel's parameter that takes it.
-     *
-     * @return a layout of its size and alignment
-     */
+    /** {@return the type of a kernel's parameter that takes it: a layout of its size and alignment} */
     public MemoryLayout type() {
         return layout.type();
     }
 
-    /**
-     * This rank, as kernels see it.
-     *
-     * @return 0 to {@code size() - 1}
-     */
+    /** {@return this rank, as kernels see it: 0 to {@code size() - 1}} */
     public int rank() {
         return bytes().get(ValueLayout.JAVA_INT, layout.rankOffset);
     }
 
-    /**
-     * Number of ranks, as kernels see it.
-     *
-     * @return 1 or more
-     */
+    /** {@return the number of ranks, as kernels see it: 1 or more} */
     public int size() {
         return bytes().get(ValueLayout.JAVA_INT, layout.rankOffset + Integer.BYTES);
     }
 
-    /**
-     * How many GIN contexts kernels can use.
-     *
-     * @return 0 if there is no GIN
-     */
+    /** {@return how many GIN contexts kernels can use; 0 if there is no GIN} */
     public int contexts() {
         return layout.contexts(bytes());
     }

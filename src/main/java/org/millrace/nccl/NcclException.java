@@ -44,29 +44,19 @@ public final class NcclException extends MillraceException {
     }
 
     /**
-     * The function that failed.
-     *
-     * @return for instance {@code "ncclCommInitRank"}; {@code "ncclCommGetAsyncError"} if an operation failed while it
-     *         ran
+     * {@return the function that failed, for instance {@code "ncclCommInitRank"}; {@code "ncclCommGetAsyncError"} if an
+     * operation failed while it ran}
      */
     public String call() {
         return call;
     }
 
-    /**
-     * The error.
-     *
-     * @return a value of {@code ncclResult_t}
-     */
+    /** {@return the error: a value of {@code ncclResult_t}} */
     public int code() {
         return code;
     }
 
-    /**
-     * The error, where these bindings know it.
-     *
-     * @return the result; null for one that is newer than these bindings
-     */
+    /** {@return the error, or null for one that is newer than these bindings} */
     public @Nullable NcclResult result() {
         return NcclResult.ofCode(code);
     }

@@ -81,29 +81,17 @@ public final class NcclLibrary {
         }
     }
 
-    /**
-     * The library behind this.
-     *
-     * @return the loaded libnccl
-     */
+    /** {@return the loaded libnccl} */
     public NativeLibrary library() {
         return library;
     }
 
-    /**
-     * The version of the loaded NCCL.
-     *
-     * @return 10000 × major + 100 × minor + patch: 22809 for 2.28.9
-     */
+    /** {@return the version of the loaded NCCL: 10000 × major + 100 × minor + patch, 22809 for 2.28.9} */
     public int version() {
         return intOf(NcclFunction.GET_VERSION, nccl_h::ncclGetVersion);
     }
 
-    /**
-     * The version of the loaded NCCL, for people.
-     *
-     * @return for instance {@code "2.28.9"}
-     */
+    /** {@return the version of the loaded NCCL, for people: for instance {@code "2.28.9"}} */
     public String versionText() {
         return versionText(version());
     }

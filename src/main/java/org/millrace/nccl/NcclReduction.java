@@ -37,11 +37,7 @@ public final class NcclReduction implements AutoCloseable {
         }
     }
 
-    /**
-     * The element type it was made for, and the only one it works with.
-     *
-     * @return the type
-     */
+    /** {@return the element type it was made for, and the only one it works with} */
     public DataType type() {
         return type;
     }

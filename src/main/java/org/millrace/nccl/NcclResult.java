@@ -44,20 +44,12 @@ public enum NcclResult {
         this.advice = advice;
     }
 
-    /**
-     * Its name in {@code nccl.h}.
-     *
-     * @return for instance {@code "ncclSystemError"}
-     */
+    /** {@return its name in {@code nccl.h}, for instance {@code "ncclSystemError"}} */
     public String symbol() {
         return symbol;
     }
 
-    /**
-     * Its number in {@code ncclResult_t}.
-     *
-     * @return 0 for {@link #SUCCESS}
-     */
+    /** {@return its number in {@code ncclResult_t}: 0 for {@link #SUCCESS}} */
     public int code() {
         return ordinal();
     }

@@ -35,10 +35,8 @@ public final class NcclWindow implements AutoCloseable {
     }
 
     /**
-     * What kernels that use NCCL's device functions are given.
-     *
-     * @return the {@code ncclWindow_t}; 0 where NCCL has no windows for this machine, or as long as the group or the
-     *         communicator that registers it goes on
+     * {@return the {@code ncclWindow_t} that kernels which use NCCL's device functions are given; 0 where NCCL has no
+     * windows for this machine, or as long as the group or the communicator that registers it goes on}
      */
     public long address() {
         return slot.get(ValueLayout.ADDRESS, 0).address();

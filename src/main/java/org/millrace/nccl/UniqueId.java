@@ -55,20 +55,12 @@ public final class UniqueId {
         return new UniqueId(struct.toArray(ValueLayout.JAVA_BYTE));
     }
 
-    /**
-     * Its bytes.
-     *
-     * @return 128 of them, a copy
-     */
+    /** {@return a copy of its 128 bytes} */
     public byte[] toBytes() {
         return bytes.clone();
     }
 
-    /**
-     * Its bytes as text.
-     *
-     * @return 256 hexadecimal digits
-     */
+    /** {@return its bytes as 256 hexadecimal digits} */
     public String toHex() {
         return HexFormat.of().formatHex(bytes);
     }

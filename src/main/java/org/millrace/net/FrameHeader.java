@@ -15,11 +15,7 @@ public final class FrameHeader {
     /** A header of zeros. */
     public FrameHeader() {}
 
-    /**
-     * Length of the payload that follows.
-     *
-     * @return bytes, 0 or more
-     */
+    /** {@return the length of the payload that follows, in bytes} */
     public long payloadBytes() {
         return payloadBytes;
     }

@@ -24,11 +24,7 @@ public interface FrameReceiver extends AutoCloseable {
      */
     void accept(@Nullable MemoryRegion region, long offset);
 
-    /**
-     * Whether payloads can be spread over pages.
-     *
-     * @return true if {@link #acceptScattered} may be called
-     */
+    /** {@return whether payloads can be spread over pages, with {@link #acceptScattered}} */
     default boolean scatters() {
         return false;
     }
@@ -53,18 +49,12 @@ public interface FrameReceiver extends AutoCloseable {
      */
     int progress();
 
-    /**
-     * How many payloads have arrived whole so far, in the order of their headers.
-     *
-     * @return a count that only grows
-     */
+    /** {@return how many payloads have arrived whole so far, in the order of their headers: a count that only grows} */
     long framesCompleted();
 
     /**
-     * Whether payloads whose destination and length are multiples of 8 are stored in whole 8-byte words, in any order,
-     * so that a thread that polls the destination never sees half of one.
-     *
-     * @return false unless the network promises it
+     * {@return whether payloads whose destination and length are multiples of 8 are stored in whole 8-byte words, in
+     * any order, so that a thread that polls the destination never sees half of one}
      */
     default boolean storesWholeWords() {
         return false;

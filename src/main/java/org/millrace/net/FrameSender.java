@@ -27,9 +27,8 @@ public interface FrameSender extends AutoCloseable {
     int progress();
 
     /**
-     * How many frames have been sent so far: the payload of a frame that is counted here may be overwritten.
-     *
-     * @return a count that only grows
+     * {@return how many frames have been sent so far, a count that only grows: the payload of a frame that is counted
+     * here may be overwritten}
      */
     long framesCompleted();
 

@@ -7,9 +7,8 @@ public interface Listener extends AutoCloseable {
     int ADDRESS_BYTES = 64;
 
     /**
-     * What a peer needs to connect, this listener's secret included: give it to peers only.
-     *
-     * @return {@value #ADDRESS_BYTES} bytes
+     * {@return what a peer needs to connect, {@value #ADDRESS_BYTES} bytes; this listener's secret is in it: give it to
+     * peers only}
      */
     byte[] address();
 

@@ -8,11 +8,7 @@ import java.lang.foreign.MemorySegment;
  */
 public interface MemoryRegion extends AutoCloseable {
 
-    /**
-     * The memory itself.
-     *
-     * @return the segment that was registered
-     */
+    /** {@return the memory that was registered} */
     MemorySegment segment();
 
     /**

@@ -6,11 +6,7 @@ import org.jspecify.annotations.Nullable;
 /** One way to move frames: TCP, shared memory, or another. All methods are safe from any thread. */
 public interface Network extends AutoCloseable {
 
-    /**
-     * A name for settings and messages.
-     *
-     * @return for instance {@code "socket"}
-     */
+    /** {@return a name for settings and messages, for instance {@code "socket"}} */
     String name();
 
     /**
@@ -40,10 +36,9 @@ public interface Network extends AutoCloseable {
     MemoryRegion register(MemorySegment memory);
 
     /**
-     * All native memory of this process as one region, for networks that read and write any of it without preparing it:
-     * memory that is not registered can then be sent from and received into. An offset is an address.
-     *
-     * @return a region of the caller's; null if memory has to be registered
+     * {@return all native memory of this process as one region of the caller's, for networks that read and write any of
+     * it without preparing it: memory that is not registered can then be sent from and received into. An offset is an
+     * address. Null if memory has to be registered}
      */
     default @Nullable MemoryRegion allMemory() {
         return null;

@@ -6,11 +6,7 @@ package org.millrace.net;
  */
 public interface Railed {
 
-    /**
-     * How many rails the connection was made with.
-     *
-     * @return 1 or more
-     */
+    /** {@return how many rails the connection was made with: 1 or more} */
     int rails();
 
     /**

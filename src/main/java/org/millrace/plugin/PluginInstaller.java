@@ -36,7 +36,6 @@ public final class PluginInstaller {
     /**
      * An installer of a jar.
      *
-     * @param jar Millrace with everything it needs
      * @throws MillraceException if it is something else
      */
     public PluginInstaller(Path jar) {

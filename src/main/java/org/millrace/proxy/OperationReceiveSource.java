@@ -22,7 +22,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private final RecvMem recvMem;
     private final ArrivingFrames arriving;
     /** Null if the connection has slots of its own. */
-    private final @Nullable ReceiveSlots shared;
+    private final @Nullable Slots shared;
     private final long simpleSlotBytes;
     private @Nullable ProxyOp op;
     private MemoryRegion region;
@@ -37,7 +37,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         this.steps = new OperationSteps(queue, info.firstStep());
         this.recvMem = info.recvMem();
         this.arriving = new ArrivingFrames(layout, memory, staging, wholeWords);
-        this.shared = share == null ? null : new ReceiveSlots(recvMem, share);
+        this.shared = share == null ? null : new Slots(recvMem, share);
         this.simpleSlotBytes = info.slotBytes(Protocol.SIMPLE);
     }
 
@@ -140,5 +140,60 @@ final class OperationReceiveSource implements ReceiveStepSource {
     @Override
     public boolean drained() {
         return steps.drained() && (shared == null || shared.isEmpty());
+    }
+
+    /**
+     * The slots of a pool that one connection's frames arrive in (mode OFFSET): taken when a frame comes, said to the
+     * device before tail, given back when the device has moved its head past the step.
+     */
+    private static final class Slots {
+
+        private final RecvMem recvMem;
+        private final SlotPool.Share share;
+        private final int[] offsets = new int[ConnectionLayout.SLOTS];
+        private final long[] steps = new long[ConnectionLayout.SLOTS];
+        private long taken;
+        private long given;
+        /** Of a frame that was looked at and perhaps not taken yet. */
+        private int reserved = SlotPool.NONE;
+
+        Slots(RecvMem recvMem, SlotPool.Share share) {
+            this.recvMem = recvMem;
+            this.share = share;
+        }
+
+        MemoryRegion memory() {
+            return share.pool().memory();
+        }
+
+        /** A slot for the next frame, the same until it is taken; {@link SlotPool#NONE} if there is none. */
+        int reserve() {
+            if (reserved == SlotPool.NONE && taken - given < ConnectionLayout.SLOTS) {
+                reserved = share.take();
+            }
+            return reserved;
+        }
+
+        /**
+         * The frame of a step is being received into the reserved slot. Its {@code connFifo} entry is free: the device
+         * has moved head past the step before.
+         */
+        void taken(long step) {
+            int index = ConnectionLayout.slot(taken++);
+            offsets[index] = reserved;
+            steps[index] = step;
+            recvMem.offsetPlain(ConnectionLayout.slot(step), reserved);
+            reserved = SlotPool.NONE;
+        }
+
+        void consumed(long head) {
+            while (taken != given && Steps.reached(head, steps[ConnectionLayout.slot(given)] + 1)) {
+                share.give(offsets[ConnectionLayout.slot(given++)]);
+            }
+        }
+
+        boolean isEmpty() {
+            return taken == given;
+        }
     }
 }

@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
-import org.millrace.agent.AgentRequest;
 import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
 
@@ -106,14 +105,13 @@ public final class ProxyAgent implements Agent {
         boolean await(Duration time);
 
         /**
-         * Whether nothing was under way any more when the agent let go.
-         *
-         * @return false if it was given up; of a connection that failed, its {@link StopListener} knows
+         * {@return whether nothing was under way any more when the agent let go; false if it was given up; of a
+         * connection that failed, its {@link StopListener} knows}
          */
         boolean drained();
     }
 
-    private final class Removal extends AgentRequest implements Acknowledgement {
+    private final class Removal extends RequestQueue.Request implements Acknowledgement {
         private final List<ProxyConnection> removed;
         private final long patienceNanos;
         private long deadline;

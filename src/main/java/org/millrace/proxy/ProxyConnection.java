@@ -14,17 +14,14 @@ public interface ProxyConnection {
     int progress();
 
     /**
-     * Whether nothing is under way: every step that was announced has been sent, or received.
-     *
-     * @return true if the connection may be closed without losing anything
+     * {@return whether nothing is under way: every step that was announced has been sent, or received, and the
+     * connection may be closed without losing anything}
      */
     boolean drained();
 
     /**
-     * Whether a peer that leaves now leaves data behind: data that was posted for it and is not known to have arrived,
-     * or data of its own that the device has not got.
-     *
-     * @return false if nobody misses anything
+     * {@return whether a peer that leaves now leaves data behind: data that was posted for it and is not known to have
+     * arrived, or data of its own that the device has not got}
      */
     default boolean owesData() {
         return !drained();
@@ -37,17 +34,9 @@ public interface ProxyConnection {
      */
     void stopped(@Nullable Throwable failure);
 
-    /**
-     * Which connection this is.
-     *
-     * @return its name, for messages
-     */
+    /** {@return which connection this is, for messages} */
     ConnectionName name();
 
-    /**
-     * What was last seen of the connection's memory.
-     *
-     * @return for instance {@code "head 16, tail 18, size -1"}
-     */
+    /** {@return what was last seen of the connection's memory, for instance {@code "head 16, tail 18, size -1"}} */
     String lastSeen();
 }

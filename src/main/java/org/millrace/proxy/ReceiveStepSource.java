@@ -38,10 +38,6 @@ public interface ReceiveStepSource {
      */
     default void consumed(long head) {}
 
-    /**
-     * Whether everything that was announced has been taken.
-     *
-     * @return true also where nothing is announced
-     */
+    /** {@return whether everything that was announced has been taken; true also where nothing is announced} */
     boolean drained();
 }

@@ -86,11 +86,7 @@ public final class SlotPool {
         return new Share();
     }
 
-    /**
-     * Where a device finds the slots.
-     *
-     * @return for {@link org.millrace.abi.ConnectionInfo#withShared}
-     */
+    /** {@return where a device finds the slots, for {@link org.millrace.abi.ConnectionInfo#withShared}} */
     public SharedSlots slots() {
         return new SharedSlots(memory.segment(), slotBytes);
     }
@@ -99,11 +95,7 @@ public final class SlotPool {
         return memory;
     }
 
-    /**
-     * Slots that nobody holds.
-     *
-     * @return all of them when nothing is under way
-     */
+    /** {@return how many slots nobody holds: all of them when nothing is under way} */
     public int freeSlots() {
         return freeCount;
     }

@@ -15,7 +15,7 @@ class RequestQueueTest {
     private final RequestQueue requests = new RequestQueue();
     private final List<String> done = new ArrayList<>();
 
-    private final class Attempts extends AgentRequest {
+    private final class Attempts extends RequestQueue.Request {
         private final int needed;
         private final boolean answer;
         private int made;

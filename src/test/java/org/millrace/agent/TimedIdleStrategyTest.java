@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import org.junit.jupiter.api.Test;
-import org.millrace.agent.TimedIdleStrategy.Stage;
+import org.millrace.agent.IdleProfile.Timed.Stage;
 
 /** When a thread without work spins, yields and parks, on a clock of the test's own. */
 class TimedIdleStrategyTest {
@@ -13,10 +13,10 @@ class TimedIdleStrategyTest {
     private static final long YIELD = 6_000;
 
     private long now = Long.MAX_VALUE - 5_000; // the clock wraps while the thread is idle
-    private final TimedIdleStrategy strategy = new TimedIdleStrategy(() -> now, SPIN, YIELD, 1, 1);
+    private final IdleProfile.Timed strategy = new IdleProfile.Timed(() -> now, SPIN, YIELD, 1, 1);
 
     private Stage idleUntilTheNextLook() {
-        for (int pass = 0; pass < TimedIdleStrategy.CLOCK_INTERVAL; pass++) {
+        for (int pass = 0; pass < IdleProfile.Timed.CLOCK_INTERVAL; pass++) {
             strategy.idle(0);
         }
         return strategy.stage();
@@ -59,8 +59,8 @@ class TimedIdleStrategyTest {
 
     @Test
     void impossibleTimesAreRefused() {
-        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(-1, 0, 1, 1));
-        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(0, 0, 0, 1));
-        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(0, 0, 2, 1));
+        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.Timed(-1, 0, 1, 1));
+        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.Timed(0, 0, 0, 1));
+        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.Timed(0, 0, 2, 1));
     }
 }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.config.LogLevel;
+import org.millrace.config.Settings;
 
 /** What the command line logs. Each case is a process of its own: Log4j reads its configuration once. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -32,7 +32,7 @@ class LoggingTest {
 
         public static void main(String[] arguments) {
             if (arguments.length > 0) {
-                MillraceCommand.configureLogging(LogLevel.valueOf(arguments[0]));
+                MillraceCommand.configureLogging(Settings.LogLevel.valueOf(arguments[0]));
             }
             Logger logger = LogManager.getLogger("org.millrace.cli.doctor.Probe");
             logger.error("an error", new IllegalStateException("the cause"));

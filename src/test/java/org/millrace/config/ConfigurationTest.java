@@ -61,7 +61,7 @@ class ConfigurationTest {
         assertEquals(Duration.ofMillis(1500), configuration.get(Settings.STALL_DEADLINE));
         assertEquals(Optional.of(4), configuration.get(Settings.MAX_CHANNELS));
         assertEquals("socket", configuration.get(Settings.NETWORK));
-        assertEquals(LogLevel.INFO, configuration.get(Settings.LOG_LEVEL));
+        assertEquals(Settings.LogLevel.INFO, configuration.get(Settings.LOG_LEVEL));
     }
 
     @Test

@@ -61,7 +61,7 @@ class CudaArgumentsTest {
     @Test
     void devices() {
         CudaDevice device = cuda.devices().get(1);
-        assertEquals(1075, device.attribute(DeviceAttribute.COMPUTE_CAPABILITY_MAJOR));
+        assertEquals(1075, device.attribute(CudaDevice.Attribute.COMPUTE_CAPABILITY_MAJOR));
         assertEquals(1010, device.attribute(10));
         assertEquals("1075.1076", device.computeCapability());
         assertEquals("0000:42:00.0", device.pciBusId());

@@ -17,13 +17,13 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  * struct ncclDevCommRequirements_v28 {
  *     void *resourceRequirementsList;
  *     void *teamRequirementsList;
- *     bool lsaMultimem;
+ *     _Bool lsaMultimem;
  *     int barrierCount;
  *     int lsaBarrierCount;
  *     int railGinBarrierCount;
  *     int lsaLLA2ABlockCount;
  *     int lsaLLA2ASlotCount;
- *     bool ginForceEnable;
+ *     _Bool ginForceEnable;
  *     int ginContextCount;
  *     int ginSignalCount;
  *     int ginCounterCount;
@@ -153,7 +153,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static final OfBoolean lsaMultimem$layout() {
@@ -165,7 +165,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static final long lsaMultimem$offset() {
@@ -175,7 +175,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static boolean lsaMultimem(MemorySegment struct) {
@@ -185,7 +185,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static void lsaMultimem(MemorySegment struct, boolean fieldValue) {
@@ -417,7 +417,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static final OfBoolean ginForceEnable$layout() {
@@ -429,7 +429,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static final long ginForceEnable$offset() {
@@ -439,7 +439,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static boolean ginForceEnable(MemorySegment struct) {
@@ -449,7 +449,7 @@ public class ncclDevCommRequirements_v28 {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static void ginForceEnable(MemorySegment struct, boolean fieldValue) {

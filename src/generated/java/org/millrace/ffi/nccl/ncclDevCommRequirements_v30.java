@@ -20,23 +20,23 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     unsigned int version;
  *     void *resourceRequirementsList;
  *     void *teamRequirementsList;
- *     bool lsaMultimem;
+ *     _Bool lsaMultimem;
  *     int barrierCount;
  *     int lsaBarrierCount;
  *     int railGinBarrierCount;
  *     int lsaLLA2ABlockCount;
  *     int lsaLLA2ASlotCount;
- *     bool ginForceEnable;
+ *     _Bool ginForceEnable;
  *     int ginContextCount;
  *     int ginSignalCount;
  *     int ginCounterCount;
  *     ncclGinConnectionType_t ginConnectionType;
- *     bool ginExclusiveContexts;
+ *     _Bool ginExclusiveContexts;
  *     int ginQueueDepth;
  *     int ginTrafficClass;
  *     int worldGinBarrierCount;
- *     bool ginStrongSignalsRequired;
- *     bool ginVaSignalsRequired;
+ *     _Bool ginStrongSignalsRequired;
+ *     _Bool ginVaSignalsRequired;
  * }
  * }
  */
@@ -307,7 +307,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static final OfBoolean lsaMultimem$layout() {
@@ -319,7 +319,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static final long lsaMultimem$offset() {
@@ -329,7 +329,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static boolean lsaMultimem(MemorySegment struct) {
@@ -339,7 +339,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * bool lsaMultimem
+     * _Bool lsaMultimem
      * }
      */
     public static void lsaMultimem(MemorySegment struct, boolean fieldValue) {
@@ -571,7 +571,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static final OfBoolean ginForceEnable$layout() {
@@ -583,7 +583,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static final long ginForceEnable$offset() {
@@ -593,7 +593,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static boolean ginForceEnable(MemorySegment struct) {
@@ -603,7 +603,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * bool ginForceEnable
+     * _Bool ginForceEnable
      * }
      */
     public static void ginForceEnable(MemorySegment struct, boolean fieldValue) {
@@ -791,7 +791,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * bool ginExclusiveContexts
+     * _Bool ginExclusiveContexts
      * }
      */
     public static final OfBoolean ginExclusiveContexts$layout() {
@@ -803,7 +803,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * bool ginExclusiveContexts
+     * _Bool ginExclusiveContexts
      * }
      */
     public static final long ginExclusiveContexts$offset() {
@@ -813,7 +813,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * bool ginExclusiveContexts
+     * _Bool ginExclusiveContexts
      * }
      */
     public static boolean ginExclusiveContexts(MemorySegment struct) {
@@ -823,7 +823,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * bool ginExclusiveContexts
+     * _Bool ginExclusiveContexts
      * }
      */
     public static void ginExclusiveContexts(MemorySegment struct, boolean fieldValue) {
@@ -967,7 +967,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * bool ginStrongSignalsRequired
+     * _Bool ginStrongSignalsRequired
      * }
      */
     public static final OfBoolean ginStrongSignalsRequired$layout() {
@@ -979,7 +979,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * bool ginStrongSignalsRequired
+     * _Bool ginStrongSignalsRequired
      * }
      */
     public static final long ginStrongSignalsRequired$offset() {
@@ -989,7 +989,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * bool ginStrongSignalsRequired
+     * _Bool ginStrongSignalsRequired
      * }
      */
     public static boolean ginStrongSignalsRequired(MemorySegment struct) {
@@ -999,7 +999,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * bool ginStrongSignalsRequired
+     * _Bool ginStrongSignalsRequired
      * }
      */
     public static void ginStrongSignalsRequired(MemorySegment struct, boolean fieldValue) {
@@ -1011,7 +1011,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * bool ginVaSignalsRequired
+     * _Bool ginVaSignalsRequired
      * }
      */
     public static final OfBoolean ginVaSignalsRequired$layout() {
@@ -1023,7 +1023,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * bool ginVaSignalsRequired
+     * _Bool ginVaSignalsRequired
      * }
      */
     public static final long ginVaSignalsRequired$offset() {
@@ -1033,7 +1033,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * bool ginVaSignalsRequired
+     * _Bool ginVaSignalsRequired
      * }
      */
     public static boolean ginVaSignalsRequired(MemorySegment struct) {
@@ -1043,7 +1043,7 @@ public class ncclDevCommRequirements_v30 {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * bool ginVaSignalsRequired
+     * _Bool ginVaSignalsRequired
      * }
      */
     public static void ginVaSignalsRequired(MemorySegment struct, boolean fieldValue) {

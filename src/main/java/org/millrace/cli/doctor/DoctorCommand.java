@@ -12,7 +12,6 @@ import org.millrace.cli.console.Version;
 import org.millrace.cli.perf.SelfTest;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.Origin;
 import org.millrace.config.PluginSettings;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
@@ -109,12 +108,15 @@ public final class DoctorCommand implements Callable<Integer> {
             String value = System.getenv(setting.name());
             boolean isSet = value != null && !value.isEmpty();
             line(out, setting.name(), isSet ? value : UNSET,
-                    new Origin(isSet ? Origin.Source.ENVIRONMENT : Origin.Source.DEFAULT, setting.name()),
+                    new Configuration.Origin(
+                            isSet ? Configuration.Origin.Source.ENVIRONMENT : Configuration.Origin.Source.DEFAULT,
+                            setting.name()),
                     setting.description());
         }
     }
 
-    private static void line(PrintWriter out, String name, String value, Origin origin, String description) {
+    private static void line(PrintWriter out, String name, String value, Configuration.Origin origin,
+            String description) {
         out.printf("  %-28s %-10s %-40s %s%n", name, value, origin, description);
     }
 }

@@ -21,7 +21,6 @@ import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.StatusLine;
 import org.millrace.cli.launch.RankMain;
 import org.millrace.config.Configuration;
-import org.millrace.config.Origin;
 import org.millrace.config.Settings;
 import org.millrace.engine.EngineSettings;
 import picocli.CommandLine.Command;
@@ -154,7 +153,7 @@ public final class MatrixCommand implements Callable<Integer> {
         Map<String, String> settings = parent.settings();
         Configuration configuration = Configuration.load(settings);
         EngineSettings.require(configuration); // what is wrong with them is said once, and not by every rank
-        if (configuration.origin(Settings.CONNECT_DEADLINE).source() == Origin.Source.DEFAULT) {
+        if (configuration.origin(Settings.CONNECT_DEADLINE).source() == Configuration.Origin.Source.DEFAULT) {
             settings.put(Settings.CONNECT_DEADLINE.name(), CONNECT_DEADLINE);
         }
         return settings;

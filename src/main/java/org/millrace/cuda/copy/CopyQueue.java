@@ -68,9 +68,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Whether another copy may be begun without waiting for those that are under way.
-     *
-     * @return false if as many are under way as can be asked after
+     * {@return whether another copy may be begun without waiting for those under way: only so many can be asked after}
      */
     public boolean hasRoom() {
         return atKernel ? kernel.isReady() || isDone(begun) : engine.hasRoom();
@@ -155,7 +153,6 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * Whether a copy was made, and all before it.
      *
-     * @param number what the copy's beginning returned
      * @return true once the target holds the bytes and a thread that is told now sees them
      */
     public boolean isDone(long number) {

@@ -8,7 +8,6 @@ import org.millrace.MillraceException;
 /**
  * What became of looking for a library, for {@code millrace doctor}.
  *
- * @param title    what people call it
  * @param path     the file that was loaded; null if none was
  * @param version  its version as people write it; null if none was loaded, or it did not say
  * @param problem  why it cannot be used; null if it can

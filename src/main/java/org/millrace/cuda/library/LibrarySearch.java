@@ -9,7 +9,6 @@ import java.util.List;
  * @param title       what people call it: {@code "NCCL"}
  * @param setting     the environment variable that names the file, or a folder that holds it
  * @param property    the system property of the same meaning; it wins over the variable
- * @param names       the usual file names, best first
  * @param directories where to look for them after the dynamic loader has
  * @param functions   what the binding calls
  * @param remedy      how to get the library: a sentence

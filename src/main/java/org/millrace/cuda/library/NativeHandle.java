@@ -50,7 +50,6 @@ public final class NativeHandle {
      * A handle whose address is known.
      *
      * @param name    what it is, for messages: {@code "CUDA event"}
-     * @param address what the library calls it
      * @param release gives it back; called once, and must not throw
      */
     public NativeHandle(String name, MemorySegment address, Consumer<MemorySegment> release) {
@@ -133,8 +132,6 @@ public final class NativeHandle {
     /**
      * Lets no further call in, waits for the calls under way, and then gives the object back even if one of them is
      * stuck. For operations that exist to free stuck calls.
-     *
-     * @param nanos how long to wait for calls under way
      */
     public void closeWithin(long nanos) {
         close();

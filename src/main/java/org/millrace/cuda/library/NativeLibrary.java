@@ -131,7 +131,6 @@ public final class NativeLibrary {
     /**
      * Whether the library has a function. Costs one bit test.
      *
-     * @param function one of those the search named
      * @return false if it is too old, or too new, to export it
      */
     public boolean has(NativeFunction function) {

@@ -7,10 +7,7 @@ import org.millrace.abi.GinDescriptorFormat;
  * What a program needs of a device communicator.
  *
  * @param format        of the descriptors: which NCCL's device side is emulated
- * @param contexts      number of contexts
  * @param queueSize     descriptors of each queue, a power of two
- * @param signals       signals of each context
- * @param counters      counters of each context
  * @param worldBarriers barriers of all ranks, in each context
  * @param railBarriers  barriers of the ranks of a rail, in each context
  * @param lsaSize       how many ranks with numbers in a row count as near each other; divides the number of ranks

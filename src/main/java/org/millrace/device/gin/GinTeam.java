@@ -3,8 +3,6 @@ package org.millrace.device.gin;
 /**
  * Ranks at equal distances, as {@code ncclTeam}.
  *
- * @param rank   this rank's number in the team
- * @param ranks  number of ranks in the team
  * @param stride distance between two of them in the world
  */
 public record GinTeam(int rank, int ranks, int stride) {

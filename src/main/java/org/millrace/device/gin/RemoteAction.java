@@ -9,7 +9,6 @@ import org.millrace.gin.window.Window;
  *
  * @param op     0, or a bit of {@link GinOp}
  * @param signal of the context
- * @param value  what is added
  * @param window where the signal lies instead, if it lies in a window
  * @param offset in that window, a multiple of 8
  */

@@ -6,7 +6,6 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.agent.Agent;
-import org.millrace.agent.AgentRequest;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.RequestQueue;
 
@@ -99,8 +98,8 @@ public final class ConnectorService implements AutoCloseable {
     }
 
     /** Lets go of a communicator's connectors: once it is answered nothing touches them, or what they made. */
-    AgentRequest remove(Connectors connectors) {
-        AgentRequest request = requests.ask(new AgentRequest() {
+    RequestQueue.Request remove(Connectors connectors) {
+        RequestQueue.Request request = requests.ask(new RequestQueue.Request() {
             @Override
             protected boolean attempt() {
                 served.remove(connectors);

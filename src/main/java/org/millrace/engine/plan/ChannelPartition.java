@@ -29,10 +29,6 @@ final class ChannelPartition {
         long share = (count + used - 1) / used;
         long aligned = (share + alignment - 1) / alignment * alignment;
         int last = count == 0 ? 0 : (int) ((count - 1) / aligned);
-        work.channelLow(0);
-        work.channelHigh(last);
-        work.countLow(Math.min(aligned, count));
-        work.countMiddle(last > 1 ? aligned : 0);
-        work.countHigh(last > 0 ? count - last * aligned : 0);
+        work.spread(0, last, Math.min(aligned, count), last > 1 ? aligned : 0, last > 0 ? count - last * aligned : 0);
     }
 }

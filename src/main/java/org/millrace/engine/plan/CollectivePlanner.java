@@ -63,11 +63,8 @@ public final class CollectivePlanner {
         int number = FunctionNumber.pack(operation, algorithm, protocol, moved, reduces ? op : ReduceOp.SUM);
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
         ChannelPartition.spread(work, reduces ? count : bytes, moved.bytes(), parts, channels(algorithm));
-        work.root(root);
-        work.sendBuffer(send == null ? 0 : send.address());
-        work.receiveBuffer(receive == null ? 0 : receive.address());
-        work.reductionArgument(FunctionNumber.argument(op));
-        work.flags(CollectiveWork.PROFILED);
+        work.set(send == null ? 0 : send.address(), receive == null ? 0 : receive.address(), root,
+                FunctionNumber.argument(op), CollectiveWork.PROFILED);
         UserRegions regions = UserRegions.NONE;
         if (function.inPlace() != InPlace.NEVER && registrations.mayHold(bytes / parts, protocol)) {
             regions = regions(function, number, work, receive, operation.receiveCount(bytes, ranks), bytes / parts);

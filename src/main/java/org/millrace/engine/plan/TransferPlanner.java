@@ -10,8 +10,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.WorkType;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.FunctionNumber;
-import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.Registrations.UserRegions;
+import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
@@ -51,20 +51,18 @@ public final class TransferPlanner {
     PointToPointWork work(@Nullable SendOrReceive send, @Nullable SendOrReceive receive) {
         PointToPointWork work =
                 PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
-        work.channels(powerOfTwo(channels));
-        work.flags(PointToPointWork.PROFILED | flags(send, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL)
-                | flags(receive, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL));
-        work.sendRank(send == null ? PointToPointWork.NOBODY : send.peer());
-        work.receiveRank(receive == null ? PointToPointWork.NOBODY : receive.peer());
-        if (send != null) {
-            work.sendAddress(send.buffer().address());
-            work.sendBytes(send.bytes());
-            work.sendChannels(parts(send));
+        work.set(powerOfTwo(channels),
+                PointToPointWork.PROFILED | flags(send, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL)
+                        | flags(receive, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL));
+        if (send == null) {
+            work.send(PointToPointWork.NOBODY, 0, 0, 0);
+        } else {
+            work.send(send.peer(), send.buffer().address(), send.bytes(), parts(send));
         }
-        if (receive != null) {
-            work.receiveAddress(receive.buffer().address());
-            work.receiveBytes(receive.bytes());
-            work.receiveChannels(parts(receive));
+        if (receive == null) {
+            work.receive(PointToPointWork.NOBODY, 0, 0, 0);
+        } else {
+            work.receive(receive.peer(), receive.buffer().address(), receive.bytes(), parts(receive));
         }
         return work;
     }

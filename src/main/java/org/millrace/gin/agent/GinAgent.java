@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.agent.Agent;
-import org.millrace.agent.AgentRequest;
 import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
 import org.millrace.gin.GinException;
@@ -33,7 +32,7 @@ public final class GinAgent implements Agent {
     }
 
     /** A thread waits until something holds that only this agent's thread may look at; something may be done then. */
-    private static final class Wait extends AgentRequest {
+    private static final class Wait extends RequestQueue.Request {
         private final GinCommunicator communicator;
         private final BooleanSupplier condition;
         private final Runnable end;
@@ -107,11 +106,10 @@ public final class GinAgent implements Agent {
      * nothing touches its windows and contexts. Returns whether all that was under way was through. Only this call
      * knows for sure that a communicator which has failed is no longer served.
      *
-     * @param patience how long to wait for what is under way
      * @throws GinException if the agent does not answer, or a connection could not be closed: no memory may be freed
      */
     public boolean remove(GinCommunicator communicator, Duration patience) {
-        AgentRequest removal = requests.ask(new Wait(communicator,
+        RequestQueue.Request removal = requests.ask(new Wait(communicator,
                 () -> communicator.failure() == null && (communicator.isDisconnected() || communicator.isDrained()),
                 () -> {
                     drop(communicator);
@@ -133,7 +131,7 @@ public final class GinAgent implements Agent {
      * Waits until something holds on the agent's thread; false if it did not within the patience, or after a failure.
      */
     boolean await(GinCommunicator communicator, BooleanSupplier condition, Duration patience) {
-        AgentRequest request = requests.ask(new Wait(communicator, condition, () -> {}, patience));
+        RequestQueue.Request request = requests.ask(new Wait(communicator, condition, () -> {}, patience));
         return request.await(patience.plus(ANSWER)) && request.isFulfilled();
     }
 }

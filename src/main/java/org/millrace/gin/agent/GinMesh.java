@@ -17,7 +17,7 @@ import org.millrace.net.Pending;
  * The connections of a communicator: one each way between every two ranks.
  *
  * @param senders   to each rank; null for this one
- * @param receivers from each rank; null for this one
+ * @param receivers from each rank; likewise
  */
 public record GinMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) implements AutoCloseable {
 

@@ -4,14 +4,6 @@ import org.millrace.gin.GinOptions;
 import org.millrace.gin.queue.GinContexts;
 import org.millrace.gin.window.Windows;
 
-/**
- * One rank of a communicator, as all its paths see it.
- *
- * @param rank     its number
- * @param ranks    how many there are
- * @param options  how data moves
- * @param windows  that are registered here
- * @param contexts that are served here
- */
+/** One rank of a communicator, as all its paths see it. */
 public record LocalRank(int rank, int ranks, GinOptions options, Windows windows, GinContexts contexts) {
 }

@@ -56,7 +56,6 @@ public final class WindowTransfer {
      * @param place       memory of the network; null if the payload does not go through any
      * @param placeOffset of the payload's first byte
      * @param start       of the bytes in the window
-     * @param length      number of bytes
      */
     public void place(@Nullable MemoryRegion place, long placeOffset, long start, long length) {
         region = place;

@@ -8,11 +8,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
-/**
- * A connection that a listener expects, and what has come for it. Guarded by its listener.
- *
- * @param <C> the network's clients
- */
+/** A connection that a listener expects, and what has come for it. Guarded by its listener. */
 public abstract class ExpectedConnection<C extends IncomingHello> implements Pending<FrameReceiver> {
 
     private final KeyedListener<C> listener;

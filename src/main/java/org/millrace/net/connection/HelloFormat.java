@@ -18,7 +18,6 @@ import org.millrace.net.ConnectionKey;
  *
  * @param magic   8 characters, how both sides begin
  * @param version of all that goes over the network's connections
- * @param bytes   length of a hello
  */
 public record HelloFormat(String magic, int version, int bytes) {
 

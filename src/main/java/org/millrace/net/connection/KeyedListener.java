@@ -27,8 +27,6 @@ import org.millrace.net.connection.HandshakeReply.Refusal;
  * <p>
  * A client whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster
  * than this side.
- *
- * @param <C> the network's clients
  */
 public abstract class KeyedListener<C extends IncomingHello> implements Listener {
 

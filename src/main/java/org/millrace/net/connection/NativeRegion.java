@@ -52,12 +52,7 @@ public class NativeRegion implements MemoryRegion {
         return view;
     }
 
-    /**
-     * The same memory in two networks, as it may serve connections of either.
-     *
-     * @param first  its region in one network
-     * @param second its region in the other
-     */
+    /** The same memory in two networks, as it may serve connections of either. */
     public record Pair(NativeRegion first, NativeRegion second) implements MemoryRegion {
 
         @Override

@@ -27,7 +27,6 @@ import org.jspecify.annotations.Nullable;
  * comes so far; with {@code ,connection=2} only the second that was made. Rails count from 0, as messages name them.
  * Several faults are separated by semicolons.
  *
- * @param kind       what goes wrong
  * @param frame      at which frame of the connection, 1 or more
  * @param bit        for {@link Kind#FLIP}: which bit of the payload
  * @param polls      for {@link Kind#DELAY}: calls of progress

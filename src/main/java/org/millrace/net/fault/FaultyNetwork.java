@@ -23,8 +23,7 @@ public final class FaultyNetwork implements Network {
     /**
      * A network that goes wrong.
      *
-     * @param network the network that moves the frames; it is closed with this one
-     * @param faults  what goes wrong, each once
+     * @param faults what goes wrong, each once
      */
     public FaultyNetwork(Network network, List<Fault> faults) {
         this.network = network;

@@ -1,5 +1,7 @@
 package org.millrace.plugin.fallback;
 
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
@@ -7,8 +9,10 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.plugin.net.ConnectionHandle;
 import org.millrace.plugin.net.NetConnection;
-import org.millrace.plugin.unpack.UnpackConnection;
+import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.unpack.UnpackDevice;
 
 /**
  * A connection whose messages NCCL's proxy posts and tests: the n-th message is the n-th frame.
@@ -132,7 +136,7 @@ abstract class FallbackConnection implements NetConnection {
          *
          * @param unpack what kernels that unpack need; null for those that do not
          */
-        Receiver(FrameReceiver receiver, Network network, @Nullable UnpackConnection unpack) {
+        Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
             super(network);
             this.receiver = receiver;
             this.unpack = unpack == null ? null : new UnpackRequests(unpack, receiver.scatters());
@@ -225,6 +229,70 @@ abstract class FallbackConnection implements NetConnection {
         @Override
         public String toString() {
             return receiver.toString();
+        }
+    }
+
+    /** The memory that was registered with one connection. */
+    private static final class RegionTable {
+
+        private static final int USUAL = 4;
+
+        private final Network network;
+        private @Nullable MemoryRegion[] regions = new MemoryRegion[USUAL];
+
+        RegionTable(Network network) {
+            this.network = network;
+        }
+
+        int add(long address, long bytes) {
+            int number = 0;
+            while (number < regions.length && regions[number] != null) {
+                number++;
+            }
+            if (number == ConnectionHandle.REGIONS) {
+                throw new IllegalStateException(
+                        "a connection can have " + number + " registered memories, and not one more");
+            }
+            if (number == regions.length) {
+                regions = Arrays.copyOf(regions, Math.min(2 * number, ConnectionHandle.REGIONS));
+            }
+            regions[number] = network.register(NativeMemory.at(address, bytes));
+            return number;
+        }
+
+        MemoryRegion get(int number) {
+            MemoryRegion region = number < regions.length ? regions[number] : null;
+            if (region == null) {
+                throw new IllegalArgumentException(
+                        "memory " + number + " of this connection was deregistered, or never registered");
+            }
+            return region;
+        }
+
+        /** Where a message lies in its region; throws {@link IllegalArgumentException} if it does not lie within. */
+        static long offset(MemoryRegion region, long address, long bytes) {
+            MemorySegment memory = region.segment();
+            long offset = address - memory.address();
+            if (offset < 0 || bytes < 0 || bytes > memory.byteSize() - offset) {
+                throw new IllegalArgumentException("a message of " + bytes + " bytes at 0x" + Long.toHexString(address)
+                        + " does not lie in its registered memory, " + memory.byteSize() + " bytes at 0x"
+                        + Long.toHexString(memory.address()));
+            }
+            return offset;
+        }
+
+        void remove(int number) {
+            get(number).close();
+            regions[number] = null;
+        }
+
+        /** Gives back what NCCL did not. */
+        void close() {
+            for (int number = 0; number < regions.length; number++) {
+                if (regions[number] != null) {
+                    remove(number);
+                }
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.config.PluginSettings;
 import org.millrace.net.FrameReceiver;
-import org.millrace.plugin.unpack.UnpackConnection;
+import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.unpack.UnpackMemory;
 
 /**
@@ -16,7 +16,7 @@ final class UnpackRequests {
 
     private static final int NONE = -1;
 
-    private final UnpackConnection connection;
+    private final UnpackDevice.Connection connection;
     private final boolean scattered;
     private final int[] firstPages = new int[RequestRing.CAPACITY];
     private @Nullable UnpackMemory memory;
@@ -24,7 +24,7 @@ final class UnpackRequests {
     private long ordinal;
     private long published;
 
-    UnpackRequests(UnpackConnection connection, boolean scattered) {
+    UnpackRequests(UnpackDevice.Connection connection, boolean scattered) {
         this.connection = connection;
         this.scattered = scattered;
     }

@@ -21,9 +21,9 @@ import org.millrace.cuda.copy.CopyKernel;
 import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.cuda.CudaIndexStore;
 import org.millrace.gin.cuda.CudaMover;
 import org.millrace.gin.cuda.CudaWindowMemory;
+import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.window.HostWindowMemory;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
@@ -139,7 +139,7 @@ final class CudaGinDevice implements GinDevice {
         long bytes = (long) count * Integer.BYTES;
         long address = allocate(bytes);
         return new Indices(NativeMemory.at(arena.allocate(bytes, Long.BYTES).address(), bytes), address,
-                new CudaIndexStore(indices, address));
+                new IndexStore(indices, address));
     }
 
     @Override
@@ -237,5 +237,37 @@ final class CudaGinDevice implements GinDevice {
         }
         allocated.values().forEach(DeviceMemory::close);
         arena.close();
+    }
+
+    /** Indices of one context in a GPU's memory. On the agent's thread, with the device current. */
+    private static final class IndexStore implements GinContext.IndexStore {
+
+        private final CopyQueue queue;
+        private final long address;
+        private long last;
+
+        /**
+         * Indices that are zero.
+         *
+         * @param address device memory, 4 bytes for each peer
+         */
+        public IndexStore(CopyQueue queue, long address) {
+            this.queue = queue;
+            this.address = address;
+        }
+
+        @Override
+        public boolean begin(int peer, int index) {
+            if (!queue.hasRoom()) {
+                return false;
+            }
+            last = queue.storeInt(address + (long) peer * Integer.BYTES, index);
+            return true;
+        }
+
+        @Override
+        public boolean isSettled() {
+            return queue.isDone(last);
+        }
     }
 }

@@ -88,11 +88,7 @@ interface GinDevice extends AutoCloseable {
      */
     ForeignMemory.@Nullable Ticket invite(long address);
 
-    /**
-     * A window's memory.
-     *
-     * @param all the window at each rank, this one included
-     */
+    /** A window's memory; {@code all} is the window at each rank, this one included. */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
 
     /** What serves descriptors; its thread has the device current. */

@@ -139,9 +139,8 @@ public final class GinGroup implements AutoCloseable {
     /**
      * Contexts behind one device handle.
      *
-     * @param contexts     served from now on
-     * @param deviceHandle what NCCL gives to kernels
-     * @param allocated    memory to be freed with them
+     * @param contexts  served from now on
+     * @param allocated memory to be freed with them
      */
     record Served(GinGroup group, List<GinContext> contexts, MemorySegment deviceHandle,
             List<Long> allocated) implements AutoCloseable {

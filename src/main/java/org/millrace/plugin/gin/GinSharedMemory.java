@@ -18,12 +18,7 @@ final class GinSharedMemory implements AutoCloseable {
         this.directory = device.sharedDirectory();
     }
 
-    /**
-     * Memory that the device reaches too.
-     *
-     * @param memory as Java sees it
-     * @param device where the device sees it
-     */
+    /** Memory that the device reaches too. */
     record Pinned(SharedMemory memory, long device) {
 
         /** Says what a peer needs to map it. */

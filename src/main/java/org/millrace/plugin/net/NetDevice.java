@@ -17,7 +17,7 @@ import org.millrace.ffi.plugin.ncclNetVDeviceProps_v12_t;
 import org.millrace.ffi.plugin.ncclNetVDeviceProps_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.unpack.UnpackConnection;
+import org.millrace.plugin.unpack.UnpackDevice;
 
 /**
  * A network device, as NCCL's topology sees it.
@@ -87,7 +87,7 @@ public record NetDevice(MemorySegment name, int speedMbps) {
         ncclNetProperties_v8_t.maxComms(to, MAX_COMMS);
         ncclNetProperties_v8_t.maxRecvs(to, MAX_RECVS);
         ncclNetProperties_v8_t.netDeviceType(to, deviceType(unpacks));
-        ncclNetProperties_v8_t.netDeviceVersion(to, unpacks ? UnpackConnection.VERSION : 0);
+        ncclNetProperties_v8_t.netDeviceVersion(to, unpacks ? UnpackDevice.Connection.VERSION : 0);
     }
 
     private void writeV9(int index, boolean unpacks, MemorySegment to) {
@@ -135,7 +135,7 @@ public record NetDevice(MemorySegment name, int speedMbps) {
         ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
         ncclNetProperties_v9_t.maxRecvs(to, MAX_RECVS);
         ncclNetProperties_v9_t.netDeviceType(to, deviceType(unpacks));
-        ncclNetProperties_v9_t.netDeviceVersion(to, unpacks ? UnpackConnection.VERSION : 0);
+        ncclNetProperties_v9_t.netDeviceVersion(to, unpacks ? UnpackDevice.Connection.VERSION : 0);
     }
 
     @Override

@@ -19,7 +19,6 @@ import org.millrace.net.socket.stream.SocketOptions;
  * Where this process is in the network: one listener serves all communicators.
  *
  * @param listener where peers connect to
- * @param device   the one device that NCCL is told of
  */
 public record NetEndpoint(Network network, Listener listener, NetDevice device) implements AutoCloseable {
 

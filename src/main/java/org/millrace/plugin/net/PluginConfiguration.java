@@ -41,9 +41,8 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
     /**
      * A variable that the takeover depends on.
      *
-     * @param required the value it must have
-     * @param absent   the value it has if it is not set
-     * @param because  what another value does
+     * @param absent  the value it has if it is not set
+     * @param because what another value does
      */
     private record Requirement(String name, long required, long absent, String because) {
     }

@@ -43,7 +43,6 @@ public final class Upcalls {
      * A function of the struct. Pointers are declared as numbers: see {@link NativeMemory}.
      *
      * @param name       its name in the struct, and that of the public method behind it
-     * @param table      which object has the method
      * @param descriptor its arguments; each returns an {@code ncclResult_t}
      */
     record Entry(String name, Table table, FunctionDescriptor descriptor) {

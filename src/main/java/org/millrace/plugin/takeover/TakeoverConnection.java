@@ -19,7 +19,7 @@ import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DrainTimeout;
 import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.unpack.UnpackConnection;
+import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
@@ -242,14 +242,14 @@ abstract class TakeoverConnection implements NetConnection {
     static final class Receiver extends TakeoverConnection {
 
         private final FrameReceiver receiver;
-        private final @Nullable UnpackConnection unpack;
+        private final UnpackDevice.@Nullable Connection unpack;
 
         /**
          * A receiver that is served once its memory is known.
          *
          * @param unpack what kernels that unpack need; null for those that do not
          */
-        Receiver(FrameReceiver receiver, Network network, TakeoverPath path, @Nullable UnpackConnection unpack) {
+        Receiver(FrameReceiver receiver, Network network, TakeoverPath path, UnpackDevice.@Nullable Connection unpack) {
             super(network, path);
             this.receiver = receiver;
             this.unpack = unpack;

@@ -66,7 +66,6 @@ public final class BouncePages {
     /**
      * Tells the kernel where a slice's payload lies.
      *
-     * @param lists the connection's
      * @param bytes its length, more than 0
      */
     public void publish(SliceLists lists, long ordinal, int first, long bytes) {

@@ -19,14 +19,9 @@ class SendReceiveTest {
 
     private static List<ChannelTask> tasks(Arena arena, int sendRank, int flags) {
         PointToPointWork work = PointToPointWork.of(MemorySegment.ofArray(new long[PointToPointWork.BYTES / 8]));
-        work.channels(1);
-        work.sendRank(sendRank);
-        work.sendBytes(5000);
-        work.sendChannels(1);
-        work.receiveRank(sendRank == 0 ? 0 : 1);
-        work.receiveBytes(250);
-        work.receiveChannels(1);
-        work.flags(flags);
+        work.set(1, flags);
+        work.send(sendRank, 0, 5000, 1);
+        work.receive(sendRank == 0 ? 0 : 1, 0, 250, 1);
         DeviceCommunicator device =
                 new DeviceCommunicator(arena, 0, new int[3], Pump.LAYOUT, TRANSFER_CHUNK, 1, 1024, 0);
         return new SendReceive().tasks(0, work.segment(), device, device.channel(0));

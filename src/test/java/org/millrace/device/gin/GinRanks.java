@@ -14,7 +14,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.agent.GinCommunicator;
@@ -62,7 +62,7 @@ final class GinRanks implements AutoCloseable {
         agents = new GinAgent[] {new GinAgent("gin-even"), new GinAgent("gin-odd")};
         runners = new AgentRunner[agents.length];
         for (int i = 0; i < agents.length; i++) {
-            runners[i] = AgentRunner.start(agents[i], new BackoffIdleStrategy(10, 200, 10_000, 50_000));
+            runners[i] = AgentRunner.start(agents[i], new IdleProfile.Backoff(10, 200, 10_000, 50_000));
         }
     }
 

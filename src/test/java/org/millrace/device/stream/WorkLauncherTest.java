@@ -29,7 +29,7 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkStorage;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.Block;
@@ -54,7 +54,7 @@ class WorkLauncherTest {
 
     private final Arena arena = Arena.ofShared();
     private final EmulatedDevice device = new EmulatedDevice(0);
-    private final AgentRunner runner = AgentRunner.start(device, new BackoffIdleStrategy(100, 100, 10_000, 100_000));
+    private final AgentRunner runner = AgentRunner.start(device, new IdleProfile.Backoff(100, 100, 10_000, 100_000));
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final AtomicInteger released = new AtomicInteger();
     private final AtomicLong order = new AtomicLong();
@@ -106,7 +106,7 @@ class WorkLauncherTest {
     }
 
     private static EmulatedKernel launch(WorkLauncher launcher, KernelPlan plan, Stream stream, Runnable announce) {
-        BackoffIdleStrategy idle = new BackoffIdleStrategy(100, 100, 10_000, 1_000_000);
+        IdleProfile.Backoff idle = new IdleProfile.Backoff(100, 100, 10_000, 1_000_000);
         EmulatedKernel kernel = launchIfRoom(launcher, plan, stream, announce);
         while (kernel == null) {
             idle.idle(0);
@@ -157,10 +157,8 @@ class WorkLauncherTest {
     private KernelPlan plan(PlanBuilder builder, DeviceCommunicator communicator, int function, MemorySegment word,
             long before, boolean replayed) {
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8]));
-        work.receiveBuffer(word.address());
-        work.countLow(before);
-        work.reductionArgument(1);
-        work.flags(CollectiveWork.PROFILED);
+        work.spread(0, 0, before, 0, 0);
+        work.set(0, word.address(), 0, 1, CollectiveWork.PROFILED);
         builder.collective(work, function, "add " + before);
         return builder.finish(communicator.address(), replayed);
     }

@@ -72,20 +72,18 @@ class PlanBuilderTest {
         MemorySegment memory = MemorySegment.ofArray(new long[CollectiveWork.BYTES / 8]);
         if (random.nextInt(3) > 0) {
             CollectiveWork work = CollectiveWork.of(memory);
-            work.channelLow(random.nextInt(60));
-            work.channelHigh(work.channelLow() + random.nextInt(4));
-            work.sendBuffer(mark);
+            int low = random.nextInt(60);
+            work.spread(low, low + random.nextInt(4), 0, 0, 0);
+            work.set(mark, 0, 0, 0, 0);
             builder.collective(work, function, "collective " + operation);
             for (int channel = work.channelLow(); channel <= work.channelHigh(); channel++) {
                 expected.get(channel).add(new Item(WorkType.COLLECTIVE, function, mark, 0));
             }
         } else {
             PointToPointWork work = PointToPointWork.of(memory);
-            work.channels(8);
+            work.set(8, 0);
             work.channelBase(random.nextInt(8));
-            work.sendChannels(1 << random.nextInt(3));
-            work.sendAddress(mark);
-            work.sendRank(operation);
+            work.send(operation, mark, 0, 1 << random.nextInt(3));
             builder.pointToPoint(work, 0, operation, "transfer " + operation);
             for (int part = 0; part < work.sendChannels(); part++) {
                 int channel = (work.channelBase() + part) % 8;

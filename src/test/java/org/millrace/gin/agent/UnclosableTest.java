@@ -15,7 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.net.FrameReceiver;
@@ -53,7 +53,7 @@ class UnclosableTest {
                 new FrameReceiver[] {null, new MemoryFrames(null).receiver()}, options, failure -> {});
         agent.add(unclosable);
         agent.add(other);
-        runner = AgentRunner.start(agent, new BackoffIdleStrategy(10, 10, 10_000, 50_000));
+        runner = AgentRunner.start(agent, new IdleProfile.Backoff(10, 10, 10_000, 50_000));
     }
 
     @AfterEach

@@ -14,9 +14,9 @@ class BounceBufferTest {
 
     private static final long SLOT = 64 * 1024;
 
-    private static BounceBuffer buffer(Arena arena, long bytes) {
+    private static UnpackDevice.BounceBuffer buffer(Arena arena, long bytes) {
         MemorySegment memory = arena.allocate(bytes, 4096);
-        return new BounceBuffer(new MemoryRegion() {
+        return new UnpackDevice.BounceBuffer(new MemoryRegion() {
             @Override
             public MemorySegment segment() {
                 return memory;
@@ -32,7 +32,7 @@ class BounceBufferTest {
     @Test
     void eachConnectionHasPagesOfItsOwnAndWhatIsGivenBackIsTakenAgain() {
         try (Arena arena = Arena.ofConfined()) {
-            BounceBuffer buffer = buffer(arena, 3 * 8 * SLOT);
+            UnpackDevice.BounceBuffer buffer = buffer(arena, 3 * 8 * SLOT);
             var first = buffer.allocate(SLOT, true);
             var second = buffer.allocate(SLOT, false);
             var third = buffer.allocate(SLOT, true);

@@ -40,7 +40,7 @@ class PieceCheckTest {
 
     @Test
     void aListHas2048PiecesAndNotOneMore() {
-        PieceCheck check = new PieceCheck(BOUNCE);
+        SliceLists.PieceCheck check = new SliceLists.PieceCheck(BOUNCE);
         check.begin(3000);
         for (int i = 0; i < UnpackMeta.MAX_PIECES; i++) {
             assertEquals(i, check.next(i, 1, i));
@@ -51,7 +51,7 @@ class PieceCheckTest {
 
     @Test
     void aSliceOfMoreThan4MiBIsRefused() {
-        PieceCheck check = new PieceCheck(BOUNCE);
+        SliceLists.PieceCheck check = new SliceLists.PieceCheck(BOUNCE);
         check.begin(4 << 20);
         assertThrows(ProxyException.class, () -> check.begin((4 << 20) + 1));
     }

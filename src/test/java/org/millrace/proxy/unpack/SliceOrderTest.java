@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SliceOrderTest {
 
     private final Random random = new Random();
-    private SliceOrder order;
+    private UnpackReceiveSource.SliceOrder order;
     private long step;
     private long counted;
     private int empties;
@@ -21,7 +21,7 @@ class SliceOrderTest {
     void slicesHaveTheNumbersThatTheKernelGivesThem(long first) {
         for (long seed = 1; seed <= 200; seed++) {
             random.setSeed(seed);
-            order = new SliceOrder(first);
+            order = new UnpackReceiveSource.SliceOrder(first);
             step = first;
             counted = first;
             for (int operation = 0; operation < 200; operation++) {

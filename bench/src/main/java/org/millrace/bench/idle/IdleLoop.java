@@ -1,6 +1,6 @@
 package org.millrace.bench.idle;
 
-import org.millrace.agent.BackoffIdleStrategy;
+import org.millrace.agent.IdleProfile;
 import org.millrace.bench.measure.Loop;
 
 /** Takes steps as an agent's thread does, with one of Millrace's idle strategies. {@code idle.c} has the same loop. */
@@ -25,7 +25,7 @@ public final class IdleLoop implements Loop {
 
     @Override
     public long run(long count) {
-        BackoffIdleStrategy strategy = new BackoffIdleStrategy(waiting.spins(), waiting.yields(),
+        IdleProfile.Backoff strategy = new IdleProfile.Backoff(waiting.spins(), waiting.yields(),
                 waiting.minParkNanos(), waiting.maxParkNanos());
         long step = 0;
         while (step < count) {

@@ -1,7 +1,7 @@
 package org.millrace.bench.idle;
 
 /**
- * What a thread does that has nothing to do: settings of {@link org.millrace.agent.BackoffIdleStrategy}.
+ * What a thread does that has nothing to do: settings of {@link org.millrace.agent.IdleProfile.Backoff}.
  *
  * @param id           its name
  * @param title        what a reader is shown

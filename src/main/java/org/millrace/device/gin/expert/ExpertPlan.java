@@ -4,10 +4,8 @@ package org.millrace.device.gin.expert;
  * What is exchanged: which tokens there are, and where each goes. All of it follows from the seed, so that every rank
  * knows what it must receive.
  *
- * @param ranks    number of ranks of the team
  * @param channels how many channels the tokens of a rank are divided among
  * @param slots    tokens of a circular buffer
- * @param tokens   tokens of each rank in a batch
  * @param experts  how many different ranks a token goes to
  * @param words    8-byte words of a token
  * @param seed     of routing and content

@@ -54,11 +54,7 @@ public final class StaleFiles {
         }
     }
 
-    /**
-     * Deletes those of our files whose process is provably dead.
-     *
-     * @param directory where they lie
-     */
+    /** Deletes those of our files whose process is provably dead. */
     public static void sweep(Path directory) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
             for (Path file : files) {

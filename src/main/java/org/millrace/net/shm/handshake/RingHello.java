@@ -16,9 +16,6 @@ import org.millrace.net.shm.ring.RingLayout;
  *   | 8 chars  | u32     |        | 16 bytes | high    | low    | i64      | name, 0 |
  *   +----------+---------+--------+----------+---------+--------+----------+---------+
  * </pre>
- *
- * @param capacity of the ring
- * @param ring     name of the ring's file in the shared directory
  */
 record RingHello(long capacity, String ring) {
 

@@ -42,8 +42,7 @@ public abstract sealed class RingMemory {
      * Makes a file with a ring in it and maps it. All its bytes are written: memory that is only promised would kill
      * the process, with a SIGBUS, when it is touched and nothing is left to give.
      *
-     * @param access how this process will use it
-     * @param first  position of the first byte
+     * @param first position of the first byte
      * @throws ShmUnavailableException if there is not so much shared memory
      */
     public static RingMemory create(Path file, ShmOptions.RingAccess access, int capacity, long first) {

@@ -41,8 +41,6 @@ public final class ShmConnection extends ConnectionState {
      *
      * @param name   of the connection, with its peer, for messages
      * @param socket non-blocking; nothing more is said over it
-     * @param peer   the process at its other end
-     * @param ring   the mapped ring
      */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
             RingMemory ring) {

@@ -32,12 +32,7 @@ public final class Interfaces {
 
     private Interfaces() {}
 
-    /**
-     * An interface that is up.
-     *
-     * @param name      for instance {@code eth0}
-     * @param addresses the best first
-     */
+    /** An interface that is up, with its addresses, the best first. */
     record Candidate(String name, List<InetAddress> addresses) {
     }
 

@@ -19,7 +19,6 @@ public record RailAddresses(@Nullable InetAddress local, InetSocketAddress remot
     /**
      * An address of this machine.
      *
-     * @param address    the address
      * @param subnetBits length of its subnet's prefix
      */
     public record Local(InetAddress address, int subnetBits) {

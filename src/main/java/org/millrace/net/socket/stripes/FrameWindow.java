@@ -38,7 +38,6 @@ final class FrameWindow {
      *
      * @param view   memory of the payload; may be null if length is 0
      * @param start  of the payload in the view
-     * @param length of the payload
      * @param staged how many of its first bytes do not move straight from or to the view
      */
     void add(ByteBuffer view, int start, int length, int staged) {

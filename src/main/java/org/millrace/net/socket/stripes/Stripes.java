@@ -12,8 +12,7 @@ import org.millrace.net.socket.stream.SocketOptions;
  * stream, all of the same length, which is a multiple of {@value HeaderFormat#PART_ALIGNMENT}, but for the last, which
  * may be shorter, and those after it, which may be empty.
  *
- * @param streams   how many streams there are, 1 to {@value SocketOptions#MAX_STREAMS}
- * @param threshold the shortest payload that is divided, 1 byte or more
+ * @param streams how many streams there are, 1 to {@value SocketOptions#MAX_STREAMS}
  */
 public record Stripes(int streams, int threshold) {
 
