@@ -239,7 +239,7 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param listener must not block; takes the place of the one before
      */
-    public void onEvent(Runnable listener) {
+    void onEvent(Runnable listener) {
         group.onEvent(listener);
     }
 
