@@ -73,10 +73,9 @@ public final class CudaRuntime {
     }
 
     /**
-     * Writes a version as people do.
+     * {@return a version as people write it: for instance {@code "13.0"}}
      *
      * @param version 1000 × major + 10 × minor
-     * @return for instance {@code "13.0"}
      */
     public static String versionText(int version) {
         return version / 1000 + "." + version % 1000 / 10;
@@ -93,10 +92,9 @@ public final class CudaRuntime {
     }
 
     /**
-     * A GPU.
+     * {@return the GPU of a number}
      *
      * @param index its number in this process
-     * @return the device
      * @throws IllegalArgumentException if there is none of that number
      * @throws CudaException            if there is no driver or no GPU
      */
@@ -130,10 +128,9 @@ public final class CudaRuntime {
     }
 
     /**
-     * The GPU in a slot.
+     * {@return the GPU in a slot}
      *
      * @param pciBusId {@code domain:bus:device.function}, as {@link CudaDevice#pciBusId()} writes it
-     * @return the device
      * @throws CudaException if this process sees none there
      */
     public CudaDevice deviceByPciBusId(String pciBusId) {

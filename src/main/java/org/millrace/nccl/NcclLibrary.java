@@ -223,11 +223,10 @@ public final class NcclLibrary {
     }
 
     /**
-     * Takes device memory that NCCL can use in place and register.
+     * {@return device memory that NCCL can use in place and register}
      *
      * @param device where
      * @param bytes  how many; NCCL may round up
-     * @return the memory
      */
     public DeviceMemory allocate(CudaDevice device, long bytes) {
         require(NcclFunction.MEM_ALLOC);

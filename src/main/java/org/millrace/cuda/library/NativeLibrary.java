@@ -84,10 +84,9 @@ public final class NativeLibrary {
     }
 
     /**
-     * Copies a zero-terminated string that a native library handed out.
+     * {@return a copy of a zero-terminated string that a native library handed out; null for a null pointer}
      *
      * @param string a {@code const char *} in UTF-8
-     * @return its text; null for a null pointer
      */
     @SuppressWarnings("restricted")
     public static @Nullable String text(MemorySegment string) {
