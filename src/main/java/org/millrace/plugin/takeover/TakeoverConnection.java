@@ -26,7 +26,6 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
-import org.millrace.proxy.unpack.UnpackMemory;
 import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
@@ -272,7 +271,7 @@ abstract class TakeoverConnection implements NetConnection {
             if (unpack == null) {
                 return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped);
             }
-            UnpackMemory pages = unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
+            UnpackReceiveSource.UnpackMemory pages = unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
             return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped,
                     slots -> new UnpackReceiveSource(name, pages, slots));
         }
