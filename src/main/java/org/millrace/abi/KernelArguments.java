@@ -1,10 +1,11 @@
 package org.millrace.abi;
 
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevKernelArgs;
-import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
 
 /**
  * {@code ncclDevKernelArgs}: what a kernel is launched with.

@@ -12,7 +12,6 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.library.LibraryDirectories;
-import org.millrace.cuda.library.LibrarySearch;
 import org.millrace.cuda.library.NativeHandle;
 import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.cudart.cudart_h;
@@ -49,8 +48,8 @@ public final class CudaRuntime {
      * @throws MillraceException if there is no usable libcudart
      */
     public static CudaRuntime load(@Nullable String path) {
-        LibrarySearch search = new LibrarySearch("CUDA runtime", "MILLRACE_CUDART_LIBRARY", "millrace.cudart.library",
-                List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
+        NativeLibrary.Search search = new NativeLibrary.Search("CUDA runtime", "MILLRACE_CUDART_LIBRARY",
+                "millrace.cudart.library", List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv,
                         List.of("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")),
                 CudaFunction.ALL, "Install it (pip install nvidia-cuda-runtime, or the CUDA toolkit)");

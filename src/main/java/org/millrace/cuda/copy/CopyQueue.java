@@ -190,8 +190,8 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * A GPU's copy engine. Behind each copy comes an event, which completes on the engine itself: a store that the stream
-     * makes would be another engine's, and cost some 2 microseconds more.
+     * A GPU's copy engine. Behind each copy comes an event, which completes on the engine itself: a store that the
+     * stream makes would be another engine's, and cost some 2 microseconds more.
      *
      * <p>
      * One thread at a time, with the device current. No call allocates, once this was made.

@@ -127,8 +127,8 @@ public final class PlanBuilder {
         }
         int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
         boolean inArguments = head + itemBytes <= argumentBytes;
-        KernelArguments.WorkStorage storage =
-                inArguments ? KernelArguments.WorkStorage.ARGUMENTS : replayed ? KernelArguments.WorkStorage.PERSISTENT : KernelArguments.WorkStorage.FIFO;
+        KernelArguments.WorkStorage storage = inArguments ? KernelArguments.WorkStorage.ARGUMENTS
+                : replayed ? KernelArguments.WorkStorage.PERSISTENT : KernelArguments.WorkStorage.FIFO;
         MemorySegment arguments = MemorySegment.ofArray(new long[(inArguments ? head + itemBytes : head) / Long.BYTES]);
         KernelArguments.of(arguments).set(communicator, channelMask, storage);
         writeBatches(arguments);

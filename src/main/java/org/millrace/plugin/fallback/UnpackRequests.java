@@ -1,12 +1,12 @@
 package org.millrace.plugin.fallback;
 
-import org.millrace.proxy.unpack.UnpackReceiveSource;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.config.PluginSettings;
 import org.millrace.net.FrameReceiver;
 import org.millrace.plugin.unpack.UnpackDevice;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its

@@ -1,6 +1,5 @@
 package org.millrace.plugin.unpack;
 
-import org.millrace.proxy.unpack.UnpackReceiveSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
@@ -19,6 +18,7 @@ import org.millrace.net.Network;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its
