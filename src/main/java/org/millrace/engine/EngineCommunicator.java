@@ -34,13 +34,12 @@ import org.millrace.engine.plan.LaunchQueue;
 import org.millrace.engine.plan.PlanLauncher;
 import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
-import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.engine.plan.Routes;
-import org.millrace.engine.plan.SelfTransfers;
 import org.millrace.engine.plan.TransferPlanner;
 
 /**
- * A communicator on the emulated device: kernels and proxies are ours, the network is any of {@code org.millrace.net}.
+ * A communicator on the emulated device, as the program calls it: checks each operation, has it planned, and queues it.
+ * Kernels and proxies are ours, the network is any of {@code org.millrace.net}.
  */
 final class EngineCommunicator implements Communicator {
 
@@ -50,7 +49,6 @@ final class EngineCommunicator implements Communicator {
     private final CommunicatorFailure failure;
     private final Operands operands;
     private final CollectivePlanner collectives;
-    private final SelfTransfers ownTransfers;
     private final TransferPlanner transfers;
     private final WorkLauncher launcher;
     private final PlanLauncher plans;
@@ -66,13 +64,12 @@ final class EngineCommunicator implements Communicator {
         this.operands = new Operands(rank(), size(), parts.threads()::checkReach);
         this.routes = new Routes(parts.connectors());
         this.collectives = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
-        this.ownTransfers = new SelfTransfers(label(""));
         this.transfers = new TransferPlanner(rank(), parts.registrations(), options);
         this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
                 failure::fail, options.stallDeadline()));
         this.plans = new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes));
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
-                transfers, ownTransfers, plans);
+                transfers, plans);
         Topology.connectRings(device, parts.connectors(), options.channels());
     }
 
@@ -150,8 +147,8 @@ final class EngineCommunicator implements Communicator {
             for (int distance = 0; distance < size() && count > 0; distance++) {
                 int to = (rank() + distance) % size();
                 int from = (rank() - distance + size()) % size();
-                addSend(part(send, to, count, type), count, type, to, stream);
-                addReceive(part(receive, from, count, type), count, type, from, stream);
+                add(true, part(send, to, count, type), count, type, to, stream);
+                add(false, part(receive, from, count, type), count, type, from, stream);
             }
         });
     }
@@ -162,10 +159,10 @@ final class EngineCommunicator implements Communicator {
         operands.check(Operation.GATHER, send, receive, count, type, root);
         issue(() -> {
             for (int from = 0; rank() == root && from < size() && count > 0; from++) {
-                addReceive(part(receive, from, count, type), count, type, from, stream);
+                add(false, part(receive, from, count, type), count, type, from, stream);
             }
             if (count > 0) {
-                addSend(send, count, type, root, stream);
+                add(true, send, count, type, root, stream);
             }
         });
     }
@@ -176,10 +173,10 @@ final class EngineCommunicator implements Communicator {
         operands.check(Operation.SCATTER, send, receive, count, type, root);
         issue(() -> {
             for (int to = 0; rank() == root && to < size() && count > 0; to++) {
-                addSend(part(send, to, count, type), count, type, to, stream);
+                add(true, part(send, to, count, type), count, type, to, stream);
             }
             if (count > 0) {
-                addReceive(receive, count, type, root, stream);
+                add(false, receive, count, type, root, stream);
             }
         });
     }
@@ -188,39 +185,23 @@ final class EngineCommunicator implements Communicator {
     public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         checkOpen(stream);
         operands.checkSend(buffer, count, type, peer);
-        issue(() -> addSend(buffer, count, type, peer, stream));
+        issue(() -> add(true, buffer, count, type, peer, stream));
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         checkOpen(stream);
         operands.checkReceive(buffer, count, type, peer);
-        issue(() -> addReceive(buffer, count, type, peer, stream));
+        issue(() -> add(false, buffer, count, type, peer, stream));
     }
 
     private static MemorySegment part(MemorySegment all, int number, long count, DataType type) {
         return all.asSlice(number * count * type.bytes(), count * type.bytes());
     }
 
-    private void addSend(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        add(transfers.transfer(true, buffer, count, type, peer), stream);
-    }
-
-    private void addReceive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        add(transfers.transfer(false, buffer, count, type, peer), stream);
-    }
-
-    private void add(SendOrReceive transfer, Stream stream) {
+    private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         routes.direct();
-        if (transfer.peer() != rank()) {
-            launches.add(transfer, stream);
-            return;
-        }
-        SendOrReceive other = ownTransfers.other(transfer, stream);
-        if (other != null) {
-            launches.add(transfer, stream);
-            launches.add(other, stream);
-        }
+        launches.add(transfers.transfer(sends, buffer, count, type, peer), stream);
     }
 
     @Override
@@ -236,7 +217,6 @@ final class EngineCommunicator implements Communicator {
         launches.begin();
         try {
             operations.run();
-            ownTransfers.requireNone();
             return new EnginePlan(this, launches.record(stream));
         } finally {
             launches.endsGroup();
@@ -346,15 +326,7 @@ final class EngineCommunicator implements Communicator {
     }
 
     /** Operations whose work was placed once, in memory that stays. */
-    private static final class EnginePlan implements Plan {
-
-        private final EngineCommunicator communicator;
-        private final List<PlannedKernel> kernels;
-
-        EnginePlan(EngineCommunicator communicator, List<PlannedKernel> kernels) {
-            this.communicator = communicator;
-            this.kernels = kernels;
-        }
+    private record EnginePlan(EngineCommunicator communicator, List<PlannedKernel> kernels) implements Plan {
 
         @Override
         public void launch(Stream stream) {

@@ -17,7 +17,7 @@ public final class Chain extends ChunkSchedule {
     private final int kind;
 
     private Chain(ChannelPart share, int kind) {
-        super(share, 1, 1);
+        super(share, 1, 1, (kind & Primitives.SEND) != 0 ? 1 : 0, (kind & Primitives.RECEIVE) != 0 ? 1 : 0);
         this.kind = kind;
     }
 
@@ -43,16 +43,6 @@ public final class Chain extends ChunkSchedule {
     public static Chain combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
         return new Chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)
                 | (last ? Primitives.LAST | Primitives.OUTPUT : 0) | (sends ? Primitives.SEND : 0));
-    }
-
-    @Override
-    int sendsPerRound() {
-        return (kind & Primitives.SEND) != 0 ? 1 : 0;
-    }
-
-    @Override
-    int receivesPerRound() {
-        return (kind & Primitives.RECEIVE) != 0 ? 1 : 0;
     }
 
     @Override

@@ -11,6 +11,8 @@ public abstract class ChunkSchedule {
     private final ChannelPart share;
     private final int parts;
     private final int primitives;
+    private final int sends;
+    private final int receives;
 
     private long roundFirst;
     private long chunkElements;
@@ -25,26 +27,26 @@ public abstract class ChunkSchedule {
     /**
      * @param parts      chunks of a round
      * @param primitives of a round
+     * @param sends      of a round
+     * @param receives   of a round
      */
-    ChunkSchedule(ChannelPart share, int parts, int primitives) {
+    ChunkSchedule(ChannelPart share, int parts, int primitives, int sends, int receives) {
         this.share = share;
         this.parts = parts;
         this.primitives = primitives;
+        this.sends = sends;
+        this.receives = receives;
     }
 
     /** Chunks that the block posts on each connection it sends on. */
     public final long chunksSent() {
-        return share.rounds(parts) * sendsPerRound();
+        return share.rounds(parts) * sends;
     }
 
     /** Chunks that the block takes from each connection it receives on. */
     public final long chunksReceived() {
-        return share.rounds(parts) * receivesPerRound();
+        return share.rounds(parts) * receives;
     }
-
-    abstract int sendsPerRound();
-
-    abstract int receivesPerRound();
 
     /** Says what a primitive of a round does, by {@link #set}. */
     abstract void choose(int primitiveOfRound);

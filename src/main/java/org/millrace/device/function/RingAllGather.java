@@ -49,21 +49,11 @@ final class RingAllGather extends RingFunction {
         private final int first;
 
         Steps(ChannelPart part, DeviceChannel channel, int ranks, long perRank, boolean inPlace) {
-            super(part, 1, ranks);
+            super(part, 1, ranks, ranks - 1, ranks - 1);
             this.channel = channel;
             this.ranks = ranks;
             this.perRank = perRank;
             this.first = Primitives.INPUT | Primitives.SEND | (inPlace ? 0 : Primitives.OUTPUT);
-        }
-
-        @Override
-        int sendsPerRound() {
-            return ranks - 1;
-        }
-
-        @Override
-        int receivesPerRound() {
-            return ranks - 1;
         }
 
         @Override

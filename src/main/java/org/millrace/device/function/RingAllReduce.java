@@ -48,19 +48,9 @@ final class RingAllReduce extends RingFunction {
         private final int ranks;
 
         Steps(ChannelPart part, int place, int ranks) {
-            super(part, ranks, 2 * ranks - 1);
+            super(part, ranks, 2 * ranks - 1, 2 * (ranks - 1), 2 * (ranks - 1));
             this.place = place;
             this.ranks = ranks;
-        }
-
-        @Override
-        int sendsPerRound() {
-            return 2 * (ranks - 1);
-        }
-
-        @Override
-        int receivesPerRound() {
-            return 2 * (ranks - 1);
         }
 
         @Override

@@ -40,20 +40,10 @@ final class RingReduceScatter extends RingFunction {
         private final long perRank;
 
         Steps(ChannelPart part, DeviceChannel channel, int ranks, long perRank) {
-            super(part, 1, ranks);
+            super(part, 1, ranks, ranks - 1, ranks - 1);
             this.channel = channel;
             this.ranks = ranks;
             this.perRank = perRank;
-        }
-
-        @Override
-        int sendsPerRound() {
-            return ranks - 1;
-        }
-
-        @Override
-        int receivesPerRound() {
-            return ranks - 1;
         }
 
         @Override

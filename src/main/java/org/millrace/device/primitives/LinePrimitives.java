@@ -1,6 +1,7 @@
 package org.millrace.device.primitives;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.Protocol;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
@@ -15,7 +16,7 @@ import org.millrace.device.primitives.LineFormat.Piece;
  * or the output from there: so the arithmetic runs over elements that lie side by side, in memory of which HotSpot
  * knows that nothing overlaps.
  */
-final class LinePrimitives implements Primitives {
+final class LinePrimitives extends Primitives {
 
     /** Whole lines of LL (8 bytes), and whole units of LL128 (1920). */
     private static final int PIECE_BYTES = 2 * 1920;
@@ -25,9 +26,6 @@ final class LinePrimitives implements Primitives {
 
     private final LineFormat format;
     private final Protocol protocol;
-    private final ReceivePort[] from;
-    private final SendPort[] to;
-    private final BlockMemory memory;
     private final int elementBytes;
 
     private int kind;
@@ -39,11 +37,9 @@ final class LinePrimitives implements Primitives {
     private boolean complete = true;
 
     LinePrimitives(LineFormat format, ReceivePort[] from, SendPort[] to, BlockMemory memory) {
+        super(from, to, memory);
         this.format = format;
         this.protocol = format.protocol();
-        this.from = from;
-        this.to = to;
-        this.memory = memory;
         this.elementBytes = memory.elementBytes();
     }
 
@@ -92,8 +88,9 @@ final class LinePrimitives implements Primitives {
         return 1;
     }
 
-    /** The first peer that is not ready, or null. */
-    private Object waitedFor() {
+    @Override
+    @Nullable
+    Object waitedFor() {
         long lineBytes = format.lineBytes(bytes);
         for (int i = 0; i < receives; i++) {
             if (!from[i].hasLines(protocol, lineBytes)) {
@@ -145,11 +142,5 @@ final class LinePrimitives implements Primitives {
         } else {
             port.passLines();
         }
-    }
-
-    @Override
-    public String waitingFor() {
-        Object peer = waitedFor();
-        return peer == null ? "nobody" : peer.toString();
     }
 }

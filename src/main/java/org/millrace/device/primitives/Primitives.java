@@ -1,42 +1,87 @@
 package org.millrace.device.primitives;
 
+import org.jspecify.annotations.Nullable;
+import org.millrace.device.channel.ReceivePort;
+import org.millrace.device.channel.SendPort;
+
 /**
  * NCCL's primitives: send, receive and combinations of them, one chunk at a time, whatever the protocol. A primitive
  * that must wait gives up the thread and goes on where it was.
  */
-public interface Primitives {
+public abstract class Primitives {
 
     /** The primitive takes a slice from each peer before. */
-    int RECEIVE = 1;
+    public static final int RECEIVE = 1;
     /** The primitive posts a slice to each peer behind. */
-    int SEND = 2;
+    public static final int SEND = 2;
     /** The primitive reads this rank's input. */
-    int INPUT = 4;
+    public static final int INPUT = 4;
     /** The primitive writes this rank's output. */
-    int OUTPUT = 8;
+    public static final int OUTPUT = 8;
     /** The reduction is complete after this primitive. */
-    int LAST = 16;
+    public static final int LAST = 16;
+
+    final ReceivePort[] from;
+    final SendPort[] to;
+    final BlockMemory memory;
+
+    Primitives(ReceivePort[] from, SendPort[] to, BlockMemory memory) {
+        this.from = from;
+        this.to = to;
+        this.memory = memory;
+    }
 
     /** Enters the kernel. */
-    void enter();
+    public abstract void enter();
+
+    /** All connections' steps go to the next whole chunk. */
+    final void enter(int chunkSteps) {
+        for (ReceivePort port : from) {
+            port.begin(chunkSteps);
+        }
+        for (SendPort port : to) {
+            port.begin(chunkSteps);
+        }
+    }
 
     /**
      * Sets up the next primitive, from an element of the input and to an element of the output on; the one before must
      * be complete.
      */
-    void begin(int kind, long inputElement, long outputElement, long elementCount);
+    public abstract void begin(int kind, long inputElement, long outputElement, long elementCount);
 
     /** Works on until the primitive is complete or a peer is not ready; returns the number of slices moved. */
-    int progress();
+    public abstract int progress();
 
     /** Whether {@link #begin} may be called. */
-    boolean complete();
+    public abstract boolean complete();
 
     /** Whether nobody reads this rank's elements any more, after the last primitive: then the kernel may end. */
-    default boolean drained() {
+    public boolean drained() {
         return true;
     }
 
     /** Which peer the primitive waits for, with what was last seen. */
-    String waitingFor();
+    public final String waitingFor() {
+        Object peer = waitedFor();
+        return peer == null ? "nobody" : peer.toString();
+    }
+
+    /** The first peer that is waited for; null if there is none. */
+    abstract @Nullable Object waitedFor();
+
+    /** The first of so many peers that has not sent, or has no room for, so many steps; null if there is none. */
+    final @Nullable Object notReady(int receives, int sends, int steps) {
+        for (int i = 0; i < receives; i++) {
+            if (!from[i].hasData(steps)) {
+                return from[i];
+            }
+        }
+        for (int i = 0; i < sends; i++) {
+            if (!to[i].hasRoom(steps)) {
+                return to[i];
+            }
+        }
+        return null;
+    }
 }

@@ -1,6 +1,7 @@
 package org.millrace.device.primitives;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.primitives.ChunkShape.Slices;
@@ -13,16 +14,13 @@ import org.millrace.device.primitives.ChunkShape.Slices;
  * What several peers sent is combined in the order of their ports, this rank's elements first, so that a result never
  * depends on who was faster.
  */
-final class SimplePrimitives implements Primitives {
+final class SimplePrimitives extends Primitives {
 
     /**
      * A slice that is touched more than once is worked through in pieces that stay in the first-level cache in between.
      */
     private static final long PIECE_BYTES = 16 * 1024;
 
-    private final ReceivePort[] from;
-    private final SendPort[] to;
-    private final BlockMemory memory;
     private final int elementBytes;
     private final int chunkSteps;
     private final int sliceSteps;
@@ -39,9 +37,7 @@ final class SimplePrimitives implements Primitives {
     private int slice;
 
     SimplePrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
-        this.from = from;
-        this.to = to;
-        this.memory = memory;
+        super(from, to, memory);
         this.elementBytes = memory.elementBytes();
         this.chunkSteps = shape.chunkSteps();
         this.sliceSteps = shape.sliceSteps();
@@ -49,15 +45,9 @@ final class SimplePrimitives implements Primitives {
         this.slice = slices.perChunk();
     }
 
-    /** Enters the kernel: all connections' steps go to the next whole chunk. */
     @Override
     public void enter() {
-        for (ReceivePort port : from) {
-            port.begin(chunkSteps);
-        }
-        for (SendPort port : to) {
-            port.begin(chunkSteps);
-        }
+        enter(chunkSteps);
     }
 
     @Override
@@ -81,7 +71,7 @@ final class SimplePrimitives implements Primitives {
     @Override
     public int progress() {
         int moved = 0;
-        while (slice < slices.perChunk() && ready()) {
+        while (slice < slices.perChunk() && waitedFor() == null) {
             long count = Math.min(sliceElements, elements - elementsDone);
             for (int i = 0; i < sends; i++) {
                 to[i].announce(count * elementBytes);
@@ -103,18 +93,10 @@ final class SimplePrimitives implements Primitives {
         return moved;
     }
 
-    private boolean ready() {
-        for (int i = 0; i < receives; i++) {
-            if (!from[i].hasData(sliceSteps)) {
-                return false;
-            }
-        }
-        for (int i = 0; i < sends; i++) {
-            if (!to[i].hasRoom(sliceSteps)) {
-                return false;
-            }
-        }
-        return true;
+    @Override
+    @Nullable
+    Object waitedFor() {
+        return notReady(receives, sends, sliceSteps);
     }
 
     /** The data of one slice: from input and slots to output and slots, whichever the primitive has. */
@@ -152,20 +134,5 @@ final class SimplePrimitives implements Primitives {
                                 destinationAt, count, last && i == receives - 1);
             }
         }
-    }
-
-    @Override
-    public String waitingFor() {
-        for (int i = 0; i < receives; i++) {
-            if (!from[i].hasData(sliceSteps)) {
-                return from[i].toString();
-            }
-        }
-        for (int i = 0; i < sends; i++) {
-            if (!to[i].hasRoom(sliceSteps)) {
-                return to[i].toString();
-            }
-        }
-        return "nobody";
     }
 }

@@ -1,6 +1,7 @@
 package org.millrace.device.primitives;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
@@ -22,13 +23,10 @@ import org.millrace.device.primitives.ChunkShape.Slices;
  * <p>
  * The user gets the memory back when the kernel ends, so it ends only when everything is sent.
  */
-final class UserMemoryPrimitives implements Primitives {
+final class UserMemoryPrimitives extends Primitives {
 
     private static final int WINDOW = ConnectionLayout.SLOTS;
 
-    private final ReceivePort[] from;
-    private final SendPort[] to;
-    private final BlockMemory memory;
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
@@ -43,12 +41,10 @@ final class UserMemoryPrimitives implements Primitives {
     private int receiving;
 
     UserMemoryPrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
+        super(from, to, memory);
         if (from.length > 1) {
             throw new IllegalArgumentException("elements of " + from.length + " peers are combined in slots");
         }
-        this.from = from;
-        this.to = to;
-        this.memory = memory;
         this.chunkSteps = shape.chunkSteps();
         this.sliceSteps = shape.sliceSteps();
         this.slices = Slices.of(from, to, memory.elementBytes(), chunkSteps, sliceSteps);
@@ -56,12 +52,7 @@ final class UserMemoryPrimitives implements Primitives {
 
     @Override
     public void enter() {
-        for (ReceivePort port : from) {
-            port.begin(chunkSteps);
-        }
-        for (SendPort port : to) {
-            port.begin(chunkSteps);
-        }
+        enter(chunkSteps);
     }
 
     @Override
@@ -104,7 +95,7 @@ final class UserMemoryPrimitives implements Primitives {
     @Override
     public int progress() {
         int moved = 0;
-        while (done != begun && waitedFor() == null) {
+        while (done != begun && awaited() == null) {
             pass(ConnectionLayout.slot(done));
             done++;
             moved++;
@@ -149,18 +140,10 @@ final class UserMemoryPrimitives implements Primitives {
         return destination.address() + destinationAt;
     }
 
-    /** The first peer that the oldest slice waits for, or null. */
-    private Object waitedFor() {
+    /** The first peer that the oldest slice waits for; null if there is none. */
+    private @Nullable Object awaited() {
         int kind = kinds[ConnectionLayout.slot(done)];
-        if ((kind & RECEIVE) != 0 && !from[0].hasData(sliceSteps)) {
-            return from[0];
-        }
-        for (int i = 0; (kind & SEND) != 0 && i < to.length; i++) {
-            if (!to[i].hasRoom(sliceSteps)) {
-                return to[i];
-            }
-        }
-        return null;
+        return notReady((kind & RECEIVE) != 0 ? 1 : 0, (kind & SEND) != 0 ? to.length : 0, sliceSteps);
     }
 
     @Override
@@ -177,8 +160,8 @@ final class UserMemoryPrimitives implements Primitives {
     }
 
     @Override
-    public String waitingFor() {
-        Object peer = done != begun ? waitedFor() : to.length > 0 ? to[0] : null;
-        return peer == null ? "nobody" : peer.toString();
+    @Nullable
+    Object waitedFor() {
+        return done != begun ? awaited() : to.length > 0 ? to[0] : null;
     }
 }

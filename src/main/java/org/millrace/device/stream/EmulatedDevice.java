@@ -12,7 +12,7 @@ import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Agent;
-import org.millrace.device.stream.EmulatedStream.StreamTask;
+import org.millrace.device.stream.EmulatedStream.Work;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.WorkReader;
 
@@ -62,12 +62,24 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public void copyToDevice(MemorySegment host, MemorySegment device, Stream stream) {
-        own(stream).enqueue(new CopyTask(host, device));
+        copy(host, device, stream);
     }
 
     @Override
     public void copyToHost(MemorySegment device, MemorySegment host, Stream stream) {
-        own(stream).enqueue(new CopyTask(device, host));
+        copy(device, host, stream);
+    }
+
+    /** Host and device memory are one here. */
+    private void copy(MemorySegment source, MemorySegment destination, Stream stream) {
+        if (source.byteSize() != destination.byteSize()) {
+            throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + destination.byteSize()
+                    + ": source and destination must be of one size");
+        }
+        own(stream).enqueue(new Work(() -> {
+            destination.copyFrom(source);
+            return true;
+        }));
     }
 
     /** Starts a kernel behind what the stream already holds. */
@@ -98,7 +110,7 @@ public final class EmulatedDevice implements Device, Agent {
     /** Starts a kernel when another, of whatever stream, has left the device. */
     void launchBehind(EmulatedKernel before, EmulatedKernel kernel, Stream stream) {
         EmulatedStream queue = own(stream);
-        queue.enqueue(new OrderTask(before));
+        queue.enqueue(new Work(before::done)); // whether it was complete is not this stream's matter
         queue.enqueue(kernel);
     }
 
@@ -194,70 +206,6 @@ public final class EmulatedDevice implements Device, Agent {
     public void onFailure(Throwable failure) {
         for (EmulatedStream stream : streams) {
             stream.fail(failure);
-        }
-    }
-
-    /** A copy between host and device memory, which here are one. */
-    private static final class CopyTask implements StreamTask {
-
-        private final MemorySegment source;
-        private final MemorySegment destination;
-        private boolean done;
-
-        CopyTask(MemorySegment source, MemorySegment destination) {
-            if (source.byteSize() != destination.byteSize()) {
-                throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into "
-                        + destination.byteSize() + ": source and destination must be of one size");
-            }
-            this.source = source;
-            this.destination = destination;
-        }
-
-        @Override
-        public int progress() {
-            destination.copyFrom(source);
-            done = true;
-            return 1;
-        }
-
-        @Override
-        public void skip(Throwable reason) {
-            done = true;
-        }
-
-        @Override
-        public boolean done() {
-            return done;
-        }
-    }
-
-    /**
-     * A stream waits until a kernel of another has left the device; whether it was complete is not this stream's
-     * matter.
-     */
-    private static final class OrderTask implements StreamTask {
-
-        private final EmulatedKernel before;
-        private boolean done;
-
-        OrderTask(EmulatedKernel before) {
-            this.before = before;
-        }
-
-        @Override
-        public int progress() {
-            done = before.done();
-            return done ? 1 : 0;
-        }
-
-        @Override
-        public void skip(Throwable reason) {
-            done = true;
-        }
-
-        @Override
-        public boolean done() {
-            return done;
         }
     }
 

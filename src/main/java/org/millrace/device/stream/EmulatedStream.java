@@ -5,6 +5,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,7 @@ import org.millrace.device.stream.EmulatedEvent.EventMark;
  */
 public final class EmulatedStream implements Stream {
 
+    private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
 
     private final EmulatedDevice device;
@@ -40,8 +42,7 @@ public final class EmulatedStream implements Stream {
         enqueued.incrementAndGet();
         queue.add(task);
         // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag
-        // is read: one of the two skips it
-        // (Dekker).
+        // is read: one of the two skips it (Dekker).
         if (device.stopped()) {
             skipAll();
         }
@@ -123,13 +124,29 @@ public final class EmulatedStream implements Stream {
     public void waitFor(Event event) {
         EventMark mark = EmulatedEvent.of(event).latest();
         if (mark != null) {
-            enqueue(new WaitTask(mark));
+            enqueue(new Work(() -> isReached(mark)));
         }
+    }
+
+    /** Marks that can be waited for were recorded before, so that streams cannot wait for each other in a circle. */
+    private static boolean isReached(EventMark mark) {
+        if (mark.done() && mark.failure() != null) {
+            throw new MillraceException("what this stream waits for failed: " + mark.failure().getMessage(),
+                    mark.failure());
+        }
+        return mark.done();
     }
 
     @Override
     public void call(Runnable function) {
-        enqueue(new FunctionTask(this, function));
+        enqueue(new Work(() -> {
+            try {
+                function.run();
+            } catch (RuntimeException | Error thrown) { // does not concern the stream, as on a GPU
+                LOG.error("{}: a host function failed; the stream goes on", this, thrown);
+            }
+            return true;
+        }));
     }
 
     @Override
@@ -187,7 +204,15 @@ public final class EmulatedStream implements Stream {
 
     /** Gives the stream back when everything enqueued so far has run or was skipped, and does not wait for that. */
     public void closeWhenDone() {
-        enqueue(new CloseTask(() -> device.unregister(this)));
+        enqueue(new Work(() -> {
+            device.unregister(this);
+            return true;
+        }) {
+            @Override
+            public void skip(Throwable reason) {
+                progress();
+            }
+        });
     }
 
     @Override
@@ -213,94 +238,20 @@ public final class EmulatedStream implements Stream {
         return name;
     }
 
-    /** The last task of a stream that nobody waits for. */
-    private static final class CloseTask implements StreamTask {
+    /** A task that is done when a function says so, or as soon as it need not be run. */
+    static class Work implements StreamTask {
 
-        private final Runnable close;
+        private final BooleanSupplier function;
         private boolean done;
 
-        CloseTask(Runnable close) {
-            this.close = close;
-        }
-
-        @Override
-        public int progress() {
-            close.run();
-            done = true;
-            return 1;
-        }
-
-        @Override
-        public void skip(Throwable reason) {
-            progress();
-        }
-
-        @Override
-        public boolean done() {
-            return done;
-        }
-    }
-
-    /** A function of the host that a stream calls. What it throws does not concern the stream, as on a GPU. */
-    private static final class FunctionTask implements StreamTask {
-
-        private static final Logger LOG = LogManager.getLogger(FunctionTask.class);
-
-        private final EmulatedStream stream;
-        private final Runnable function;
-        private boolean done;
-
-        FunctionTask(EmulatedStream stream, Runnable function) {
-            this.stream = stream;
+        Work(BooleanSupplier function) {
             this.function = function;
         }
 
         @Override
         public int progress() {
-            done = true;
-            try {
-                function.run();
-            } catch (RuntimeException | Error thrown) {
-                LOG.error("{}: a host function failed; the stream goes on", stream, thrown);
-            }
-            return 1;
-        }
-
-        @Override
-        public void skip(Throwable reason) {
-            done = true;
-        }
-
-        @Override
-        public boolean done() {
-            return done;
-        }
-    }
-
-    /**
-     * A stream waits for a mark of another. Marks that can be waited for were recorded before, so that streams cannot
-     * wait for each other in a circle.
-     */
-    private static final class WaitTask implements StreamTask {
-
-        private final EventMark mark;
-        private boolean done;
-
-        WaitTask(EventMark mark) {
-            this.mark = mark;
-        }
-
-        @Override
-        public int progress() {
-            if (!mark.done()) {
-                return 0;
-            }
-            done = true;
-            if (mark.failure() != null) {
-                throw new MillraceException("what this stream waits for failed: " + mark.failure().getMessage(),
-                        mark.failure());
-            }
-            return 1;
+            done = function.getAsBoolean();
+            return done ? 1 : 0;
         }
 
         @Override

@@ -42,7 +42,7 @@ public final class Topology {
     }
 
     /**
-     * A rank's place in one of two binary trees over the same ranks. Whoever has children in one is a leaf in the
+     * A rank's place in one of two binary trees over the same ranks. A rank that has children in one is a leaf in the
      * other, but for one rank, so that a pair of trees loads every rank's connections alike (Sanders, Speck and Träff:
      * Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009); NCCL builds its trees the same way.
      *

@@ -2,6 +2,7 @@ package org.millrace.engine.plan;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Queue;
 import org.jspecify.annotations.Nullable;
@@ -50,12 +51,12 @@ public final class LaunchQueue implements OperationGroup.Part {
      * @param argumentBytes the most bytes of a kernel's arguments, if each channel's batch fits
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
-            TransferPlanner transfers, SelfTransfers ownTransfers, PlanLauncher launcher) {
+            TransferPlanner transfers, PlanLauncher launcher) {
         this.who = who;
         this.device = device;
         this.communicator = communicator;
         this.transfers = transfers;
-        this.ownTransfers = ownTransfers;
+        this.ownTransfers = new SelfTransfers(who);
         this.launcher = launcher;
         this.schedule = new TransferSchedule(communicator.rank(), communicator.ranks());
         int leastBytes = KernelArguments.BYTES + communicator.channels() * WorkBatch.BYTES;
@@ -81,7 +82,15 @@ public final class LaunchQueue implements OperationGroup.Part {
         uses(stream);
     }
 
+    /** What a rank sends to itself waits for its receive, and the other way round. */
     public void add(SendOrReceive transfer, Stream stream) {
+        if (transfer.peer() == communicator.rank()) {
+            SendOrReceive other = ownTransfers.other(transfer, stream);
+            if (other == null) {
+                return;
+            }
+            schedule.add(other);
+        }
         schedule.add(transfer);
         uses(stream);
     }
@@ -121,6 +130,7 @@ public final class LaunchQueue implements OperationGroup.Part {
 
     /** Makes plans that can be launched more than once of what was added, all of it on one stream. */
     public List<PlannedKernel> record(Stream stream) {
+        ownTransfers.requireNone();
         if (streams.stream().anyMatch(used -> used != stream)) {
             forget();
             throw new IllegalArgumentException(
@@ -230,6 +240,55 @@ public final class LaunchQueue implements OperationGroup.Part {
 
         void clear() {
             drain((_, _, _) -> {});
+        }
+    }
+
+    /** Sends of a rank to itself, and the receives that they wait for. */
+    private static final class SelfTransfers {
+
+        private record Half(SendOrReceive transfer, Stream stream) {
+        }
+
+        private final String who;
+        private final Deque<Half> sends = new ArrayDeque<>();
+        private final Deque<Half> receives = new ArrayDeque<>();
+
+        SelfTransfers(String who) {
+            this.who = who;
+        }
+
+        /** The other half, if it is here already; null if it is still to come. */
+        @Nullable
+        SendOrReceive other(SendOrReceive transfer, Stream stream) {
+            Half here = (transfer.sends() ? receives : sends).poll();
+            if (here == null) {
+                (transfer.sends() ? sends : receives).add(new Half(transfer, stream));
+                return null;
+            }
+            Half mine = new Half(transfer, stream);
+            requireSame(transfer.sends() ? mine : here, transfer.sends() ? here : mine);
+            return here.transfer;
+        }
+
+        private void requireSame(Half send, Half receive) {
+            if (send.transfer.count() != receive.transfer.count() || send.transfer.type() != receive.transfer.type()
+                    || send.stream != receive.stream) {
+                throw new IllegalArgumentException(who + "it sends itself " + send.transfer.count() + " "
+                        + send.transfer.type().label() + " on " + send.stream + " and receives "
+                        + receive.transfer.count() + " " + receive.transfer.type().label() + " on " + receive.stream
+                        + ": they must be the same");
+            }
+        }
+
+        /** At a group's end: nobody will bring the missing halves. */
+        void requireNone() {
+            if (!sends.isEmpty() || !receives.isEmpty()) {
+                String left = sends.size() + " sends to itself without a receive, and " + receives.size()
+                        + " receives without a send";
+                sends.clear();
+                receives.clear();
+                throw new IllegalArgumentException(who + left + ": both belong into one group");
+            }
         }
     }
 }
