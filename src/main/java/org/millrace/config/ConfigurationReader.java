@@ -104,11 +104,11 @@ final class ConfigurationReader {
         private Suggestion() {}
 
         /**
-         * The known name that is nearest to an unknown one.
+         * {@return the known name that is nearest to an unknown one, or empty if none is near enough to be a slip of
+         * the fingers}
          *
          * @param unknown what was written; case and the choice between dots, dashes and underscores do not count
          * @param known   the names there are
-         * @return the nearest, or empty if none is near enough to be a slip of the fingers
          */
         public static Optional<String> nearest(String unknown, List<String> known) {
             String written = normal(unknown);

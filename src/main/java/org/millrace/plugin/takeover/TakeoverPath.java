@@ -9,8 +9,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.DrainTimeout;
-import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
@@ -65,12 +63,12 @@ public final class TakeoverPath implements DataPath {
     }
 
     @Override
-    public NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout) {
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.DrainTimeout timeout) {
         return new TakeoverConnection.Sender(sender, network, this, timeout);
     }
 
     @Override
-    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.DrainTimeout timeout) {
         return new TakeoverConnection.Receiver(receiver, network, this,
                 unpack == null ? null : unpack.connection(network, false));
     }
