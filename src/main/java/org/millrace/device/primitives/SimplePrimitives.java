@@ -2,6 +2,7 @@ package org.millrace.device.primitives;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.device.channel.Port;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.primitives.ChunkShape.Slices;
@@ -95,7 +96,7 @@ final class SimplePrimitives extends Primitives {
 
     @Override
     @Nullable
-    Object waitedFor() {
+    Port waitedFor() {
         return notReady(receives, sends, sliceSteps);
     }
 
