@@ -100,7 +100,7 @@ final class SimplePrimitives extends Primitives {
         return notReady(receives, sends, sliceSteps);
     }
 
-    /** The data of one slice: from input and slots to output and slots, whichever the primitive has. */
+    /** The data of one slice: from input and slots to output and slots, of those that the primitive has. */
     private void move(long bytes) {
         boolean writes = (kind & OUTPUT) != 0;
         MemorySegment destination = writes ? memory.output() : to[0].buffer();
