@@ -144,7 +144,6 @@ final class CommunicatorParts {
         return failure;
     }
 
-    /** Null where no network reduces. */
     @Nullable
     CollNet collNet() {
         return collNet;

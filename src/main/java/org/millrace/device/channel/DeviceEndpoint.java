@@ -21,7 +21,6 @@ public final class DeviceEndpoint<P> {
         this.name = name;
     }
 
-    /** Which connection, for messages. */
     public String name() {
         return name;
     }

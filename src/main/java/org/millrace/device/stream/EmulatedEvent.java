@@ -13,7 +13,6 @@ public final class EmulatedEvent implements Event {
 
     private volatile @Nullable EventMark latest;
 
-    /** An event that is not recorded. */
     EmulatedEvent() {}
 
     static EmulatedEvent of(Event event) {
