@@ -31,20 +31,6 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     private static final long PAGE = 4096;
 
     /**
-     * A connection with slots of its own.
-     *
-     * @param layout    as above
-     * @param buffers   as above
-     * @param sendMem   as above
-     * @param recvMem   as above
-     * @param firstStep as above
-     */
-    public ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
-            long firstStep) {
-        this(layout, buffers, sendMem, recvMem, firstStep, null);
-    }
-
-    /**
      * Takes memory for a connection, laid out as NCCL lays it out.
      *
      * <p>
@@ -130,7 +116,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * @param firstStep where the counters begin
      */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
-        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep);
+        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null);
     }
 
     /**

@@ -61,7 +61,7 @@ public interface DataPath extends AutoCloseable {
      * wait. What the peers still take meanwhile is sent all the same, as every connection goes on until it is ended
      * itself.
      */
-    public static final class DrainTimeout {
+    final class DrainTimeout {
 
         private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
@@ -92,7 +92,7 @@ public interface DataPath extends AutoCloseable {
      * One direction between two ranks, as NCCL sees it. NCCL's service thread registers memory and closes; its progress
      * thread, if it makes progress at all, posts and tests. The two never call at once.
      */
-    public interface Connection extends AutoCloseable {
+    interface Connection extends AutoCloseable {
 
         /** What {@link #post} returns if there is no room: NCCL tries again. */
         int NO_REQUEST = -1;
