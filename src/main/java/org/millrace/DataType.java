@@ -65,10 +65,9 @@ public enum DataType {
     }
 
     /**
-     * The type of a code.
+     * {@return the type of a code}
      *
      * @param code a value of {@code ncclDataType_t}
-     * @return the type
      * @throws IllegalArgumentException if NCCL has no such type
      */
     public static DataType ofCode(int code) {

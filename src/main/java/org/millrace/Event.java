@@ -26,10 +26,9 @@ public interface Event extends AutoCloseable {
     void synchronize(Duration deadline);
 
     /**
-     * The time between two marks that are both reached.
+     * {@return how much later this mark was reached than another that is reached, too}
      *
      * @param earlier the first of them, of a device of the same kind
-     * @return how much later this one was reached
      * @throws MillraceException if one of them is not recorded or not reached
      */
     Duration elapsedSince(Event earlier);

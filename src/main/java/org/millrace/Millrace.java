@@ -86,10 +86,9 @@ public final class Millrace {
     }
 
     /**
-     * The provider that {@link #join(String, int, int, Map)} uses.
+     * {@return the provider that {@link #join(String, int, int, Map)} uses}
      *
      * @param settings settings that override system properties and the environment
-     * @return the provider
      * @throws IllegalArgumentException if the settings name a device of which there is no provider; the message lists
      *                                  those there are
      * @throws MillraceException        if the provider is not usable on this machine
@@ -120,10 +119,9 @@ public final class Millrace {
     }
 
     /**
-     * All providers that can be loaded.
+     * {@return all providers that can be loaded, usable or not}
      *
      * @param broken receives a sentence for each that cannot
-     * @return those that can, usable or not
      */
     public static List<CommunicatorProvider> providers(List<String> broken) {
         List<CommunicatorProvider> found = new ArrayList<>();

@@ -104,10 +104,9 @@ public enum Operation {
     }
 
     /**
-     * The operation of a code.
+     * {@return the operation of a code; {@link #SEND_RECEIVE} for what consists of sends and receives}
      *
      * @param code what {@link #code()} returns
-     * @return the operation; {@link #SEND_RECEIVE} for what consists of sends and receives
      * @throws IllegalArgumentException if there is none
      */
     public static Operation ofCode(int code) {
@@ -144,21 +143,20 @@ public enum Operation {
     }
 
     /**
-     * By how much the larger operand is larger than the count that the call is given.
+     * {@return by how much the larger operand is larger than the count that the call is given: 1 or {@code ranks}}
      *
      * @param ranks the communicator's size
-     * @return 1 or {@code ranks}
      */
     public int parts(int ranks) {
         return sendsParts || receivesParts ? ranks : 1;
     }
 
     /**
-     * How many elements a rank sends that has something to send.
+     * {@return how many elements a rank sends that has something to send: {@code count}, or {@code count} for each
+     * rank}
      *
      * @param count what the call is given
      * @param ranks the communicator's size
-     * @return {@code count}, or {@code count} for each rank
      * @throws ArithmeticException if there is no such number
      */
     public long sendCount(long count, int ranks) {
@@ -166,11 +164,10 @@ public enum Operation {
     }
 
     /**
-     * How many elements a rank receives that has a result.
+     * {@return how many elements a rank receives that has a result: {@code count}, or {@code count} for each rank}
      *
      * @param count what the call is given
      * @param ranks the communicator's size
-     * @return {@code count}, or {@code count} for each rank
      * @throws ArithmeticException if there is no such number
      */
     public long receiveCount(long count, int ranks) {
@@ -178,22 +175,20 @@ public enum Operation {
     }
 
     /**
-     * Where in the one operand of an operation in place a rank's elements lie.
+     * {@return where in the one operand of an operation in place a rank's elements begin, as an index}
      *
      * @param count what the call is given
      * @param rank  the rank
-     * @return the index of its first element
      */
     public long sendOffset(long count, int rank) {
         return receivesParts ? rank * count : 0;
     }
 
     /**
-     * Where in the one operand of an operation in place a rank's result lies.
+     * {@return where in the one operand of an operation in place a rank's result begins, as an index}
      *
      * @param count what the call is given
      * @param rank  the rank
-     * @return the index of its first element
      */
     public long receiveOffset(long count, int rank) {
         return sendsParts ? rank * count : 0;

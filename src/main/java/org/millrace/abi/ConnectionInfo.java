@@ -31,20 +31,6 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     private static final long PAGE = 4096;
 
     /**
-     * A connection with slots of its own.
-     *
-     * @param layout    as above
-     * @param buffers   as above
-     * @param sendMem   as above
-     * @param recvMem   as above
-     * @param firstStep as above
-     */
-    public ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
-            long firstStep) {
-        this(layout, buffers, sendMem, recvMem, firstStep, null);
-    }
-
-    /**
      * Takes memory for a connection, laid out as NCCL lays it out.
      *
      * <p>
@@ -114,32 +100,29 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /**
-     * Size of a slot.
+     * {@return the size of a slot in bytes}
      *
      * @param protocol whose
-     * @return bytes
      */
     public long slotBytes(Protocol protocol) {
         return protocol == Protocol.SIMPLE && shared != null ? shared.slotBytes : layout.slotBytes(protocol);
     }
 
     /**
-     * A connection in memory that another side has set up ({@link #at}).
+     * {@return a connection in memory that another side has set up ({@link #at}), to which nothing is written}
      *
      * @param memory    all of it, as {@code layout} says
      * @param layout    its sizes
      * @param firstStep where the counters begin
-     * @return the connection; nothing is written
      */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
-        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep);
+        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null);
     }
 
     /**
-     * One protocol's slots.
+     * {@return one protocol's slots, as many as there are steps}
      *
      * @param protocol whose
-     * @return as many slots as there are steps
      */
     public MemorySegment buffer(Protocol protocol) {
         return buffers.asSlice(layout.bufferOffset(protocol), layout.bufferBytes(protocol));

@@ -251,10 +251,10 @@ public final class RecvMem {
     }
 
     /**
-     * What a connection's counters say at this moment, for a message.
+     * {@return what a connection's counters say at this moment, for a message: for instance {@code "head 16, tail 18,
+     * sizes [64 64 -1 -1 -1 -1 -1 -1]"}}
      *
      * @param sendMem the connection's other half
-     * @return for instance {@code "head 16, tail 18, sizes [64 64 -1 -1 -1 -1 -1 -1]"}
      */
     public String describe(SendMem sendMem) {
         StringBuilder text = new StringBuilder();

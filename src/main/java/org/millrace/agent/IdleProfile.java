@@ -2,6 +2,7 @@ package org.millrace.agent;
 
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
 /**
  * How the threads of this house wait, by what they wait for. All spin, then yield, then park for longer and longer; how
@@ -22,56 +23,36 @@ public enum IdleProfile {
      * Proxy threads that serve libnccl's connections. A training step's operations are some milliseconds apart, and a
      * pass may serve one connection or hundreds: timed, not counted.
      */
-    TAKEOVER_PROXY {
-        @Override
-        public IdleStrategy newStrategy() {
-            return new Timed(4_000_000, 6_000_000, 20_000, 100_000);
-        }
-    },
+    TAKEOVER_PROXY(() -> new Timed(4_000_000, 6_000_000, 20_000, 100_000)),
     /**
      * Proxy threads that serve a GPU's descriptors. A kernel waits for every one: the thread keeps its core for as long
      * as a kernel goes on.
      */
-    GIN_PROXY {
-        @Override
-        public IdleStrategy newStrategy() {
-            return new Backoff(50_000, 20_000, 20_000, 100_000);
-        }
-    },
+    GIN_PROXY(() -> new Backoff(50_000, 20_000, 20_000, 100_000)),
     /**
      * Proxy threads that serve the descriptors of an emulated device in the plugin's process: they come from threads
      * that want the same cores.
      */
-    GIN_HOST_PROXY {
-        @Override
-        public IdleStrategy newStrategy() {
-            return new Backoff(100, 1_000, 20_000, 100_000);
-        }
-    },
+    GIN_HOST_PROXY(() -> new Backoff(100, 1_000, 20_000, 100_000)),
     /** A program's thread that waits until what it enqueued is complete: soon, or for long. */
-    COMPLETION {
-        @Override
-        public IdleStrategy newStrategy() {
-            return new Backoff(1_000, 100, FIRST_PARK_NANOS, LAST_PARK_NANOS);
-        }
-    },
+    COMPLETION(() -> new Backoff(1_000, 100, 10_000, 1_000_000)),
     /** A thread that waits until another one makes room or leaves, and had better give it the core. */
-    ROOM {
-        @Override
-        public IdleStrategy newStrategy() {
-            return new Backoff(100, 100, FIRST_PARK_NANOS, LAST_PARK_NANOS);
-        }
-    };
+    ROOM(() -> new Backoff(100, 100, 10_000, 1_000_000));
 
-    private static final long FIRST_PARK_NANOS = 10_000;
-    private static final long LAST_PARK_NANOS = 1_000_000;
+    private final Supplier<IdleStrategy> strategies;
+
+    IdleProfile(Supplier<IdleStrategy> strategies) {
+        this.strategies = strategies;
+    }
 
     /** A strategy for one thread that begins to spin. */
-    public abstract IdleStrategy newStrategy();
+    public IdleStrategy newStrategy() {
+        return strategies.get();
+    }
 
     /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */
     public static IdleStrategy rank(int spins, int yields, long maxParkNanos) {
-        return new Backoff(spins, yields, FIRST_PARK_NANOS, Math.max(FIRST_PARK_NANOS, maxParkNanos));
+        return new Backoff(spins, yields, 10_000, Math.max(10_000, maxParkNanos));
     }
 
     /**

@@ -40,10 +40,9 @@ public final class Configuration {
     }
 
     /**
-     * Reads this process's environment and system properties.
+     * {@return the configuration that this process's environment and system properties say}
      *
      * @param overrides values that win over both; names are those of the environment variables
-     * @return the configuration
      * @throws ConfigurationException if a {@code MILLRACE_*} or {@code millrace.*} name or an override is unknown, or a
      *                                value is not usable; the message lists everything that is wrong and what is
      *                                allowed
@@ -53,14 +52,13 @@ public final class Configuration {
     }
 
     /**
-     * Reads a given environment and given properties.
+     * {@return the configuration that a given environment and given properties say}
      *
      * @param environment the environment variables, of which those with other prefixes than {@code MILLRACE_} and
      *                    {@code NCCL_} are ignored
      * @param properties  the system properties, of which those with other prefixes than {@code millrace.} and
      *                    {@code nccl.} are ignored
      * @param overrides   values that win over both
-     * @return the configuration
      * @throws ConfigurationException as {@link #load(Map)}
      */
     public static Configuration load(Map<String, String> environment, Properties properties,
@@ -76,11 +74,10 @@ public final class Configuration {
     }
 
     /**
-     * The value of a setting.
+     * {@return the value of a setting}
      *
      * @param setting one of {@link Settings}
      * @param <T>     what its values are
-     * @return the value
      */
     @SuppressWarnings("unchecked") // entry() pairs a setting with a value of its own type
     public <T> T get(Setting<T> setting) {
@@ -88,21 +85,19 @@ public final class Configuration {
     }
 
     /**
-     * Where the value of a setting came from.
+     * {@return where the value of a setting came from}
      *
      * @param setting one of {@link Settings}
-     * @return the origin
      */
     public Origin origin(Setting<?> setting) {
         return entries.get(setting).origin();
     }
 
     /**
-     * The value of a setting as it may be shown to people.
+     * {@return the value of a setting as it may be shown to people: not a secret's}
      *
      * @param setting one of {@link Settings}
      * @param <T>     what its values are
-     * @return its text; not a secret's
      */
     public <T> String show(Setting<T> setting) {
         return setting.show(get(setting));

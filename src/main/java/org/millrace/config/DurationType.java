@@ -43,10 +43,9 @@ public record DurationType(Duration min, Duration max) implements ValueType<Dura
     }
 
     /**
-     * Writes a duration with the largest unit that leaves a whole number.
+     * {@return a duration with the largest unit that leaves a whole number, for instance {@code "30s"}}
      *
      * @param value a duration of whole microseconds
-     * @return for instance {@code "30s"}
      */
     public static String text(Duration value) {
         long micros = value.toNanos() / 1000;

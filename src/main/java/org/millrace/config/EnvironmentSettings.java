@@ -28,10 +28,9 @@ public final class EnvironmentSettings {
     }
 
     /**
-     * What a variable is set to.
+     * {@return what a variable is set to, without surrounding blanks; empty if it is not set}
      *
      * @param name the variable
-     * @return its text without surrounding blanks; empty if it is not set
      */
     public String text(String name) {
         String text = environment.apply(name);
@@ -39,11 +38,10 @@ public final class EnvironmentSettings {
     }
 
     /**
-     * The value of a setting.
+     * {@return the value of a setting, or its default if it is not set}
      *
      * @param setting which one
      * @param <T>     what its values are
-     * @return its value, or its default if it is not set
      * @throws ConfigurationException if what it is set to is not usable
      */
     public <T> T get(Setting<T> setting) {
@@ -52,14 +50,13 @@ public final class EnvironmentSettings {
     }
 
     /**
-     * The value of a setting, with another in the place of one that is not usable.
+     * {@return the value of a setting, with another in the place of one that is not usable}
      *
      * @param setting  which one
      * @param instead  the other value
      * @param words    what it means, in words that complete "Here "
      * @param complain takes the sentence that says so
      * @param <T>      what its values are
-     * @return a value
      */
     public <T> T get(Setting<T> setting, T instead, String words, Consumer<String> complain) {
         String text = text(setting.name());
@@ -72,11 +69,10 @@ public final class EnvironmentSettings {
     }
 
     /**
-     * A number in one of NCCL's own variables, read as NCCL reads it: what is no number is 0.
+     * {@return a number in one of NCCL's own variables, read as NCCL reads it: what is no number is 0}
      *
      * @param name   the variable
      * @param absent what stands for one that is not set, or for a number of more than 64 bits
-     * @return the number
      */
     public long ncclNumber(String name, long absent) {
         String text = environment.apply(name);

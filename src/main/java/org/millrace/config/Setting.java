@@ -44,10 +44,9 @@ public record Setting<T>(String name, ValueType<T> type, T defaultValue, String 
     }
 
     /**
-     * A value as it may be shown to people.
+     * {@return a value as it may be shown to people: a placeholder if this is a secret that is set}
      *
      * @param value a value of this setting
-     * @return its text, or a placeholder if this is a secret that is set
      */
     public String show(T value) {
         return secret && !value.equals(defaultValue) ? "(hidden)" : type.format(value);

@@ -50,10 +50,9 @@ public record SizeType(long min, long max, long multiple) implements ValueType<L
     }
 
     /**
-     * Writes a size with the largest unit that leaves a whole number.
+     * {@return a size with the largest unit that leaves a whole number, for instance {@code "64K"}}
      *
      * @param bytes the size
-     * @return for instance {@code "64K"}
      */
     public static String text(long bytes) {
         int power = 0;

@@ -8,19 +8,17 @@ package org.millrace.config;
 public interface ValueType<T> {
 
     /**
-     * Reads a value.
+     * {@return the value that a text says}
      *
      * @param text what the user wrote, without surrounding blanks, not empty
-     * @return the value
      * @throws IllegalArgumentException if it is none of those that are {@link #allowed()}
      */
     T parse(String text);
 
     /**
-     * Writes a value so that {@link #parse} reads it again.
+     * {@return a value as text that {@link #parse} reads again}
      *
      * @param value a value of this type
-     * @return its text
      */
     String format(T value);
 

@@ -29,11 +29,10 @@ public final class ValueTypes {
     }
 
     /**
-     * Whole numbers.
+     * {@return whole numbers}
      *
      * @param min the smallest that is allowed
      * @param max the largest that is allowed
-     * @return the type
      */
     public static ValueType<Integer> integers(int min, int max) {
         return integers(min, max, max == Integer.MAX_VALUE ? "a whole number, " + min + " or more"
@@ -41,12 +40,11 @@ public final class ValueTypes {
     }
 
     /**
-     * Whole numbers.
+     * {@return whole numbers}
      *
      * @param min     the smallest that is allowed
      * @param max     the largest that is allowed
      * @param allowed the same in words that complete "allowed: "
-     * @return the type
      */
     public static ValueType<Integer> integers(int min, int max, String allowed) {
         return new Parsed<>(text -> {
@@ -59,11 +57,10 @@ public final class ValueTypes {
     }
 
     /**
-     * Numbers of bytes that are powers of two, written as {@link SizeType} reads them.
+     * {@return numbers of bytes that are powers of two, written as {@link SizeType} reads them}
      *
      * @param min the smallest that is allowed, a power of two
      * @param max the largest that is allowed, a power of two
-     * @return the type
      */
     public static ValueType<Long> powersOfTwo(long min, long max) {
         SizeType sizes = new SizeType(min, max, 1);
@@ -91,11 +88,10 @@ public final class ValueTypes {
     }
 
     /**
-     * The constants of an enumeration, by their {@code toString()}, upper or lower case.
+     * {@return the constants of an enumeration, by their {@code toString()}, upper or lower case}
      *
      * @param type the enumeration
      * @param <E>  the enumeration
-     * @return the type
      */
     public static <E extends Enum<E>> ValueType<E> choices(Class<E> type) {
         List<E> constants = List.of(type.getEnumConstants());
@@ -108,10 +104,9 @@ public final class ValueTypes {
     }
 
     /**
-     * One of a few words, in upper or lower case.
+     * {@return one of a few words, in upper or lower case}
      *
      * @param words what is allowed, in lower case
-     * @return the type
      */
     public static ValueType<String> words(String... words) {
         List<String> allowed = List.of(words);
@@ -125,12 +120,11 @@ public final class ValueTypes {
     }
 
     /**
-     * A few words, each with what it means.
+     * {@return a few words, each with what it means}
      *
      * @param meanings the values by their words
      * @param allowed  the words, in words that complete "allowed: "
      * @param <T>      what a value is in the program
-     * @return the type
      */
     public static <T> ValueType<T> values(Map<String, T> meanings, String allowed) {
         return new Parsed<>(text -> {
@@ -147,10 +141,9 @@ public final class ValueTypes {
     }
 
     /**
-     * Any text.
+     * {@return any text}
      *
      * @param meaning what the text means, in words that complete "allowed: "
-     * @return the type
      */
     public static ValueType<String> text(String meaning) {
         return new Parsed<>(Function.identity(), Function.identity(), meaning);
@@ -168,11 +161,10 @@ public final class ValueTypes {
     }
 
     /**
-     * Values between commas. Empty places are ignored.
+     * {@return values between commas; empty places are ignored}
      *
      * @param element the type of one value
      * @param <T>     what one value is in the program
-     * @return the type
      */
     public static <T> ValueType<List<T>> lists(ValueType<T> element) {
         return new Parsed<>(
@@ -186,11 +178,10 @@ public final class ValueTypes {
     }
 
     /**
-     * A value that may be left open, so that the code that needs it decides.
+     * {@return a value that may be left open, so that the code that needs it decides}
      *
      * @param type the type of the value where there is one
      * @param <T>  what that value is in the program
-     * @return the type
      */
     public static <T> ValueType<Optional<T>> optional(ValueType<T> type) {
         return new Parsed<>(text -> Optional.of(type.parse(text)), value -> value.map(type::format).orElse("unset"),

@@ -53,20 +53,18 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * A property.
+     * {@return the value of a property; what it counts is the attribute's matter}
      *
      * @param attribute which
-     * @return its value; what it counts is the attribute's matter
      */
     public int attribute(Attribute attribute) {
         return attribute(attribute.code());
     }
 
     /**
-     * A property that {@link Attribute} does not name.
+     * {@return the value of a property that {@link Attribute} does not name}
      *
      * @param code a value of {@code cudaDeviceAttr}
-     * @return its value
      */
     public int attribute(int code) {
         return runtime.intOf(CudaFunction.DEVICE_GET_ATTRIBUTE,
@@ -89,10 +87,9 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Whether this device can reach the memory of another.
+     * {@return whether this device can reach the memory of another: {@link #enablePeerAccess} will work}
      *
      * @param peer the other
-     * @return true if {@link #enablePeerAccess} will work
      */
     public boolean canAccessPeer(CudaDevice peer) {
         return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,
@@ -146,10 +143,9 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Makes a stream of some priority that does not wait for the default stream.
+     * {@return a new, idle stream of some priority that does not wait for the default stream}
      *
      * @param priority the lower the number, the sooner its work is taken; see {@link #streamPriorities()}
-     * @return an idle stream
      */
     public CudaStream newStream(int priority) {
         return CudaStream.create(this, priority);
@@ -170,10 +166,9 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Takes memory of this device.
+     * {@return new memory of this device, aligned to 256 bytes}
      *
      * @param bytes how many; zero is allowed
-     * @return memory aligned to 256 bytes
      * @throws CudaException if there is not enough (2)
      */
     public DeviceMemory allocate(long bytes) {

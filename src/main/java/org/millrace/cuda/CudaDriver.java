@@ -162,10 +162,9 @@ public final class CudaDriver {
     }
 
     /**
-     * Whether everything before an event has completed.
+     * {@return whether everything before an event has completed and is visible to this thread}
      *
      * @param event as it was last recorded
-     * @return true if what came before it is visible to this thread
      */
     public boolean isDone(long event) {
         int code;

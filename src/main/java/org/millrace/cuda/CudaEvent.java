@@ -26,20 +26,18 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * Makes an event that takes the time when it is reached.
+     * {@return a new event that takes the time when it is reached, not yet recorded}
      *
      * @param device the device whose streams it will be recorded on
-     * @return an event that is not recorded yet
      */
     public static CudaEvent timing(CudaDevice device) {
         return create(device, cudart_h.cudaEventDefault());
     }
 
     /**
-     * Makes an event without a time, which costs the device less.
+     * {@return a new event without a time, which costs the device less, not yet recorded}
      *
      * @param device the device whose streams it will be recorded on
-     * @return an event that is not recorded yet
      */
     public static CudaEvent marker(CudaDevice device) {
         return create(device, cudart_h.cudaEventDisableTiming());
@@ -91,10 +89,10 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * The time between two marks, both {@linkplain #timing timing} and both reached.
+     * {@return the time between two marks, both {@linkplain #timing timing} and both reached: milliseconds, to about
+     * half a microsecond}
      *
      * @param earlier the first of them
-     * @return milliseconds, to about half a microsecond
      */
     public float millisSince(CudaEvent earlier) {
         MemorySegment end = handle.enter();

@@ -47,11 +47,10 @@ public final class CudaKernel {
     }
 
     /**
-     * How many blocks of it one multiprocessor of the current device holds.
+     * {@return how many blocks of it one multiprocessor of the current device holds; 0 if not even one fits}
      *
      * @param threads     threads of a block
      * @param sharedBytes dynamic shared memory of a block
-     * @return 0 if not even one fits
      */
     public int maxActiveBlocksPerMultiprocessor(int threads, long sharedBytes) {
         module.enter();

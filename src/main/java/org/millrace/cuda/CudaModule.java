@@ -54,10 +54,9 @@ public final class CudaModule implements AutoCloseable {
     }
 
     /**
-     * Finds a kernel.
+     * {@return the kernel of a name, which goes with the module}
      *
      * @param name its name in the image: C linkage, or the mangled name
-     * @return the kernel; it goes with the module
      * @throws CudaException if the image has none of that name (500)
      */
     public CudaKernel kernel(String name) {

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.cuda.library.LibraryReport;
 import org.millrace.cuda.library.NativeLibrary;
 
 /**
@@ -16,7 +15,7 @@ import org.millrace.cuda.library.NativeLibrary;
  * @param devices       the GPUs that this process sees
  * @param deviceProblem why there are none; null if there are
  */
-public record CudaReport(LibraryReport library, @Nullable String driver, List<Device> devices,
+public record CudaReport(NativeLibrary.Report library, @Nullable String driver, List<Device> devices,
         @Nullable String deviceProblem) {
 
     /**
@@ -47,7 +46,7 @@ public record CudaReport(LibraryReport library, @Nullable String driver, List<De
         try {
             runtime = CudaRuntime.load(path);
         } catch (MillraceException unusable) {
-            return new CudaReport(LibraryReport.unusable("CUDA runtime", unusable), null, List.of(),
+            return new CudaReport(NativeLibrary.Report.unusable("CUDA runtime", unusable), null, List.of(),
                     "the CUDA runtime is missing");
         }
         String version = null;
@@ -72,7 +71,7 @@ public record CudaReport(LibraryReport library, @Nullable String driver, List<De
         }
         NativeLibrary library = runtime.library();
         return new CudaReport(
-                new LibraryReport("CUDA runtime", library.path(), version, problem, false, library.setAside()), driver,
-                devices, deviceProblem);
+                new NativeLibrary.Report("CUDA runtime", library.path(), version, problem, false, library.setAside()),
+                driver, devices, deviceProblem);
     }
 }

@@ -12,7 +12,6 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.library.LibraryDirectories;
-import org.millrace.cuda.library.LibrarySearch;
 import org.millrace.cuda.library.NativeHandle;
 import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.cudart.cudart_h;
@@ -49,8 +48,8 @@ public final class CudaRuntime {
      * @throws MillraceException if there is no usable libcudart
      */
     public static CudaRuntime load(@Nullable String path) {
-        LibrarySearch search = new LibrarySearch("CUDA runtime", "MILLRACE_CUDART_LIBRARY", "millrace.cudart.library",
-                List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
+        NativeLibrary.Search search = new NativeLibrary.Search("CUDA runtime", "MILLRACE_CUDART_LIBRARY",
+                "millrace.cudart.library", List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv,
                         List.of("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")),
                 CudaFunction.ALL, "Install it (pip install nvidia-cuda-runtime, or the CUDA toolkit)");
@@ -73,10 +72,9 @@ public final class CudaRuntime {
     }
 
     /**
-     * Writes a version as people do.
+     * {@return a version as people write it: for instance {@code "13.0"}}
      *
      * @param version 1000 × major + 10 × minor
-     * @return for instance {@code "13.0"}
      */
     public static String versionText(int version) {
         return version / 1000 + "." + version % 1000 / 10;
@@ -93,10 +91,9 @@ public final class CudaRuntime {
     }
 
     /**
-     * A GPU.
+     * {@return the GPU of a number}
      *
      * @param index its number in this process
-     * @return the device
      * @throws IllegalArgumentException if there is none of that number
      * @throws CudaException            if there is no driver or no GPU
      */
@@ -130,10 +127,9 @@ public final class CudaRuntime {
     }
 
     /**
-     * The GPU in a slot.
+     * {@return the GPU in a slot}
      *
      * @param pciBusId {@code domain:bus:device.function}, as {@link CudaDevice#pciBusId()} writes it
-     * @return the device
      * @throws CudaException if this process sees none there
      */
     public CudaDevice deviceByPciBusId(String pciBusId) {

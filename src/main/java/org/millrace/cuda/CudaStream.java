@@ -54,11 +54,10 @@ public final class CudaStream implements Stream {
     }
 
     /**
-     * A stream that someone else made and will destroy.
+     * {@return a stream that someone else made and will destroy; closing it here only ends its use here}
      *
      * @param device  its device
      * @param address its {@code cudaStream_t}; {@link MemorySegment#NULL} for the device's default stream
-     * @return the stream; closing it here only ends its use here
      */
     public static CudaStream of(CudaDevice device, MemorySegment address) {
         return new CudaStream(device, new NativeHandle("CUDA stream", address, notOurs -> {}), false);

@@ -76,11 +76,10 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /**
-     * A part of it.
+     * {@return a part of it, a segment of device memory}
      *
      * @param offset where it begins, in bytes
      * @param bytes  how long it is
-     * @return a segment of device memory
      * @throws IndexOutOfBoundsException if it does not lie inside
      * @throws IllegalStateException     if it is closed
      */

@@ -19,21 +19,19 @@ public final class DeviceSegments {
     private DeviceSegments() {}
 
     /**
-     * A segment over device memory.
+     * {@return a segment over device memory, which can be sliced, but not read or written}
      *
      * @param address where it begins in the device's address space
      * @param bytes   how long it is
-     * @return a segment that can be sliced, but not read or written
      */
     public static MemorySegment of(long address, long bytes) {
         return EVERYWHERE.asSlice(address, bytes);
     }
 
     /**
-     * Whether a segment is one of these.
+     * {@return whether a segment is one of these, which no Java thread can access}
      *
      * @param segment any segment
-     * @return true if no Java thread can access it
      */
     public static boolean isDevice(MemorySegment segment) {
         return segment.isNative() && segment.scope().equals(EVERYWHERE.scope());
@@ -66,12 +64,11 @@ public final class DeviceSegments {
     }
 
     /**
-     * The same {@linkplain #address address} for generated functions, which take a segment.
+     * {@return the same {@linkplain #address address} for generated functions, which take a segment: one of no size}
      *
      * @param role    what the segment is, for the message
      * @param segment host or device memory
      * @param bytes   how much of it the function will touch
-     * @return a segment of no size at its address
      * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
      */
     public static MemorySegment pointer(String role, MemorySegment segment, long bytes) {

@@ -61,11 +61,10 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Makes a ticket for memory of this process.
+     * {@return a ticket for memory of this process}
      *
      * @param driver  the driver's functions
      * @param address of the memory
-     * @return the ticket
      * @throws MillraceException if memory of its kind cannot be shared
      */
     public static Ticket export(CudaDriver driver, long address) {

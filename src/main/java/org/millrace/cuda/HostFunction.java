@@ -37,20 +37,18 @@ public final class HostFunction implements AutoCloseable {
     }
 
     /**
-     * A function that can be called until it is closed, from graphs too.
+     * {@return a function that can be called until it is closed, from graphs too}
      *
      * @param body what to do; must not call CUDA
-     * @return the function
      */
     public static HostFunction of(Runnable body) {
         return new HostFunction(body, false);
     }
 
     /**
-     * A function that closes itself with its first call.
+     * {@return a function that closes itself with its first call; not for streams that are being captured}
      *
      * @param body what to do; must not call CUDA
-     * @return the function; not for streams that are being captured
      */
     public static HostFunction once(Runnable body) {
         return new HostFunction(body, true);

@@ -21,11 +21,10 @@ public final class KernelParameters {
     }
 
     /**
-     * Makes room for arguments, all zero.
+     * {@return room for arguments, all zero}
      *
      * @param arena the lifetime of the room
      * @param types the parameters' types as the kernel declares them; {@link ValueLayout#ADDRESS} for a pointer
-     * @return the arguments
      */
     public static KernelParameters allocate(Arena arena, MemoryLayout... types) {
         return new KernelParameters(arena, types);

@@ -23,23 +23,21 @@ public final class LaunchShape {
     }
 
     /**
-     * A one-dimensional launch.
+     * {@return the shape of a one-dimensional launch, without dynamic shared memory}
      *
      * @param blocks  number of blocks; 1 or more
      * @param threads threads of a block; 1 or more, 1024 at the most on today's GPUs
-     * @return the shape, without dynamic shared memory
      */
     public static LaunchShape of(int blocks, int threads) {
         return new LaunchShape(new int[] {blocks, 1, 1}, new int[] {threads, 1, 1}, 0);
     }
 
     /**
-     * A launch of up to three dimensions.
+     * {@return the shape of a launch of up to three dimensions}
      *
      * @param grid        blocks in x, y and z
      * @param block       threads of a block in x, y and z
      * @param sharedBytes dynamic shared memory of a block
-     * @return the shape
      */
     public static LaunchShape of(int[] grid, int[] block, long sharedBytes) {
         return new LaunchShape(grid, block, sharedBytes);

@@ -37,13 +37,12 @@ public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
     }
 
     /**
-     * Takes pinned memory.
+     * {@return new pinned memory, zeroed and aligned to a page}
      *
      * @param device the device it is for
      * @param bytes  how many; more than 0
      * @param arena  its lifetime
      * @param flags  how it is pinned
-     * @return zeroed memory, aligned to a page
      * @throws CudaException if there is not enough (2)
      */
     @SuppressWarnings("restricted")

@@ -28,11 +28,10 @@ public record PointerAttributes(Kind kind, int device, long onDevice, long onHos
     }
 
     /**
-     * Asks CUDA.
+     * {@return what CUDA knows of an address}
      *
      * @param runtime the runtime
      * @param memory  any native memory
-     * @return what it is
      */
     public static PointerAttributes of(CudaRuntime runtime, MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {

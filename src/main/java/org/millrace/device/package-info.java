@@ -8,7 +8,6 @@
  *   work        plans of kernels, the work FIFO, the communicator as kernels see it
  *   primitives  send, receive, reduce, copy: Simple, LL, LL128, user memory
  *   channel     neighbours, ports
- *   unpack      slices gathered from pages
  *   arithmetic  every element type and operator
  * </pre>
  *
@@ -20,3 +19,4 @@
 package org.millrace.device;
 
 import org.jspecify.annotations.NullMarked;
+

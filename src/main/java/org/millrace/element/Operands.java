@@ -83,13 +83,11 @@ public final class Operands {
         }
     }
 
-    /** Checks the operand of a send. */
     public void checkSend(MemorySegment buffer, long count, DataType type, int peer) {
         checkRank(Operation.SEND_RECEIVE, "peer", peer);
         checkSent(Operation.SEND_RECEIVE, buffer, count, type);
     }
 
-    /** Checks the operand of a receive. */
     public void checkReceive(MemorySegment buffer, long count, DataType type, int peer) {
         checkRank(Operation.SEND_RECEIVE, "peer", peer);
         checkReceived(Operation.SEND_RECEIVE, buffer, count, type);

@@ -47,7 +47,7 @@ public final class Rounding {
     }
 
     /** A binary64 as a binary32: the same if it is one, else the neighbour whose last bit is one. */
-    public static float toOdd(double value) {
+    static float toOdd(double value) {
         float nearest = (float) value;
         int bits = Float.floatToRawIntBits(nearest);
         if (nearest == value || (bits & 1) != 0 || Float.isNaN(nearest)) {

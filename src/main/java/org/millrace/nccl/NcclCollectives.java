@@ -21,11 +21,10 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
     }
 
     /**
-     * Makes a reduction that multiplies this rank's elements by a scalar and sums them.
+     * {@return a new reduction that multiplies this rank's elements by a scalar and sums them}
      *
      * @param scalar the factor, rounded to the type; to nearest, ties to even, for floats, towards zero for integers
      * @param type   the elements' type
-     * @return the reduction
      */
     public abstract NcclReduction scaledSum(double scalar, DataType type);
 

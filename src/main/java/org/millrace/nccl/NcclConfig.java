@@ -63,11 +63,10 @@ public final class NcclConfig {
     }
 
     /**
-     * Sets an option.
+     * {@return a copy with an option set}
      *
      * @param option which
      * @param value  its value; NCCL checks it
-     * @return a changed copy
      */
     public NcclConfig with(Option option, int value) {
         Map<Option, Integer> changed = new EnumMap<>(Option.class);
@@ -77,41 +76,37 @@ public final class NcclConfig {
     }
 
     /**
-     * Says whether calls wait until they are done.
+     * {@return a copy that says whether calls wait until they are done}
      *
      * @param blocking false for calls that return at once; {@link NcclCommunicator#awaitReady} waits for them, with a
      *                 deadline
-     * @return a changed copy
      */
     public NcclConfig withBlocking(boolean blocking) {
         return with(Option.BLOCKING, blocking ? 1 : 0);
     }
 
     /**
-     * Chooses the network.
+     * {@return a copy that chooses the network}
      *
      * @param name of the plugin's network, or {@code "Socket"} or {@code "IB"}; null for NCCL's choice
-     * @return a changed copy
      */
     public NcclConfig withNetName(@Nullable String name) {
         return new NcclConfig(options, name, communicatorName);
     }
 
     /**
-     * Names the communicator in logs and profiles.
+     * {@return a copy that names the communicator in logs and profiles}
      *
      * @param name its name; null for none; since NCCL 2.27
-     * @return a changed copy
      */
     public NcclConfig withCommunicatorName(@Nullable String name) {
         return new NcclConfig(options, netName, name);
     }
 
     /**
-     * The value of an option.
+     * {@return the value of an option; null if it is not set}
      *
      * @param option which
-     * @return the value; null if it is not set
      */
     public @Nullable Integer get(Option option) {
         return options.get(option);

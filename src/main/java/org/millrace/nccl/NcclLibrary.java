@@ -15,8 +15,6 @@ import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.library.LibraryDirectories;
-import org.millrace.cuda.library.LibraryReport;
-import org.millrace.cuda.library.LibrarySearch;
 import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
@@ -53,7 +51,7 @@ public final class NcclLibrary {
      *                           point at it
      */
     public static NcclLibrary load(@Nullable String path) {
-        LibrarySearch search = new LibrarySearch("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library",
+        NativeLibrary.Search search = new NativeLibrary.Search("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library",
                 List.of("libnccl.so.2", "libnccl.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib")), NcclFunction.ALL,
                 "Install it (pip install nvidia-nccl-cu13, or libnccl2 from NVIDIA's package repository)");
@@ -66,18 +64,18 @@ public final class NcclLibrary {
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}, or null; see {@link #load(String)}
      * @return what was found; never throws for what was not
      */
-    public static LibraryReport probe(@Nullable String path) {
+    public static NativeLibrary.Report probe(@Nullable String path) {
         try {
             NcclLibrary nccl = load(path);
             try {
-                return new LibraryReport("NCCL", nccl.library.path(), nccl.versionText(), null, false,
+                return new NativeLibrary.Report("NCCL", nccl.library.path(), nccl.versionText(), null, false,
                         nccl.library.setAside());
             } catch (NcclException broken) {
-                return new LibraryReport("NCCL", nccl.library.path(), null, broken.getMessage(), false,
+                return new NativeLibrary.Report("NCCL", nccl.library.path(), null, broken.getMessage(), false,
                         nccl.library.setAside());
             }
         } catch (MillraceException unusable) {
-            return LibraryReport.unusable("NCCL", unusable);
+            return NativeLibrary.Report.unusable("NCCL", unusable);
         }
     }
 
@@ -223,11 +221,10 @@ public final class NcclLibrary {
     }
 
     /**
-     * Takes device memory that NCCL can use in place and register.
+     * {@return device memory that NCCL can use in place and register}
      *
      * @param device where
      * @param bytes  how many; NCCL may round up
-     * @return the memory
      */
     public DeviceMemory allocate(CudaDevice device, long bytes) {
         require(NcclFunction.MEM_ALLOC);

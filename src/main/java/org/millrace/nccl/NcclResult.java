@@ -60,10 +60,9 @@ public enum NcclResult {
     }
 
     /**
-     * The result of a code.
+     * {@return the result of a code; null for one that NCCL 2.28 does not have}
      *
      * @param code a value of {@code ncclResult_t}
-     * @return the result; null for one that NCCL 2.28 does not have
      */
     public static @Nullable NcclResult ofCode(int code) {
         return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : null;

@@ -23,10 +23,9 @@ public final class UniqueId {
     }
 
     /**
-     * An id that another rank sent.
+     * {@return an id that another rank sent}
      *
      * @param bytes its 128 bytes
-     * @return the id
      * @throws IllegalArgumentException if there are more or fewer
      */
     public static UniqueId of(byte[] bytes) {
@@ -37,10 +36,9 @@ public final class UniqueId {
     }
 
     /**
-     * An id that another rank sent as text.
+     * {@return an id that another rank sent as text}
      *
      * @param hex 256 hexadecimal digits
-     * @return the id
      * @throws IllegalArgumentException if it is anything else
      */
     public static UniqueId ofHex(String hex) {

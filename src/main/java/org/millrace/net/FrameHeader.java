@@ -30,10 +30,9 @@ public final class FrameHeader {
     }
 
     /**
-     * One word of the layer above.
+     * {@return one word of the layer above}
      *
      * @param index 0 to {@code WORDS - 1}
-     * @return the word
      */
     public long word(int index) {
         return words[index];

@@ -10,11 +10,10 @@ package org.millrace.net;
 public record Pages(MemoryRegion region, int[] offsets, int bytesEach) {
 
     /**
-     * Where a byte of a payload lies.
+     * {@return where a byte of a payload lies, as an offset in the region}
      *
      * @param first the payload's first page
      * @param at    which byte of the payload, 0 or more
-     * @return its offset in the region
      */
     public long offset(int first, long at) {
         return Integer.toUnsignedLong(offsets[first + (int) (at / bytesEach)]) + at % bytesEach;

@@ -121,10 +121,9 @@ public final class PluginInstaller {
     }
 
     /**
-     * What the user puts into a shell.
+     * {@return what the user puts into a shell: {@code export NCCL_NET_PLUGIN='...'}}
      *
      * @param library the path that {@link #install} returned
-     * @return {@code export NCCL_NET_PLUGIN='...'}
      */
     public static String exportLine(Path library) {
         return "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'";

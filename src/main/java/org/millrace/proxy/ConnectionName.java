@@ -10,13 +10,13 @@ package org.millrace.proxy;
 public record ConnectionName(String self, String peer, String text) {
 
     /**
-     * A connection of a ring, where ranks are known.
+     * {@return the name of a connection of a ring, where ranks are known: for instance {@code "rank 1 <- rank 0,
+     * channel 0"}}
      *
      * @param rank    the rank whose proxy this is
      * @param peer    the rank at the other end
      * @param channel number of the channel
      * @param sends   whether this end sends
-     * @return for instance {@code "rank 1 <- rank 0, channel 0"}
      */
     public static ConnectionName ofRing(int rank, int peer, int channel, boolean sends) {
         String self = "rank " + rank;
@@ -25,10 +25,9 @@ public record ConnectionName(String self, String peer, String text) {
     }
 
     /**
-     * A connection of which only the network's end is known.
+     * {@return a name for a connection of which only the network's end is known}
      *
      * @param text what the network calls it
-     * @return a name
      */
     public static ConnectionName of(String text) {
         return new ConnectionName("this end", "the peer", text);

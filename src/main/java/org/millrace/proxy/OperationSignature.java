@@ -25,14 +25,13 @@ public final class OperationSignature {
     private OperationSignature() {}
 
     /**
-     * Packs a signature.
+     * {@return a packed signature}
      *
      * @param operation by its {@linkplain Operation#code() code}: one that consists of sends and receives is these
      * @param type      element type
      * @param op        how elements are combined. The factor of a pre-multiplied sum is each rank's own and is left
      *                  out.
      * @param root      the root rank, or 0
-     * @return the signature
      */
     public static long pack(Operation operation, DataType type, ReduceOp op, int root) {
         int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
@@ -41,33 +40,31 @@ public final class OperationSignature {
     }
 
     /**
-     * The operation of a signature that this process has packed.
+     * {@return the operation of a signature that this process has packed; {@link Operation#SEND_RECEIVE} for what
+     * consists of sends and receives}
      *
      * @param signature one of our own
-     * @return the operation; {@link Operation#SEND_RECEIVE} for what consists of sends and receives
      */
     public static Operation operation(long signature) {
         return Operation.ofCode((int) signature & 0xff);
     }
 
     /**
-     * Words for a message.
+     * {@return words for a message, for instance {@code "operation 7: all_reduce of 1024 float, sum"}}
      *
      * @param signature a packed signature, perhaps of a peer that cannot be trusted
      * @param opCount   the operation's number
      * @param count     its elements
-     * @return for instance {@code "operation 7: all_reduce of 1024 float, sum"}
      */
     public static String describe(long signature, long opCount, long count) {
         return "operation " + opCount + ": " + describe(signature, count);
     }
 
     /**
-     * Words for a message.
+     * {@return words for a message, for instance {@code "all_reduce of 1024 float, sum"}}
      *
      * @param signature a packed signature, perhaps of a peer that cannot be trusted
      * @param count     its elements
-     * @return for instance {@code "all_reduce of 1024 float, sum"}
      */
     public static String describe(long signature, long count) {
         int code = (int) signature & 0xff;

@@ -44,7 +44,7 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * A proxy that is told its operations, of a connection with slots of its own.
+     * {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent}
      *
      * @param name     the connection
      * @param info     its memory
@@ -53,7 +53,6 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param queue    the operations
      * @param receiver the way from the peer; closed when the proxy stops
      * @param listener learns that the proxy stopped
-     * @return the proxy, to be added to an agent
      */
     public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, StopListener listener) {
@@ -61,7 +60,8 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * A proxy that is told its operations, of a connection that takes its slots of protocol Simple from a pool.
+     * {@return a proxy that is told its operations, of a connection that takes its slots of protocol Simple from a
+     * pool, to be added to the agent of all connections of the pool}
      *
      * @param share    what it takes them with; null if it has its own
      * @param name     the connection
@@ -71,7 +71,6 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param queue    the operations
      * @param receiver the way from the peer; closed when the proxy stops
      * @param listener learns that the proxy stopped
-     * @return the proxy, to be added to the agent of all connections of the pool
      */
     public static ReceiveProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
@@ -82,7 +81,8 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * A proxy that goes by the peer's frames, for a device whose operations nobody announces.
+     * {@return a proxy that goes by the peer's frames, for a device whose operations nobody announces, to be added to
+     * an agent}
      *
      * @param name      the connection
      * @param layout    how its memory lies
@@ -91,7 +91,6 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param firstStep where the connection's counters begin
      * @param receiver  the way from the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
-     * @return the proxy, to be added to an agent
      */
     public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
             MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener) {
@@ -99,7 +98,7 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * A proxy as that of the other method, for a device that wants some frames elsewhere than in their slots.
+     * {@return a proxy as that of the other method, for a device that wants some frames elsewhere than in their slots}
      *
      * @param name      the connection
      * @param layout    how its memory lies
@@ -109,7 +108,6 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param receiver  the way from the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
      * @param refined   what stands before the source of steps in slots, and leaves to it what it does not do itself
-     * @return the proxy, to be added to an agent
      */
     public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
             MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener,

@@ -42,7 +42,7 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * A proxy that is told its operations, of a connection with slots of its own.
+     * {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent}
      *
      * @param name     the connection
      * @param info     its memory
@@ -50,7 +50,6 @@ public final class SendProxy extends AbstractProxy {
      * @param queue    the operations
      * @param sender   the way to the peer; closed when the proxy stops
      * @param listener learns that the proxy stopped
-     * @return the proxy, to be added to an agent
      */
     public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             OperationQueue queue, FrameSender sender, StopListener listener) {
@@ -58,7 +57,8 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * A proxy that is told its operations, of a connection that takes its slots of protocol Simple from a pool.
+     * {@return a proxy that is told its operations, of a connection that takes its slots of protocol Simple from a
+     * pool, to be added to the agent of all connections of the pool}
      *
      * @param share    what it takes them with; null if it has its own
      * @param name     the connection
@@ -67,7 +67,6 @@ public final class SendProxy extends AbstractProxy {
      * @param queue    the operations
      * @param sender   the way to the peer; closed when the proxy stops
      * @param listener learns that the proxy stopped
-     * @return the proxy, to be added to the agent of all connections of the pool
      */
     public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
@@ -76,7 +75,8 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * A proxy that finds the steps in the shared memory, for a device whose operations nobody announces.
+     * {@return a proxy that finds the steps in the shared memory, for a device whose operations nobody announces, to be
+     * added to an agent}
      *
      * @param name      the connection
      * @param layout    how its memory lies
@@ -84,7 +84,6 @@ public final class SendProxy extends AbstractProxy {
      * @param firstStep where the connection's counters begin
      * @param sender    the way to the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
-     * @return the proxy, to be added to an agent
      */
     public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep,
             FrameSender sender, StopListener listener) {

@@ -26,10 +26,9 @@ public final class SharedReceiver extends SharedEnd {
     }
 
     /**
-     * One member's way from the peer.
+     * {@return one member's way from the peer, to be given to one {@link ReceiveProxy}}
      *
      * @param member number of the member, the same at the other end
-     * @return to be given to one {@link ReceiveProxy}
      */
     public FrameReceiver member(int member) {
         return new MemberReceiver(member);

@@ -42,11 +42,10 @@ public final class SharedSender extends SharedEnd {
     }
 
     /**
-     * One member's way to the peer.
+     * {@return one member's way to the peer, to be given to one {@link SendProxy}}
      *
      * @param member number of the member, the same at the other end
      * @param queue  its operations; every operation is announced to all members before the next one
-     * @return to be given to one {@link SendProxy}
      */
     public FrameSender member(int member, OperationQueue queue) {
         queues[member] = queue;

@@ -62,10 +62,9 @@ public final class SlotPool {
     }
 
     /**
-     * How many slots a pool has.
+     * {@return how many slots a pool has: {@link #SHARED_STEPS}, or more where that would not be one for each}
      *
      * @param connections how many share it at the most
-     * @return {@link #SHARED_STEPS}, or more where that would not be one for each
      */
     public static int slots(int connections) {
         return Math.max(SHARED_STEPS, connections);

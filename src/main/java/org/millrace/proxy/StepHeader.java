@@ -38,10 +38,10 @@ public final class StepHeader {
     }
 
     /**
-     * Where no operation is announced: whether the device said a size for the frame's first step.
+     * {@return where no operation is announced: whether the device said a size for the frame's first step; false if the
+     * frame only moves tail}
      *
      * @param header the frame's
-     * @return false if the frame only moves tail
      */
     public static boolean posted(FrameHeader header) {
         return header.word(OP_COUNT) != 0;
@@ -54,30 +54,27 @@ public final class StepHeader {
     }
 
     /**
-     * First step of the frame.
+     * {@return the first step of the frame, as the peer wrote it}
      *
      * @param header the frame's
-     * @return as the peer wrote it
      */
     public static long step(FrameHeader header) {
         return header.word(STEP);
     }
 
     /**
-     * First step after the frame.
+     * {@return the first step after the frame, as the peer wrote it}
      *
      * @param header the frame's
-     * @return as the peer wrote it
      */
     public static long end(FrameHeader header) {
         return header.word(END);
     }
 
     /**
-     * NCCL's id of the protocol, as the peer says it.
+     * {@return NCCL's id of the protocol, as the peer wrote it}
      *
      * @param header the frame's
-     * @return as the peer wrote it
      */
     public static long protocol(FrameHeader header) {
         return (int) header.word(PROTOCOL);

@@ -6,24 +6,22 @@ public final class Steps {
     private Steps() {}
 
     /**
-     * Whether a counter has come as far as a step; right across any wrap as long as the two are less than
-     * 2<sup>63</sup> apart.
+     * {@return whether a counter is at a step or past it; right across any wrap as long as the two are less than
+     * 2<sup>63</sup> apart}
      *
      * @param counter what was read
      * @param step    what is waited for
-     * @return true if {@code counter} is at {@code step} or past it
      */
     public static boolean reached(long counter, long step) {
         return counter - step >= 0;
     }
 
     /**
-     * The first multiple at or after a step. Operations of several steps a chunk begin there, so that a chunk never
-     * wraps in the middle of a slice.
+     * {@return a step rounded up to a multiple: operations of several steps a chunk begin there, so that a chunk never
+     * wraps in the middle of a slice}
      *
      * @param step     any step
      * @param multiple a power of two
-     * @return {@code step} rounded up
      */
     public static long roundUp(long step, int multiple) {
         return (step + multiple - 1) & -(long) multiple;

@@ -15,11 +15,7 @@ import org.millrace.proxy.ConnectionName;
  */
 public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings) {
 
-    /**
-     * Which connection this is.
-     *
-     * @return its name, for messages
-     */
+    /** {@return the name of the connection, for messages} */
     public ConnectionName name() {
         return ConnectionName.ofRing(here.rank(), there.rank(), channel, sends);
     }

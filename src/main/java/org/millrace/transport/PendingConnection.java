@@ -49,11 +49,7 @@ public final class PendingConnection implements Pending<TransportConnection> {
         }
     }
 
-    /**
-     * Whether the other end has said what it set up: from then on the two are connected.
-     *
-     * @return false while its message is on its way, or it has not begun
-     */
+    /** {@return whether the other end has said what it set up: from then on the two are connected} */
     public synchronized boolean peerIsSetUp() {
         if (theirs == null && !over) {
             theirs = messages.receive(request.there().rank(), tag(!request.sends()));

@@ -15,11 +15,7 @@ import org.millrace.net.MemoryRegion;
  */
 public interface Transport {
 
-    /**
-     * A short name, which no other transport has.
-     *
-     * @return for instance {@code "SHM"}
-     */
+    /** {@return a short name that no other transport has, for instance {@code "SHM"}} */
     String name();
 
     /**
@@ -69,9 +65,7 @@ public interface Transport {
     }
 
     /**
-     * All memory of this process, where it need not be made ready piece by piece.
-     *
-     * @return what operations on any memory may be announced with; null if it has to be registered
+     * {@return what operations on any memory of this process may be announced with; null if it has to be registered}
      */
     default @Nullable MemoryRegion allMemory() {
         return null;

@@ -30,39 +30,25 @@ public final class TransportConnection implements AutoCloseable {
         this.proxies = List.copyOf(end.proxyProgress());
     }
 
-    /**
-     * Which connection this is.
-     *
-     * @return its name, for messages
-     */
+    /** {@return the name of the connection, for messages} */
     public ConnectionName name() {
         return name;
     }
 
     /**
-     * What the data goes over.
-     *
-     * @return the transport's name and how this end uses it, as in {@code "P2P"}, {@code "SHM by copy"} or
-     *         {@code "NET socket"}
+     * {@return what the data goes over: the transport's name and how this end uses it, as in {@code "P2P"},
+     * {@code "SHM by copy"} or {@code "NET socket"}}
      */
     public String transport() {
         return transport;
     }
 
-    /**
-     * What the device needs.
-     *
-     * @return slots and counters
-     */
+    /** {@return the slots and counters that the device needs} */
     public ConnectionInfo info() {
         return info;
     }
 
-    /**
-     * What moves the data.
-     *
-     * @return the proxies to be added to an agent; none where the devices reach each other's memory
-     */
+    /** {@return the proxies to be added to an agent; none where the devices reach each other's memory} */
     public List<ProxyConnection> proxies() {
         return proxies;
     }

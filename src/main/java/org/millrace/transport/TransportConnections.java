@@ -134,11 +134,7 @@ public final class TransportConnections implements AutoCloseable {
         return new RegisteredMemory(transports, this::transport, transport -> transport.register(memory));
     }
 
-    /**
-     * All memory of this process, for transports that reach it without its being made ready.
-     *
-     * @return what any memory is to each peer's connections: null to those of other transports
-     */
+    /** {@return what any memory is to each peer's connections: null to those whose transports need it made ready} */
     public RegisteredMemory allMemory() {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
     }
@@ -162,11 +158,7 @@ public final class TransportConnections implements AutoCloseable {
         return List.copyOf(descriptions);
     }
 
-    /**
-     * Which transports were not possible.
-     *
-     * @return each reason once, as in {@code "P2P: other process 4711"}
-     */
+    /** {@return why transports were not possible: each reason once, as in {@code "P2P: other process 4711"}} */
     public synchronized List<String> refusals() {
         return Arrays.stream(choices)
                 .filter(Objects::nonNull)

@@ -32,9 +32,8 @@ public interface TransportEnd {
     }
 
     /**
-     * Takes what the end needs before the other end is known.
-     *
-     * @return what the other end needs to know, at most {@link #MAX_SETUP_BYTES} bytes, perhaps none
+     * {@return what the other end needs to know, 0 to {@link #MAX_SETUP_BYTES} bytes; takes what this end needs before
+     * the other is known}
      */
     byte[] setup();
 
@@ -56,17 +55,12 @@ public interface TransportEnd {
      */
     boolean connect(byte[] peer);
 
-    /**
-     * What the device needs. Called once the end is connected.
-     *
-     * @return slots and counters
-     */
+    /** {@return the slots and counters that the device needs; called once the end is connected} */
     ConnectionInfo info();
 
     /**
-     * How this end moves data, where its transport has several ways.
-     *
-     * @return some words behind the transport's name, as in {@code "by copy"}; empty if there is one way only
+     * {@return how this end moves data: words behind the transport's name, as in {@code "by copy"}; empty if there is
+     * one way only}
      */
     default String way() {
         return "";

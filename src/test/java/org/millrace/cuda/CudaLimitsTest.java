@@ -12,7 +12,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.MillraceException;
-import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.NativeLibrary;
 
 /** Waiting that has an end, threads that cannot be served, and machines without a driver. */
 @ExtendWith(OwnClassLoader.class)
@@ -54,7 +54,8 @@ class CudaLimitsTest {
     @Test
     void theReportNamesDevicesOrWhyThereAreNone() {
         CudaReport report = CudaReport.probe(stub.path().toString());
-        assertEquals(new LibraryReport("CUDA runtime", stub.path(), "12.4", null, false, List.of()), report.library());
+        assertEquals(new NativeLibrary.Report("CUDA runtime", stub.path(), "12.4", null, false, List.of()),
+                report.library());
         assertEquals("13.0", report.driver());
         assertEquals(new CudaReport.Device(1, "Stub GPU 1", 80L << 30, "0000:42:00.0", "1075.1076"),
                 report.devices().get(1));

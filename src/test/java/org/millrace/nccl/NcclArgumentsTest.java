@@ -20,7 +20,7 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.OwnClassLoader;
-import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.nccl.NcclConfig.Option;
 
@@ -73,7 +73,7 @@ class NcclArgumentsTest {
     void library() {
         assertEquals(22809, nccl.version());
         assertEquals("2.28.9", nccl.versionText());
-        assertEquals(new LibraryReport("NCCL", stubs.ncclStub.path(), "2.28.9", null, false, List.of()),
+        assertEquals(new NativeLibrary.Report("NCCL", stubs.ncclStub.path(), "2.28.9", null, false, List.of()),
                 NcclLibrary.probe(null));
         byte[] drawn = nccl.newUniqueId().toBytes();
         for (int i = 0; i < drawn.length; i++) {

@@ -19,7 +19,7 @@ import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaException;
 import org.millrace.cuda.CudaReport;
 import org.millrace.cuda.CudaRuntime;
-import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
@@ -57,7 +57,7 @@ class RealLibrariesTest {
         NcclLibrary nccl = nccl();
         assertTrue(nccl.version() >= 21800, "version " + nccl.version());
         assertTrue(nccl.versionText().startsWith("2."), nccl.versionText());
-        LibraryReport report = NcclLibrary.probe(null);
+        NativeLibrary.Report report = NcclLibrary.probe(null);
         assertEquals(nccl.versionText(), report.version());
         assertNull(report.problem());
         List<String> lacking = NcclFunction.ALL.stream()

@@ -22,7 +22,6 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
 import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
-import org.millrace.proxy.unpack.UnpackMemory;
 import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
@@ -82,7 +81,7 @@ class UnpackAllocationTest {
                 "bytes allocated over " + (long) TURNS * STEPS_A_TURN + " steps, in the best of " + ROUNDS + " rounds");
     }
 
-    private UnpackMemory unpack() {
+    private UnpackReceiveSource.UnpackMemory unpack() {
         MemorySegment bounce = arena.allocate(1 << 20, 4096);
         MemorySegment handle = arena.allocate(UnpackHandle.BYTES, 16);
         UnpackHandle.of(handle).set(meta.address(), bounce.address(), slice - 1);
@@ -90,7 +89,7 @@ class UnpackAllocationTest {
         for (int i = 0; i < offsets.length; i++) {
             offsets[i] = BouncePages.PAGE_BYTES * i;
         }
-        return new UnpackMemory(
+        return new UnpackReceiveSource.UnpackMemory(
                 new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
                 new SliceLists(meta, handle, bounce.byteSize(), slice), slice);
     }

@@ -17,7 +17,7 @@ import org.millrace.CommunicatorProvider;
 import org.millrace.Millrace;
 import org.millrace.cli.console.Host;
 import org.millrace.cuda.CudaReport;
-import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.nccl.NcclLibrary;
 
 /**
@@ -67,14 +67,14 @@ final class GpuChecks {
         return Optional.ofNullable(cuda);
     }
 
-    private LibraryReport cudaLibrary() {
+    private NativeLibrary.Report cudaLibrary() {
         CudaReport report = cuda().orElseThrow();
-        LibraryReport library = report.library();
+        NativeLibrary.Report library = report.library();
         String served =
                 report.driver() == null ? " (finds no driver)" : " (the driver serves CUDA " + report.driver() + ")";
         return library.version() == null ? library
-                : new LibraryReport(library.title(), library.path(), library.version() + served, library.problem(),
-                        library.missing(), library.setAside());
+                : new NativeLibrary.Report(library.title(), library.path(), library.version() + served,
+                        library.problem(), library.missing(), library.setAside());
     }
 
     /** NVIDIA's kernel driver, by its own files: {@code /proc/driver/nvidia} and {@code /dev}. */
@@ -104,11 +104,11 @@ final class GpuChecks {
      * @param harm   why it must not be loaded in this process
      * @param loaded loads it
      */
-    static CheckResult library(Optional<CheckResult> harm, Supplier<LibraryReport> loaded) {
+    static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));
     }
 
-    private static CheckResult library(LibraryReport report) {
+    private static CheckResult library(NativeLibrary.Report report) {
         if (report.problem() == null) {
             List<String> passed = report.setAside()
                     .stream()

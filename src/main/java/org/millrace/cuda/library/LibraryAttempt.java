@@ -14,11 +14,11 @@ import org.millrace.MillraceException;
 /** One search: what was tried, and what came of it. */
 final class LibraryAttempt {
 
-    private final LibrarySearch search;
+    private final NativeLibrary.Search search;
     private final List<String> missing = new ArrayList<>();
     private final List<String> broken = new ArrayList<>();
 
-    LibraryAttempt(LibrarySearch search) {
+    LibraryAttempt(NativeLibrary.Search search) {
         this.search = search;
     }
 

@@ -65,12 +65,12 @@ public final class NativeHandle {
     }
 
     /**
-     * A handle whose address the library may still have to write.
+     * {@return a handle whose address the library may still have to write; it can be entered as soon as the address is
+     * there}
      *
      * @param slot    where the library stores the address; must live as long as the library may write to it. Null until
      *                then.
      * @param release gives it back, if there is an address by then
-     * @return a handle that can be entered as soon as the address is there
      */
     public static NativeHandle pending(String name, MemorySegment slot, Consumer<MemorySegment> release) {
         return new NativeHandle(name, null, slot, release);

@@ -34,13 +34,13 @@ public final class NativeLibrary {
         }
     }
 
-    private final LibrarySearch search;
+    private final Search search;
     private final Path path;
     private final MemorySegment handle;
     private final List<String> setAside;
     private final long lacking;
 
-    NativeLibrary(LibrarySearch search, Path path, MemorySegment handle, List<String> setAside) {
+    NativeLibrary(Search search, Path path, MemorySegment handle, List<String> setAside) {
         this.search = search;
         this.path = path;
         this.handle = handle;
@@ -64,7 +64,7 @@ public final class NativeLibrary {
      *                           message says where it was looked for, what each candidate's problem was, and how to
      *                           point at another
      */
-    public static NativeLibrary load(LibrarySearch search, @Nullable String explicit) {
+    public static NativeLibrary load(Search search, @Nullable String explicit) {
         synchronized (LOADED) {
             NativeLibrary bound = LOADED.get(search.title());
             if (isSet(explicit)) {
@@ -84,10 +84,9 @@ public final class NativeLibrary {
     }
 
     /**
-     * Copies a zero-terminated string that a native library handed out.
+     * {@return a copy of a zero-terminated string that a native library handed out; null for a null pointer}
      *
      * @param string a {@code const char *} in UTF-8
-     * @return its text; null for a null pointer
      */
     @SuppressWarnings("restricted")
     public static @Nullable String text(MemorySegment string) {
@@ -98,8 +97,7 @@ public final class NativeLibrary {
         return value != null && !value.isBlank();
     }
 
-    private static NativeLibrary bind(LibrarySearch search, String origin, String wanted,
-            @Nullable NativeLibrary bound) {
+    private static NativeLibrary bind(Search search, String origin, String wanted, @Nullable NativeLibrary bound) {
         NativeLibrary chosen = new LibraryAttempt(search).explicit(origin, wanted, bound);
         return chosen == bound ? bound : keep(chosen);
     }
@@ -146,5 +144,59 @@ public final class NativeLibrary {
         return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version
                 + " (" + path + "): " + search.title() + " " + function.since()
                 + " and later have it. To load another one, " + search.pointer());
+    }
+
+    /**
+     * How a native library is found.
+     *
+     * @param title       what people call it: {@code "NCCL"}
+     * @param setting     the environment variable that names the file, or a folder that holds it
+     * @param property    the system property of the same meaning; it wins over the variable
+     * @param directories where to look for them after the dynamic loader has
+     * @param functions   what the binding calls
+     * @param remedy      how to get the library: a sentence
+     */
+    public record Search(String title, String setting, String property, List<String> names, List<Path> directories,
+            List<? extends NativeFunction> functions, String remedy) {
+
+        /** Checks that the functions can be told apart by one bit each. */
+        public Search {
+            names = List.copyOf(names);
+            directories = List.copyOf(directories);
+            functions = List.copyOf(functions);
+            if (functions.size() > Long.SIZE) {
+                throw new IllegalArgumentException(
+                        title + " binds " + functions.size() + " functions; at most " + Long.SIZE + " fit");
+            }
+        }
+
+        /** How to point at the library. */
+        String pointer() {
+            return "set " + setting + "=/path/to/" + names.getFirst() + " (or -D" + property + "=...)";
+        }
+    }
+
+    /**
+     * What became of looking for a library, for {@code millrace doctor}.
+     *
+     * @param path     the file that was loaded; null if none was
+     * @param version  its version as people write it; null if none was loaded, or it did not say
+     * @param problem  why it cannot be used; null if it can
+     * @param missing  whether the problem is that there is none
+     * @param setAside candidates that came before the loaded one and were not usable: file and problem
+     */
+    public record Report(String title, @Nullable Path path, @Nullable String version, @Nullable String problem,
+            boolean missing, List<String> setAside) {
+
+        /** Copies the list. */
+        public Report {
+            setAside = List.copyOf(setAside);
+        }
+
+        /** A library that could not be loaded. */
+        public static Report unusable(String title, MillraceException problem) {
+            return new Report(title, null, null, problem.getMessage(),
+                    problem instanceof NativeLibrary.NotFoundException, List.of());
+        }
     }
 }

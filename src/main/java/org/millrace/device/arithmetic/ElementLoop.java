@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import org.jspecify.annotations.Nullable;
+import org.millrace.device.arithmetic.Loop.ElementFunction;
 import org.millrace.device.arithmetic.Loop.Representation;
 import org.millrace.element.BFloat16;
 

@@ -59,17 +59,13 @@ interface Loop {
         BYTE(1),
         /** 16 bits, computed with as the upper half of 32. */
         SHORT(2),
-        /** 32 bits. */
         INT(4),
-        /** 64 bits. */
         LONG(8),
         /** IEEE 754 binary16, computed with as binary32, rounded when stored. */
         FLOAT16(2),
         /** bfloat16, likewise. */
         BFLOAT16(2),
-        /** IEEE 754 binary32. */
         FLOAT32(4),
-        /** IEEE 754 binary64. */
         FLOAT64(8);
 
         private final int bytes;
@@ -78,9 +74,39 @@ interface Loop {
             this.bytes = bytes;
         }
 
-        /** Size of an element. */
         int bytes() {
             return bytes;
+        }
+    }
+
+    /**
+     * What is computed for one element, on one of the types that Java computes with. {@code x} is this rank's element,
+     * {@code y} the one received (or {@code x} again where the function has one operand only), {@code s} the
+     * operation's scalar.
+     */
+    sealed interface ElementFunction {
+
+        /** On 32 bits: integers up to that size, or a float's bits. */
+        @FunctionalInterface
+        non-sealed interface OfInt extends ElementFunction {
+            int apply(int x, int y, int s);
+        }
+
+        /** On 64 bits: integers, or a double's bits. */
+        @FunctionalInterface
+        non-sealed interface OfLong extends ElementFunction {
+            long apply(long x, long y, long s);
+        }
+
+        /** On binary32, which holds every value of the narrower floats too. */
+        @FunctionalInterface
+        non-sealed interface OfFloat extends ElementFunction {
+            float apply(float x, float y, float s);
+        }
+
+        @FunctionalInterface
+        non-sealed interface OfDouble extends ElementFunction {
+            double apply(double x, double y, double s);
         }
     }
 }

@@ -5,6 +5,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.DataType;
+import org.millrace.device.arithmetic.Loop.ElementFunction;
 import org.millrace.device.arithmetic.Loop.Representation;
 import org.millrace.element.Float8;
 import org.millrace.element.Rounding;
@@ -268,13 +269,9 @@ final class Loops {
      * rank's element, {@code y} the one received, {@code s} the operation's scalar.
      */
     enum Step {
-        /** {@code x + y}. */
         ADD,
-        /** {@code x * y}. */
         MULTIPLY,
-        /** The smaller. */
         MINIMUM,
-        /** The larger. */
         MAXIMUM,
         /** {@code x * s}. */
         SCALE,

@@ -5,51 +5,15 @@
  * <h2>What is computed</h2> A reduction passes through the ranks one after the other. Each combines its own element
  * {@code x} with what it received, {@code y}:
  *
- * <table>
- * <caption>One hop of each operation</caption>
- * <tr>
- * <th>operation</th>
- * <th>first rank</th>
- * <th>every rank after it</th>
- * <th>and the last</th>
- * </tr>
- * <tr>
- * <td>SUM</td>
- * <td>{@code x}</td>
- * <td>{@code x + y}</td>
- * <td></td>
- * </tr>
- * <tr>
- * <td>PROD</td>
- * <td>{@code x}</td>
- * <td>{@code x * y}</td>
- * <td></td>
- * </tr>
- * <tr>
- * <td>MAX, MIN</td>
- * <td>{@code x}</td>
- * <td>the larger, the smaller</td>
- * <td></td>
- * </tr>
- * <tr>
- * <td>PreMulSum</td>
- * <td>{@code x * s}</td>
- * <td>{@code x * s + y}</td>
- * <td></td>
- * </tr>
- * <tr>
- * <td>AVG of floats</td>
- * <td>{@code x * s}</td>
- * <td>{@code x * s + y}</td>
- * <td></td>
- * </tr>
- * <tr>
- * <td>AVG of integers</td>
- * <td>{@code x}</td>
- * <td>{@code x + y}</td>
- * <td>{@code / ranks}</td>
- * </tr>
- * </table>
+ * <pre>
+ *   operation        first rank   every rank after it      and the last
+ *   SUM              x            x + y
+ *   PROD             x            x * y
+ *   MAX, MIN         x            the larger, the smaller
+ *   PreMulSum        x * s        x * s + y
+ *   AVG of floats    x * s        x * s + y
+ *   AVG of integers  x            x + y                    / ranks
+ * </pre>
  *
  * <p>
  * The scalar of a float average is 1 / ranks, computed in binary64, rounded to binary32 and from there to the element

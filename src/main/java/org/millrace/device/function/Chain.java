@@ -3,8 +3,8 @@ package org.millrace.device.function;
 import org.millrace.device.primitives.Primitives;
 
 /**
- * The same primitive for every chunk: a rank's place in whatever elements flow through it in one direction, such as a
- * broadcast's or a reduction's ring, one direction of a tree, or a send. Which primitive that is says the place:
+ * The same primitive for every chunk: a rank's place in a flow of elements in one direction, such as a broadcast's or a
+ * reduction's ring, one direction of a tree, or a send. The place says which primitive that is:
  *
  * <pre>
  *                    elements begin here   pass here              end here
@@ -28,7 +28,7 @@ public final class Chain extends ChunkSchedule {
      * @param keep  whether they are to be in this rank's output, and are not there yet
      * @param sends whether there is a rank behind this one
      */
-    public static Chain spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
+    static Chain spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
         return new Chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
                 | (sends ? Primitives.SEND : 0));
     }
@@ -40,7 +40,7 @@ public final class Chain extends ChunkSchedule {
      * @param last     whether this rank is the last
      * @param sends    whether the result goes on from here
      */
-    public static Chain combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
+    static Chain combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
         return new Chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)
                 | (last ? Primitives.LAST | Primitives.OUTPUT : 0) | (sends ? Primitives.SEND : 0));
     }

@@ -36,7 +36,6 @@ public abstract class CollectiveFunction implements DeviceFunction {
         return InPlace.NEVER;
     }
 
-    /** As {@link DeviceFunction#tasks}. */
     public abstract List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel);
 

@@ -11,12 +11,10 @@ import org.millrace.device.function.RingFunction.RingReduce;
  */
 public final class FunctionTable {
 
-    /** All there are. */
     public static final FunctionTable STANDARD = standard();
 
     private final DeviceFunction[] rows = new DeviceFunction[FunctionNumber.ROWS];
 
-    /** A table without functions. */
     public FunctionTable() {}
 
     private static FunctionTable standard() {

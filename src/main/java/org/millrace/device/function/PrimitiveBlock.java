@@ -31,7 +31,7 @@ public final class PrimitiveBlock implements Block {
      *
      * @param from the connections it receives on; the order says how elements are combined
      */
-    public PrimitiveBlock(ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape,
+    PrimitiveBlock(ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape,
             List<DeviceEndpoint<ReceivePort>> from, List<DeviceEndpoint<SendPort>> to) {
         this.algorithm = algorithm;
         this.memory = memory;

@@ -9,7 +9,6 @@ import org.millrace.abi.Protocol;
 /** How a protocol lays data out in lines with flags. Without state; no call allocates. */
 interface LineFormat {
 
-    /** The protocol. */
     Protocol protocol();
 
     /** Bytes of the lines that so much data takes. */

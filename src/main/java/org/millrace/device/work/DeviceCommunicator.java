@@ -94,7 +94,6 @@ public final class DeviceCommunicator {
         return view.ranks();
     }
 
-    /** Sizes of a connection's buffers. */
     public ConnectionLayout layout() {
         return layout;
     }
@@ -112,7 +111,6 @@ public final class DeviceCommunicator {
         return fifo;
     }
 
-    /** The work FIFO's counters, as kernels read them. */
     public WorkFifoCounters fifoCounters() {
         return fifoCounters;
     }

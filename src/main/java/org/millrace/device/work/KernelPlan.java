@@ -5,7 +5,6 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
-import org.millrace.abi.WorkStorage;
 
 /**
  * What one kernel will do: its arguments, with the batches, and the items that go where the arguments say. Made by
@@ -23,7 +22,7 @@ public final class KernelPlan implements AutoCloseable {
     /** A copy of them, unless they lie in the arguments; null there. */
     private final @Nullable MemorySegment items;
     private final KernelMemory memory;
-    private final WorkStorage storage;
+    private final KernelArguments.WorkStorage storage;
     private final @Nullable KernelArguments placed;
     private volatile boolean closed;
 
@@ -74,7 +73,7 @@ public final class KernelPlan implements AutoCloseable {
 
     /** Bytes that the plan needs in the FIFO for every run; 0 if its items lie elsewhere. */
     public int fifoBytes() {
-        return storage == WorkStorage.FIFO ? (int) items.byteSize() : 0;
+        return storage == KernelArguments.WorkStorage.FIFO ? (int) items.byteSize() : 0;
     }
 
     /**
@@ -87,7 +86,7 @@ public final class KernelPlan implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException(this + ": the plan is closed");
         }
-        if (storage != WorkStorage.FIFO) {
+        if (storage != KernelArguments.WorkStorage.FIFO) {
             return placed;
         }
         MemorySegment copy =
@@ -101,7 +100,7 @@ public final class KernelPlan implements AutoCloseable {
     }
 
     /** Where the items travel: their size decides, and whether the plan is replayed. */
-    public WorkStorage storage() {
+    public KernelArguments.WorkStorage storage() {
         return storage;
     }
 

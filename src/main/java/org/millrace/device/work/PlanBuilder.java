@@ -7,7 +7,6 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkBatch;
-import org.millrace.abi.WorkStorage;
 import org.millrace.abi.WorkType;
 
 /**
@@ -128,8 +127,8 @@ public final class PlanBuilder {
         }
         int head = KernelArguments.BYTES + batches * WorkBatch.BYTES;
         boolean inArguments = head + itemBytes <= argumentBytes;
-        WorkStorage storage =
-                inArguments ? WorkStorage.ARGUMENTS : replayed ? WorkStorage.PERSISTENT : WorkStorage.FIFO;
+        KernelArguments.WorkStorage storage = inArguments ? KernelArguments.WorkStorage.ARGUMENTS
+                : replayed ? KernelArguments.WorkStorage.PERSISTENT : KernelArguments.WorkStorage.FIFO;
         MemorySegment arguments = MemorySegment.ofArray(new long[(inArguments ? head + itemBytes : head) / Long.BYTES]);
         KernelArguments.of(arguments).set(communicator, channelMask, storage);
         writeBatches(arguments);

@@ -61,7 +61,6 @@ final class ControlConnection {
         }
     }
 
-    /** This side's address. */
     InetAddress local() {
         return local;
     }

@@ -42,7 +42,6 @@ final class ControlLoop {
         thread.start();
     }
 
-    /** See {@link Role#address()}. */
     InetAddress address() {
         return role.address();
     }

@@ -19,8 +19,9 @@ import org.millrace.engine.bootstrap.Message.PeerMessage;
  *
  * <p>
  * {@link #allGather} and {@link #barrier} are collective: all ranks make the same calls in the same order, each from
- * one thread at a time. The first failure, this rank's or another's, ends every collective call, now and later.
- * {@link #fail}, {@link #failure} and {@link #close} are safe from any thread at any moment.
+ * one thread at a time. The first failure, this rank's or another's, ends every collective call, now and later. Such a
+ * call throws {@link MillraceException} if a rank failed, left, does not come, or made another call, and the others are
+ * told. {@link #fail}, {@link #failure} and {@link #close} are safe from any thread at any moment.
  *
  * <p>
  * After rank 0 has closed its end the others can no longer tell each other anything. A program that wants failures to
@@ -125,8 +126,6 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param mine this rank's bytes, at most {@link #MAX_GATHER_BYTES}; each rank may give another number of them
      * @return the bytes of every rank, by rank; the caller's to keep
-     * @throws IllegalArgumentException if {@code mine} is too long
-     * @throws MillraceException        if a rank failed, left, does not come, or made another call; the others are told
      */
     public byte[][] allGather(byte[] mine) {
         if (mine.length > MAX_GATHER_BYTES) {
@@ -138,8 +137,6 @@ public final class ControlPlane implements AutoCloseable {
 
     /**
      * Returns when every rank has called it. Collective; waits at most for the deadline of {@link #join}.
-     *
-     * @throws MillraceException if a rank failed, left, does not come, or made another call; the others are told
      */
     public void barrier() {
         call(Call.BARRIER, new byte[0]);
@@ -171,7 +168,6 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param color ranks that give the same one come together; less than 0 for those that want no new group
      * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same
-     * @throws MillraceException if a rank failed, left, does not come, or made another call
      */
     public @Nullable ControlPlane split(int color, int key) {
         return Split.agree(this, color, key);
@@ -243,7 +239,7 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param listener must not block; takes the place of the one before
      */
-    public void onEvent(Runnable listener) {
+    void onEvent(Runnable listener) {
         group.onEvent(listener);
     }
 

@@ -31,7 +31,7 @@ public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nul
     }
 
     /** The defaults: loopback or the named host, and no secret of the caller's own. */
-    public static JoinOptions within(Duration deadline) {
+    static JoinOptions within(Duration deadline) {
         return new JoinOptions(deadline, null, null);
     }
 
@@ -48,7 +48,7 @@ public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nul
     }
 
     /** The same, with a secret; null for none. */
-    public JoinOptions withSecret(@Nullable String shared) {
+    JoinOptions withSecret(@Nullable String shared) {
         return new JoinOptions(deadline, address, shared);
     }
 

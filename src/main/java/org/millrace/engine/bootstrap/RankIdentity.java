@@ -23,7 +23,6 @@ record RankIdentity(int rank, long pid, String host) {
         return "rank " + rank + " (" + process() + ")";
     }
 
-    /** The name of this machine. */
     static String hostName() {
         return LocalHost.NAME;
     }

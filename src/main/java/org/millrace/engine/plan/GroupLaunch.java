@@ -22,7 +22,6 @@ final class GroupLaunch {
     private final Stream stream;
     private final List<Stream> others;
     private final @Nullable EmulatedStream own;
-    /** Plans that were launched. */
     private int launched;
 
     /**

@@ -101,7 +101,6 @@ public final class LaunchQueue implements OperationGroup.Part {
         }
     }
 
-    /** Launches what was added. */
     public void launchNow() {
         prepare(true);
         launch();
@@ -139,7 +138,6 @@ public final class LaunchQueue implements OperationGroup.Part {
         return plans(replayed, true);
     }
 
-    /** Drops what was added. */
     public void forget() {
         collectives.clear();
         schedule.clear();

@@ -35,7 +35,6 @@ public final class Routes {
         set(algorithm, id);
     }
 
-    /** Sends and receives. */
     public void direct() {
         set(Algorithm.DIRECT, null);
     }

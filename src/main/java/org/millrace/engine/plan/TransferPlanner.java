@@ -39,7 +39,6 @@ public final class TransferPlanner {
         this.options = options.transfers();
     }
 
-    /** A send, or a receive, of this rank. */
     public SendOrReceive transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer) {
         long bytes = count * type.bytes();
         UserRegions regions = peer == rank ? UserRegions.NONE

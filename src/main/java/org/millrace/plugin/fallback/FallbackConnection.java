@@ -10,7 +10,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.plugin.net.ConnectionHandle;
-import org.millrace.plugin.net.NetConnection;
+import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.unpack.UnpackDevice;
 
@@ -21,7 +21,7 @@ import org.millrace.plugin.unpack.UnpackDevice;
  * If memory is deregistered while messages are under way the connection is given up: it is freed next, and nothing may
  * be read from it or written to it any more.
  */
-abstract class FallbackConnection implements NetConnection {
+abstract class FallbackConnection implements DataPath.Connection {
 
     final RegionTable regions;
     final RequestRing requests = new RequestRing();

@@ -5,8 +5,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.DrainTimeout;
-import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.unpack.UnpackDevice;
 
 /** NCCL's own proxy stays in charge: its thread calls isend, irecv and test, and data moves within these calls. */
@@ -31,12 +29,12 @@ public final class FallbackPath implements DataPath {
     }
 
     @Override
-    public NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout) {
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.DrainTimeout timeout) {
         return new FallbackConnection.Sender(sender, network);
     }
 
     @Override
-    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.DrainTimeout timeout) {
         return new FallbackConnection.Receiver(receiver, network,
                 unpack == null ? null : unpack.connection(network, true));
     }

@@ -6,7 +6,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.config.PluginSettings;
 import org.millrace.net.FrameReceiver;
 import org.millrace.plugin.unpack.UnpackDevice;
-import org.millrace.proxy.unpack.UnpackMemory;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its
@@ -19,7 +19,7 @@ final class UnpackRequests {
     private final UnpackDevice.Connection connection;
     private final boolean scattered;
     private final int[] firstPages = new int[RequestRing.CAPACITY];
-    private @Nullable UnpackMemory memory;
+    private UnpackReceiveSource.@Nullable UnpackMemory memory;
     private long slotBytes;
     private long ordinal;
     private long published;

@@ -251,7 +251,7 @@ final class CudaGinDevice implements GinDevice {
          *
          * @param address device memory, 4 bytes for each peer
          */
-        public IndexStore(CopyQueue queue, long address) {
+        IndexStore(CopyQueue queue, long address) {
             this.queue = queue;
             this.address = address;
         }

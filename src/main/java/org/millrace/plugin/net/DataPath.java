@@ -1,5 +1,6 @@
 package org.millrace.plugin.net;
 
+import java.time.Duration;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
@@ -37,16 +38,100 @@ public interface DataPath extends AutoCloseable {
      *
      * @param sender the path's to use and to close
      */
-    NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout);
+    Connection sending(FrameSender sender, Network network, DrainTimeout timeout);
 
     /**
      * Takes over the receiving end of a connection that was just made.
      *
      * @param receiver the path's to use and to close
      */
-    NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout);
+    Connection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout);
 
     /** Ends what the path runs. Its connections are closed before. */
     @Override
     void close();
+
+    /**
+     * How long the connections of one communicator wait, while it is torn down, for peers that take nothing of what its
+     * kernels have posted.
+     *
+     * <p>
+     * NCCL ends connections one after the other and does not say whether the communicator was aborted. If it was, all
+     * its peers are stuck; so all its connections together wait once: the first that gives up tells the others not to
+     * wait. What the peers still take meanwhile is sent all the same, as every connection goes on until it is ended
+     * itself.
+     */
+    final class DrainTimeout {
+
+        private static final Duration TIMEOUT = Duration.ofSeconds(2);
+
+        private volatile boolean over;
+
+        /** For the next connection: how long nothing may move before it is given up. */
+        public Duration remaining() {
+            return over ? Duration.ZERO : TIMEOUT;
+        }
+
+        /** A connection was given up; returns whether it was the first. */
+        public synchronized boolean expire() {
+            boolean first = !over;
+            over = true;
+            return first;
+        }
+
+        /**
+         * Connections are being made: whatever was torn down before was another communicator, of a table version that
+         * has no context for each.
+         */
+        public void restart() {
+            over = false;
+        }
+    }
+
+    /**
+     * One direction between two ranks, as NCCL sees it. NCCL's service thread registers memory and closes; its progress
+     * thread, if it makes progress at all, posts and tests. The two never call at once.
+     */
+    interface Connection extends AutoCloseable {
+
+        /** What {@link #post} returns if there is no room: NCCL tries again. */
+        int NO_REQUEST = -1;
+        /** What {@link #test} returns for a request that is not done. */
+        int PENDING = -1;
+
+        /**
+         * The address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none. Read
+         * once, right after the connection was made.
+         */
+        long deviceHandle();
+
+        /**
+         * Takes memory in that payloads will lie in.
+         *
+         * @return the region's number, 0 to {@code ConnectionHandle.REGIONS - 1}
+         */
+        int register(long address, long bytes);
+
+        /** Forgets memory: when this returns nobody touches it any more, whatever was still under way. */
+        void deregister(int region);
+
+        /**
+         * Begins to send a message, or to receive one.
+         *
+         * @param address of the message's first byte, within the region
+         * @param bytes   its length, or how long it may be; 0 needs no region
+         * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
+         */
+        int post(long address, long bytes, int region);
+
+        /**
+         * Makes progress, and looks whether a request is done; if it is, its number is free again.
+         *
+         * @return bytes sent or received, or {@link #PENDING}
+         */
+        int test(int request);
+
+        @Override
+        void close();
+    }
 }

@@ -46,7 +46,7 @@ public final class NetPlugin {
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Pending<FrameSender>> connecting = new ConcurrentHashMap<>();
-        private final DrainTimeout drainTimeout = new DrainTimeout();
+        private final DataPath.DrainTimeout drainTimeout = new DataPath.DrainTimeout();
         private final long communicator;
 
         /** NCCL's hash of the communicator is for messages. */
@@ -85,7 +85,7 @@ public final class NetPlugin {
     }
 
     /** What NCCL calls a listener: it is good for one connection, of the communicator that has this timeout. */
-    private record Listening(Pending<FrameReceiver> connection, DrainTimeout timeout) {
+    private record Listening(Pending<FrameReceiver> connection, DataPath.DrainTimeout timeout) {
     }
 
     /**
@@ -160,7 +160,7 @@ public final class NetPlugin {
         checkDevice(device);
         Session now = session();
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
-        DrainTimeout timeout = owner(context).drainTimeout;
+        DataPath.DrainTimeout timeout = owner(context).drainTimeout;
         timeout.restart();
         Listening listening = new Listening(now.endpoint.listener().expect(key), timeout);
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
@@ -194,7 +194,7 @@ public final class NetPlugin {
     }
 
     /** Hands a connection to NCCL, or null for "call again". */
-    private void finish(@Nullable NetConnection made, long connection, long deviceHandle) {
+    private void finish(DataPath.@Nullable Connection made, long connection, long deviceHandle) {
         // for a kernel that unpacks NCCL has put one of its own there, and makes another whenever it finds none
         if (deviceHandle != 0 && made != null) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
@@ -211,39 +211,40 @@ public final class NetPlugin {
             throw new IllegalArgumentException(
                     "memory of type " + type + " was registered, and the device's properties allow host memory only");
         }
-        int region = handles.get(connection, NetConnection.class).register(address, bytes);
+        int region = handles.get(connection, DataPath.Connection.class).register(address, bytes);
         NativeMemory.putLong(memory, ConnectionHandle.ofRegion(connection, region));
     }
 
     public void deregMr(long connection, long memory) {
-        handles.get(connection, NetConnection.class).deregister(ConnectionHandle.region(connection, memory));
+        handles.get(connection, DataPath.Connection.class).deregister(ConnectionHandle.region(connection, memory));
     }
 
     public void isend(long connection, long address, long bytes, long memory, long request) {
-        post(handles.get(connection, NetConnection.class), connection, address, bytes, memory, request);
+        post(handles.get(connection, DataPath.Connection.class), connection, address, bytes, memory, request);
     }
 
     public void irecv(long connection, long address, long bytes, long memory, long request) {
-        post(handles.get(connection, NetConnection.class), connection, address, bytes, memory, request);
+        post(handles.get(connection, DataPath.Connection.class), connection, address, bytes, memory, request);
     }
 
-    private static void post(NetConnection on, long connection, long address, long bytes, long memory, long request) {
+    private static void post(DataPath.Connection on, long connection, long address, long bytes, long memory,
+            long request) {
         int region = bytes == 0 ? 0 : ConnectionHandle.region(connection, memory);
         int number = on.post(address, bytes, region);
         NativeMemory.putLong(request,
-                number == NetConnection.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(connection, number));
+                number == DataPath.Connection.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(connection, number));
     }
 
     public void test(long request, long done, long size) {
-        int bytes = handles.get(request, NetConnection.class).test(ConnectionHandle.request(request));
-        NativeMemory.putInt(done, bytes == NetConnection.PENDING ? 0 : 1);
-        if (bytes != NetConnection.PENDING && size != 0) {
+        int bytes = handles.get(request, DataPath.Connection.class).test(ConnectionHandle.request(request));
+        NativeMemory.putInt(done, bytes == DataPath.Connection.PENDING ? 0 : 1);
+        if (bytes != DataPath.Connection.PENDING && size != 0) {
             NativeMemory.putInt(size, bytes);
         }
     }
 
     public void closeSend(long connection) {
-        handles.remove(connection, NetConnection.class).close();
+        handles.remove(connection, DataPath.Connection.class).close();
     }
 
     public void closeRecv(long connection) {

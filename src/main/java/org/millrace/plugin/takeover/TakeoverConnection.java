@@ -16,8 +16,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.net.DrainTimeout;
-import org.millrace.plugin.net.NetConnection;
+import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ConnectionName;
@@ -26,14 +25,13 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
-import org.millrace.proxy.unpack.UnpackMemory;
 import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
  * them, which is when it stops: the memory is freed right after the first deregistration returns.
  */
-abstract class TakeoverConnection implements NetConnection {
+abstract class TakeoverConnection implements DataPath.Connection {
 
     /**
      * How long a stop waits for what still moves, however slowly: eight slots are not more than this on any network
@@ -193,9 +191,9 @@ abstract class TakeoverConnection implements NetConnection {
     static final class Sender extends TakeoverConnection {
 
         private final FrameSender sender;
-        private final DrainTimeout timeout;
+        private final DataPath.DrainTimeout timeout;
 
-        Sender(FrameSender sender, Network network, TakeoverPath path, DrainTimeout timeout) {
+        Sender(FrameSender sender, Network network, TakeoverPath path, DataPath.DrainTimeout timeout) {
             super(network, path);
             this.sender = sender;
             this.timeout = timeout;
@@ -272,7 +270,8 @@ abstract class TakeoverConnection implements NetConnection {
             if (unpack == null) {
                 return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped);
             }
-            UnpackMemory pages = unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
+            UnpackReceiveSource.UnpackMemory pages =
+                    unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
             return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped,
                     slots -> new UnpackReceiveSource(name, pages, slots));
         }

@@ -65,12 +65,12 @@ public final class TakeoverPath implements DataPath {
     }
 
     @Override
-    public NetConnection sending(FrameSender sender, Network network, DrainTimeout timeout) {
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.DrainTimeout timeout) {
         return new TakeoverConnection.Sender(sender, network, this, timeout);
     }
 
     @Override
-    public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout) {
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.DrainTimeout timeout) {
         return new TakeoverConnection.Receiver(receiver, network, this,
                 unpack == null ? null : unpack.connection(network, false));
     }

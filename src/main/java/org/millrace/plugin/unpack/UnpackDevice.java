@@ -18,7 +18,7 @@ import org.millrace.net.Network;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
-import org.millrace.proxy.unpack.UnpackMemory;
+import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its
@@ -210,10 +210,10 @@ public final class UnpackDevice implements AutoCloseable {
          *
          * @param scattered whether the connection's network can fill pages that do not lie behind one another
          */
-        public UnpackMemory prepare(long slotBytes, boolean scattered) {
+        public UnpackReceiveSource.UnpackMemory prepare(long slotBytes, boolean scattered) {
             UnpackDevice.BounceBuffer.Allocation allocation = bounce.allocate(slotBytes, scattered);
             this.allocation = allocation;
-            return new UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
+            return new UnpackReceiveSource.UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
         }
 
         /** No proxy uses it any more, and no kernel. */

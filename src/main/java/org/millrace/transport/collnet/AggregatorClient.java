@@ -6,6 +6,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.transport.collnet.Aggregator.AggregateHeader;
 
 /**
  * A rank's end of an {@link Aggregator}: elements go out in one frame, the result comes in one. Requests are done in

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.cli.doctor.CheckResult.State;
 import org.millrace.cuda.CudaReport;
-import org.millrace.cuda.library.LibraryReport;
+import org.millrace.cuda.library.NativeLibrary;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChecksTest {
@@ -59,8 +59,8 @@ class ChecksTest {
     @Test
     void gpusAreListedByTheDriver() throws IOException {
         CudaReport none =
-                new CudaReport(new LibraryReport("CUDA runtime", Path.of("/l"), "13.0", null, false, List.of()), null,
-                        List.of(), "no device. Do this");
+                new CudaReport(new NativeLibrary.Report("CUDA runtime", Path.of("/l"), "13.0", null, false, List.of()),
+                        null, List.of(), "no device. Do this");
         assertEquals(State.MISSING, gpus(none).state());
         assertTrue(gpus(none).summary().contains(directory.resolve("gpus").toString())
                 && gpus(none).advice().contains("no device. Do this"), gpus(none).toString());
@@ -85,7 +85,7 @@ class ChecksTest {
         return GpuChecks.gpus(directory, Optional.ofNullable(report));
     }
 
-    private static CheckResult library(LibraryReport report) {
+    private static CheckResult library(NativeLibrary.Report report) {
         return GpuChecks.library(Optional.empty(), () -> report);
     }
 
@@ -93,15 +93,15 @@ class ChecksTest {
     void aLibraryIsMissingUnusableOrWorks() {
         Path file = Path.of("/lib/libnccl.so.2");
         assertEquals(CheckResult.missing("NCCL was not found: looked for libnccl.so.2 in /a", "Install it, or set X"),
-                library(new LibraryReport("NCCL", null, null,
+                library(new NativeLibrary.Report("NCCL", null, null,
                         "NCCL was not found: looked for libnccl.so.2 in /a. Install it, or set X", true, List.of())));
         assertEquals(CheckResult.unusable("X=/x is not a usable NCCL: invalid ELF header", "Correct it"),
-                library(new LibraryReport("NCCL", null, null,
+                library(new NativeLibrary.Report("NCCL", null, null,
                         "X=/x is not a usable NCCL: invalid ELF header. Correct it", false, List.of())));
         assertEquals(CheckResult.unusable(file + ": ncclGetVersion failed"),
-                library(new LibraryReport("NCCL", file, null, "ncclGetVersion failed", false, List.of())));
+                library(new NativeLibrary.Report("NCCL", file, null, "ncclGetVersion failed", false, List.of())));
         assertEquals(CheckResult.works("2.28.9, " + file, "passed over, because it is broken: /b: bad"),
-                library(new LibraryReport("NCCL", file, "2.28.9", null, false, List.of("/b: bad"))));
+                library(new NativeLibrary.Report("NCCL", file, "2.28.9", null, false, List.of("/b: bad"))));
     }
 
     @Test

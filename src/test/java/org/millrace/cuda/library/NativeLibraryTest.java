@@ -59,8 +59,8 @@ class NativeLibraryTest {
         System.clearProperty("millrace.probe.library");
     }
 
-    private LibrarySearch search(Path... directories) {
-        return new LibrarySearch(title, "MILLRACE_PROBE_LIBRARY", "millrace.probe.library", List.of(NAME),
+    private NativeLibrary.Search search(Path... directories) {
+        return new NativeLibrary.Search(title, "MILLRACE_PROBE_LIBRARY", "millrace.probe.library", List.of(NAME),
                 List.of(directories), List.of(Function.values()), "Install it (pip install probe)");
     }
 

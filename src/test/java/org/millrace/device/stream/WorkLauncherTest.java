@@ -27,7 +27,6 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
-import org.millrace.abi.WorkStorage;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.device.channel.DeviceChannel;
@@ -180,7 +179,7 @@ class WorkLauncherTest {
             }
             long number = i;
             KernelPlan plan = plan(builder, communicator, ADD, word, i, false);
-            assertEquals(WorkStorage.FIFO, plan.storage());
+            assertEquals(KernelArguments.WorkStorage.FIFO, plan.storage());
             launch(launcher, plan, streams[i / 64 % 2], () -> assertEquals(number, announced.getAndIncrement()));
         }
         used[1] = live(streams);
@@ -272,7 +271,7 @@ class WorkLauncherTest {
         AtomicInteger announced = new AtomicInteger();
         EmulatedStream stream = device.newStream();
         try (KernelPlan plan = plan(new PlanBuilder("", SMALL, 1 << 20), communicator, ADD, word, 5, true)) {
-            assertEquals(WorkStorage.PERSISTENT, plan.storage());
+            assertEquals(KernelArguments.WorkStorage.PERSISTENT, plan.storage());
             for (int replay = 1; replay <= 1000; replay++) {
                 stream.call(() -> word.set(ValueLayout.JAVA_LONG, 0, 5));
                 launch(launcher, plan, stream, announced::incrementAndGet);

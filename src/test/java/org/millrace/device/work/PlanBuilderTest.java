@@ -20,7 +20,6 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkFifoCounters;
-import org.millrace.abi.WorkStorage;
 import org.millrace.abi.WorkType;
 
 /** A kernel finds every item on every channel, in order, wherever the items travel. */
@@ -34,7 +33,7 @@ class PlanBuilderTest {
     @ParameterizedTest
     @CsvSource({"ARGUMENTS, 4096, 3, 0", "FIFO, 4096, 100, 0", "FIFO, 4096, 100, -4096", "FIFO, 4096, 100, 2147483632",
             "FIFO, 1024, 20, -16", "PERSISTENT, 1024, 40, 0"})
-    void everyChannelFindsItsItems(WorkStorage storage, int argumentBytes, int operations, int first) {
+    void everyChannelFindsItsItems(KernelArguments.WorkStorage storage, int argumentBytes, int operations, int first) {
         for (long seed = 1; seed <= 20; seed++) {
             Random random = new Random(seed);
             try (Arena arena = Arena.ofShared()) {
@@ -51,7 +50,7 @@ class PlanBuilderTest {
                         && builder.hasRoom(WorkType.COLLECTIVE, 8); operation++) {
                     add(builder, random, expected, operation);
                 }
-                KernelPlan plan = builder.finish(COMMUNICATOR, storage == WorkStorage.PERSISTENT);
+                KernelPlan plan = builder.finish(COMMUNICATOR, storage == KernelArguments.WorkStorage.PERSISTENT);
                 assertEquals(storage, plan.storage(), "seed " + seed);
                 KernelArguments arguments = plan.upload(fifo);
                 assertEquals(COMMUNICATOR, arguments.communicator());

@@ -21,8 +21,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.plugin.net.DrainTimeout;
-import org.millrace.plugin.net.NetConnection;
+import org.millrace.plugin.net.DataPath;
 
 /** Both ends of one connection, on one thread. */
 class FallbackPathTest {
@@ -37,8 +36,8 @@ class FallbackPathTest {
     private final MemorySegment memory = Arena.ofAuto().allocate(2 * BYTES);
     private final long from = memory.address();
     private final long to = memory.address() + BYTES;
-    private NetConnection sender;
-    private NetConnection receiver;
+    private DataPath.Connection sender;
+    private DataPath.Connection receiver;
     private int source;
     private int destination;
 
@@ -55,8 +54,8 @@ class FallbackPathTest {
             out = out == null ? connecting.poll() : out;
             in = in == null ? accepting.poll() : in;
         }
-        sender = service.sending(out, network, new DrainTimeout());
-        receiver = service.receiving(in, network, new DrainTimeout());
+        sender = service.sending(out, network, new DataPath.DrainTimeout());
+        receiver = service.receiving(in, network, new DataPath.DrainTimeout());
         source = sender.register(from, BYTES);
         destination = receiver.register(to, BYTES);
     }
@@ -71,7 +70,7 @@ class FallbackPathTest {
     private static int await(IntSupplier test) {
         for (long i = 0; i < MAX_POLLS; i++) {
             int bytes = test.getAsInt();
-            if (bytes != NetConnection.PENDING) {
+            if (bytes != DataPath.Connection.PENDING) {
                 return bytes;
             }
         }
@@ -112,7 +111,7 @@ class FallbackPathTest {
     @Test
     void thereIsAnEndToWhatIsUnderWayAtOnce() {
         int posted = 0;
-        while (receiver.post(to, 1, destination) != NetConnection.NO_REQUEST) {
+        while (receiver.post(to, 1, destination) != DataPath.Connection.NO_REQUEST) {
             posted++;
         }
         assertEquals(RequestRing.CAPACITY, posted);
@@ -132,11 +131,11 @@ class FallbackPathTest {
         memory.fill((byte) 1).asSlice(BYTES).fill((byte) 0);
         int first = sender.post(from, BYTES, source);
         int last = first;
-        for (int next = first; next != NetConnection.NO_REQUEST; next = sender.post(from, BYTES, source)) {
+        for (int next = first; next != DataPath.Connection.NO_REQUEST; next = sender.post(from, BYTES, source)) {
             last = next;
         }
         int send = last;
-        assertEquals(NetConnection.PENDING, sender.test(send),
+        assertEquals(DataPath.Connection.PENDING, sender.test(send),
                 "the system's buffers took more than was meant to fill them");
         sender.deregister(source);
         assertThrows(RuntimeException.class, () -> sender.test(send));

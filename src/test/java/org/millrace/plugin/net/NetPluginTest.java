@@ -51,12 +51,12 @@ class NetPluginTest {
         }
 
         @Override
-        public NetConnection sending(FrameSender sender, Network network, DrainTimeout patience) {
+        public DataPath.Connection sending(FrameSender sender, Network network, DataPath.DrainTimeout patience) {
             return new StubConnection(sender);
         }
 
         @Override
-        public NetConnection receiving(FrameReceiver receiver, Network network, DrainTimeout patience) {
+        public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.DrainTimeout patience) {
             return new StubConnection(receiver);
         }
 
@@ -66,7 +66,7 @@ class NetPluginTest {
         }
     }
 
-    private record StubConnection(AutoCloseable end) implements NetConnection {
+    private record StubConnection(AutoCloseable end) implements DataPath.Connection {
 
         @Override
         public long deviceHandle() {

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram;
-import org.millrace.plugin.net.DrainTimeout;
+import org.millrace.plugin.net.DataPath;
 
 /**
  * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is
@@ -23,7 +23,7 @@ class TakeoverTeardownTest {
     private static final int CHANNELS = 4;
     /** So many that it shows if each waits by itself. */
     private static final int STUCK_CHANNELS = 8;
-    private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DrainTimeout().remaining().toMillis();
+    private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DataPath.DrainTimeout().remaining().toMillis();
     private static final int CYCLES = 100;
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
@@ -127,7 +127,7 @@ class TakeoverTeardownTest {
 
     @Test
     void theDrainTimeoutIsOneForAllAndNewForNewConnections() {
-        DrainTimeout timeout = new DrainTimeout();
+        DataPath.DrainTimeout timeout = new DataPath.DrainTimeout();
         assertTrue(timeout.remaining().isPositive());
         assertTrue(timeout.expire());
         assertTrue(timeout.remaining().isZero());

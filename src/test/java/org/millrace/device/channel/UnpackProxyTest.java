@@ -1,4 +1,4 @@
-package org.millrace.device.unpack;
+package org.millrace.device.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -21,7 +21,6 @@ import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
-import org.millrace.proxy.unpack.UnpackMemory;
 import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
@@ -53,7 +52,7 @@ class UnpackProxyTest {
         for (int i = 0; i < offsets.length; i++) {
             offsets[i] = 4096 + 4096 * i;
         }
-        UnpackMemory memory = new UnpackMemory(
+        UnpackReceiveSource.UnpackMemory memory = new UnpackReceiveSource.UnpackMemory(
                 new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
                 new SliceLists(meta, handle, bounce.byteSize(), firstSlice), firstSlice);
         MemoryFrames frames = new MemoryFrames(random);

@@ -1,4 +1,4 @@
-package org.millrace.device.unpack;
+package org.millrace.device.channel;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -22,7 +22,7 @@ public final class SliceGather {
     private long head;
 
     /** Begins where the handle says; {@code warps} are those of the block. */
-    public SliceGather(MemorySegment meta, MemorySegment handle, MemorySegment bounce, int warps) {
+    SliceGather(MemorySegment meta, MemorySegment handle, MemorySegment bounce, int warps) {
         this.meta = UnpackMeta.of(meta);
         this.handle = UnpackHandle.of(handle);
         this.bounce = bounce;
