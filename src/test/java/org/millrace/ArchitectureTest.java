@@ -41,7 +41,7 @@ class ArchitectureTest {
             5 engine:           options, connect, plan, .
             5 gpu:              .
             4 engine.bootstrap: .
-            4 device:           arithmetic, unpack, channel, primitives, work, function, stream, gin, gin.expert
+            4 device:           arithmetic, channel, primitives, work, function, stream, gin, gin.expert
             4 transport:        ., net, shared, collnet
             4 plugin:           log, shim, net, unpack, fallback, gin, takeover, .
             3 proxy:            ., unpack

@@ -5,7 +5,7 @@
  *   stream      device, stream, event, kernel, launcher
  *   function    what a kernel's blocks do: one class an algorithm
  *   primitives  send, receive, reduce, copy: Simple, LL, LL128, user memory     work     plans, FIFO, the communicator
- *   channel     neighbours, ports                                               unpack, arithmetic
+ *   channel     neighbours, ports                                               arithmetic
  * </pre>
  */
 @NullMarked

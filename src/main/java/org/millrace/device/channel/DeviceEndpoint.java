@@ -3,8 +3,8 @@ package org.millrace.device.channel;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection's end on the device, which blocks use one after another in the order in which they were issued,
- * whichever streams their kernels are on. It may be issued for before the connection is made.
+ * A connection's end on the device, which blocks use one after another in the order in which they were issued, on any
+ * streams. It may be issued for before the connection is made.
  *
  * @param <P> {@link SendPort} or {@link ReceivePort}
  */

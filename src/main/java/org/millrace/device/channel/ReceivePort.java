@@ -1,32 +1,19 @@
 package org.millrace.device.channel;
 
-import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
-import org.millrace.abi.RecvMem;
-import org.millrace.abi.SendMem;
-import org.millrace.device.unpack.SliceGather;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.LineFlags;
 import org.millrace.proxy.Steps;
 
 /** The device's end of a connection that it receives on. Its step counter is that of all protocols. */
-public final class ReceivePort {
+public final class ReceivePort extends Port {
 
-    private final ConnectionName name;
-    private final ConnectionLayout layout;
-    private final SendMem sendMem;
-    private final RecvMem recvMem;
-    private final MemorySegment buffers;
-    private final MemorySegment simple;
-    private final long slotBytes;
-    private final boolean shared;
     private final LineFlags flags;
     /** Null if data arrives in the slots. */
     private final @Nullable SliceGather gather;
-    private long step;
     private long tail;
 
     public ReceivePort(ConnectionName name, ConnectionInfo info) {
@@ -37,17 +24,9 @@ public final class ReceivePort {
      * @param gather puts the slices of protocol Simple together; null if they arrive so
      */
     public ReceivePort(ConnectionName name, ConnectionInfo info, @Nullable SliceGather gather) {
+        super(name, info);
         this.gather = gather;
-        this.name = name;
-        this.layout = info.layout();
-        this.sendMem = info.sendMem();
-        this.recvMem = info.recvMem();
-        this.buffers = info.buffers();
-        this.shared = info.shared() != null;
-        this.simple = shared ? info.shared().memory() : info.buffer(Protocol.SIMPLE);
-        this.slotBytes = info.slotBytes(Protocol.SIMPLE);
-        this.flags = new LineFlags(layout, buffers);
-        this.step = info.firstStep();
+        this.flags = new LineFlags(layout, lines());
         this.tail = info.firstStep();
     }
 
@@ -83,7 +62,7 @@ public final class ReceivePort {
     /** The next slots' data is there: puts it together where that is left to the device. */
     public void unpack(long bytes) {
         if (gather != null) {
-            gather.next(simple, slotOffset(), bytes);
+            gather.next(buffer(), slotOffset(), bytes);
         }
     }
 
@@ -106,34 +85,9 @@ public final class ReceivePort {
         recvMem.sizeRelease(slot, bytes);
     }
 
-    /** Where the slots of protocol Simple are. */
-    public MemorySegment buffer() {
-        return simple;
-    }
-
-    /** Of the next step's slot in {@link #buffer()}. */
-    public long slotOffset() {
-        int slot = ConnectionLayout.slot(step);
-        return shared ? recvMem.offsetPlain(slot) : slot * slotBytes;
-    }
-
     /** Of the slot of a step that is so many steps ahead, of a connection with slots of its own. */
     public long slotAddress(int ahead) {
-        return simple.address() + ConnectionLayout.slot(step + ahead) * slotBytes;
-    }
-
-    public long slotBytes() {
-        return slotBytes;
-    }
-
-    /** Where the slots of all protocols are that have lines. */
-    public MemorySegment lines() {
-        return buffers;
-    }
-
-    /** Of the next step's slot in {@link #lines()}. */
-    public long linesOffset(Protocol protocol) {
-        return layout.slotOffset(protocol, step);
+        return buffer().address() + ConnectionLayout.slot(step + ahead) * slotBytes;
     }
 
     @Override

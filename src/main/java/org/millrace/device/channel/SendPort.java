@@ -1,11 +1,9 @@
 package org.millrace.device.channel;
 
-import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
-import org.millrace.abi.SendMem;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.Steps;
 
@@ -13,29 +11,12 @@ import org.millrace.proxy.Steps;
  * The device's end of a connection that it sends on. Its step counter is that of all protocols and lives on from kernel
  * to kernel, as {@code ncclConnInfo.step} does.
  */
-public final class SendPort {
+public final class SendPort extends Port {
 
-    private final ConnectionName name;
-    private final ConnectionLayout layout;
-    private final SendMem sendMem;
-    private final RecvMem recvMem;
-    private final MemorySegment buffers;
-    private final MemorySegment simple;
-    private final long slotBytes;
-    private final boolean shared;
-    private long step;
     private long head;
 
     public SendPort(ConnectionName name, ConnectionInfo info) {
-        this.name = name;
-        this.layout = info.layout();
-        this.sendMem = info.sendMem();
-        this.recvMem = info.recvMem();
-        this.buffers = info.buffers();
-        this.shared = info.shared() != null;
-        this.simple = shared ? info.shared().memory() : info.buffer(Protocol.SIMPLE);
-        this.slotBytes = info.slotBytes(Protocol.SIMPLE);
-        this.step = info.firstStep();
+        super(name, info);
         this.head = sendMem.headAcquire();
     }
 
@@ -94,31 +75,6 @@ public final class SendPort {
     /** Goes on behind a step whose lines say by themselves that they are there: LL never moves tail. */
     public void passLines() {
         step++;
-    }
-
-    /** Where the slots of protocol Simple are. */
-    public MemorySegment buffer() {
-        return simple;
-    }
-
-    /** Of the next step's slot in {@link #buffer()}. */
-    public long slotOffset() {
-        int slot = ConnectionLayout.slot(step);
-        return shared ? recvMem.offsetPlain(slot) : slot * slotBytes;
-    }
-
-    public long slotBytes() {
-        return slotBytes;
-    }
-
-    /** Where the slots of all protocols are that have lines. */
-    public MemorySegment lines() {
-        return buffers;
-    }
-
-    /** Of the next step's slot in {@link #lines()}. */
-    public long linesOffset(Protocol protocol) {
-        return layout.slotOffset(protocol, step);
     }
 
     public long slotBytes(Protocol protocol) {

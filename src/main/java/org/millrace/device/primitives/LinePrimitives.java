@@ -3,6 +3,7 @@ package org.millrace.device.primitives;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.Protocol;
+import org.millrace.device.channel.Port;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.primitives.LineFormat.Piece;
@@ -90,7 +91,7 @@ final class LinePrimitives extends Primitives {
 
     @Override
     @Nullable
-    Object waitedFor() {
+    Port waitedFor() {
         long lineBytes = format.lineBytes(bytes);
         for (int i = 0; i < receives; i++) {
             if (!from[i].hasLines(protocol, lineBytes)) {

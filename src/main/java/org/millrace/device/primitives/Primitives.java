@@ -1,6 +1,7 @@
 package org.millrace.device.primitives;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.device.channel.Port;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 
@@ -63,15 +64,15 @@ public abstract class Primitives {
 
     /** Which peer the primitive waits for, with what was last seen. */
     public final String waitingFor() {
-        Object peer = waitedFor();
+        Port peer = waitedFor();
         return peer == null ? "nobody" : peer.toString();
     }
 
     /** The first peer that is waited for; null if there is none. */
-    abstract @Nullable Object waitedFor();
+    abstract @Nullable Port waitedFor();
 
     /** The first of so many peers that has not sent, or has no room for, so many steps; null if there is none. */
-    final @Nullable Object notReady(int receives, int sends, int steps) {
+    final @Nullable Port notReady(int receives, int sends, int steps) {
         for (int i = 0; i < receives; i++) {
             if (!from[i].hasData(steps)) {
                 return from[i];

@@ -2,6 +2,7 @@ package org.millrace.device.primitives;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.device.channel.Port;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.primitives.ChunkShape.Slices;
@@ -95,11 +96,11 @@ final class SimplePrimitives extends Primitives {
 
     @Override
     @Nullable
-    Object waitedFor() {
+    Port waitedFor() {
         return notReady(receives, sends, sliceSteps);
     }
 
-    /** The data of one slice: from input and slots to output and slots, whichever the primitive has. */
+    /** The data of one slice: from input and slots to output and slots, of those that the primitive has. */
     private void move(long bytes) {
         boolean writes = (kind & OUTPUT) != 0;
         MemorySegment destination = writes ? memory.output() : to[0].buffer();

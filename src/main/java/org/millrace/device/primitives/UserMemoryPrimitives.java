@@ -3,6 +3,7 @@ package org.millrace.device.primitives;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.device.channel.Port;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.primitives.ChunkShape.Slices;
@@ -141,7 +142,7 @@ final class UserMemoryPrimitives extends Primitives {
     }
 
     /** The first peer that the oldest slice waits for; null if there is none. */
-    private @Nullable Object awaited() {
+    private @Nullable Port awaited() {
         int kind = kinds[ConnectionLayout.slot(done)];
         return notReady((kind & RECEIVE) != 0 ? 1 : 0, (kind & SEND) != 0 ? to.length : 0, sliceSteps);
     }
@@ -161,7 +162,7 @@ final class UserMemoryPrimitives extends Primitives {
 
     @Override
     @Nullable
-    Object waitedFor() {
+    Port waitedFor() {
         return done != begun ? awaited() : to.length > 0 ? to[0] : null;
     }
 }

@@ -87,8 +87,8 @@ public final class EmulatedEvent implements Event {
     }
 
     /**
-     * Where an event was recorded once. The device's thread reaches it; anyone may look. Whoever sees that it is done
-     * sees what the stream did before (volatile).
+     * Where an event was recorded once. The device's thread reaches it; any thread may look. One that sees that it is
+     * done sees what the stream did before (volatile).
      */
     static final class EventMark implements StreamTask {
 

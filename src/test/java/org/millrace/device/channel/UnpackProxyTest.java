@@ -1,4 +1,4 @@
-package org.millrace.device.unpack;
+package org.millrace.device.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;

@@ -1,4 +1,4 @@
-package org.millrace.device.unpack;
+package org.millrace.device.channel;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

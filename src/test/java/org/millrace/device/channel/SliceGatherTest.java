@@ -1,4 +1,4 @@
-package org.millrace.device.unpack;
+package org.millrace.device.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
-import org.millrace.device.unpack.SliceGather.PieceCopy;
+import org.millrace.device.channel.SliceGather.PieceCopy;
 
 /** Lists of pieces as no proxy of ours makes them: any lengths, any offsets, any order. */
 class SliceGatherTest {
