@@ -3,11 +3,7 @@ package org.millrace.agent;
 /** Something that makes progress when it is asked to, and never blocks. */
 public interface Agent {
 
-    /**
-     * Does what can be done now.
-     *
-     * @return how much was done, in any unit; 0 if there was nothing to do
-     */
+    /** Does what can be done now; returns how much it was, in any unit, 0 if there was nothing to do. */
     int doWork();
 
     /** {@return a name for the thread and for messages, for instance {@code "proxy-0"}} */

@@ -62,9 +62,8 @@ public final class RequestQueue {
         protected Request() {}
 
         /**
-         * Carries the request out if that is possible now, or gives it up. On the agent's thread.
-         *
-         * @return true if it called {@link #answer}; false to be asked again after the next pass
+         * Carries the request out if that is possible now, or gives it up, on the agent's thread; true if it called
+         * {@link #answer}, false to be asked again after the next pass.
          */
         protected abstract boolean attempt();
 
@@ -75,11 +74,7 @@ public final class RequestQueue {
             return true;
         }
 
-        /**
-         * Whether it was carried out. To be asked after {@link #await} has returned true.
-         *
-         * @return false if it was given up
-         */
+        /** Whether it was carried out, and not given up. To be asked after {@link #await} has returned true. */
         public final boolean isFulfilled() {
             return fulfilled;
         }

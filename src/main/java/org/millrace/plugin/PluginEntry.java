@@ -22,11 +22,7 @@ public final class PluginEntry {
 
     private PluginEntry() {}
 
-    /**
-     * Fills the shim's tables.
-     *
-     * @return null, or why it cannot be done: one line
-     */
+    /** Fills the shim's tables; returns null, or one line that says why it cannot be done. */
     public static @Nullable String start(int version, long installFunction) {
         if (version != Upcalls.VERSION) {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION

@@ -71,9 +71,7 @@ public final class CopyQueue implements AutoCloseable {
         this.kernel = kernel;
     }
 
-    /**
-     * {@return whether another copy may be begun without waiting for those under way: only so many can be asked after}
-     */
+    /** Whether another copy may be begun without waiting for those under way: only so many can be asked after. */
     public boolean hasRoom() {
         return atKernel ? kernel.isReady() || isDone(begun) : engine.hasRoom();
     }

@@ -107,19 +107,16 @@ public final class NativeHandle {
     }
 
     /**
-     * The address.
-     *
-     * @return what {@link #enter()} returned; only good between entering and leaving. Null if the library has not made
-     *         the object yet.
+     * What {@link #enter()} returned, only good between entering and leaving. Null if the library has not made the
+     * object yet.
      */
     public @Nullable MemorySegment address() {
         return address;
     }
 
     /**
-     * Lets no further call in. The object is given back when the last call has left.
-     *
-     * @return whether this call was the first to close it
+     * Lets no further call in; returns whether this call was the first to close it. The object is given back when the
+     * last call has left.
      */
     public boolean close() {
         int seen = (int) STATE.getAndBitwiseOr(this, CLOSED);
@@ -143,19 +140,14 @@ public final class NativeHandle {
         releaseOnce();
     }
 
-    /**
-     * Whether it was closed.
-     *
-     * @return true from the first {@link #close()} on
-     */
+    /** Whether {@link #close()} was called. */
     public boolean isClosed() {
         return state < 0;
     }
 
     /**
-     * Whether the library has made the object.
-     *
-     * @return false only for a {@linkplain #pending pending} handle whose address is not there yet
+     * Whether the library has made the object: false only for a {@linkplain #pending pending} handle whose address is
+     * not there yet.
      */
     public boolean isMade() {
         return resolve() != null;

@@ -112,11 +112,7 @@ public final class NativeLibrary {
         return path;
     }
 
-    /**
-     * Candidates that came first and were not usable.
-     *
-     * @return one text each, file and problem
-     */
+    /** Candidates that came first and were not usable: one text each, file and problem. */
     public List<String> setAside() {
         return setAside;
     }

@@ -29,11 +29,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
         deadline = System.nanoTime() + limit.toNanos();
     }
 
-    /**
-     * Does what can be done without waiting.
-     *
-     * @return the connection; null while it is not made yet
-     */
+    /** Does what can be done without waiting; returns the connection, null while it is not made yet. */
     protected abstract @Nullable FrameSender advance();
 
     /** What the connection waits for, and what may help, for the message when the deadline has passed. */

@@ -72,9 +72,8 @@ interface GinDevice extends AutoCloseable {
     Pinned pin(MemorySegment memory);
 
     /**
-     * Waits until no copy is under way that an agent began, which has let go of what they were for.
-     *
-     * @return false if that takes too long: memory must be left alone
+     * Waits until no copy is under way whose agent has let go of what it was for; false if that takes too long: memory
+     * must be left alone.
      */
     boolean settle();
 
@@ -82,9 +81,8 @@ interface GinDevice extends AutoCloseable {
     void store(long address, MemorySegment bytes);
 
     /**
-     * Lets peers reach a window without the network.
-     *
-     * @return what they need for it, to be closed when they have used it; null if it is not possible
+     * Lets peers reach a window without the network: a ticket for them, to be closed when they have used it; null if it
+     * is not possible.
      */
     ForeignMemory.@Nullable Ticket invite(long address);
 

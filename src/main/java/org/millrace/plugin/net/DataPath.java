@@ -106,9 +106,8 @@ public interface DataPath extends AutoCloseable {
         long deviceHandle();
 
         /**
-         * Takes memory in that payloads will lie in.
-         *
-         * @return the region's number, 0 to {@code ConnectionHandle.REGIONS - 1}
+         * Takes memory in that payloads will lie in; returns the region's number, 0 to {@code ConnectionHandle.REGIONS
+         * - 1}.
          */
         int register(long address, long bytes);
 
@@ -125,9 +124,8 @@ public interface DataPath extends AutoCloseable {
         int post(long address, long bytes, int region);
 
         /**
-         * Makes progress, and looks whether a request is done; if it is, its number is free again.
-         *
-         * @return bytes sent or received, or {@link #PENDING}
+         * Makes progress, and looks whether a request is done; returns the bytes sent or received, or {@link #PENDING}.
+         * The number of a request that is done is free again.
          */
         int test(int request);
 

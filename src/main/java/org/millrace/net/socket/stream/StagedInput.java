@@ -32,9 +32,8 @@ public final class StagedInput {
     }
 
     /**
-     * Reads once what has arrived, behind what is here.
-     *
-     * @return bytes read; 0 if none has arrived, -1 at the end of the stream
+     * Reads once what has arrived, behind what is here; returns how many bytes, 0 if none has arrived, -1 at the end of
+     * the stream.
      */
     public int fill(SocketChannel channel) throws IOException {
         buffer.clear();
@@ -90,11 +89,7 @@ public final class StagedInput {
         afterLarge = payloadBytes > CAPACITY - headerBytes;
     }
 
-    /**
-     * Copies what is here of a payload to where it belongs.
-     *
-     * @return bytes copied, up to length
-     */
+    /** Copies what is here of a payload to where it belongs; returns how many bytes, up to length. */
     public int takePayload(ByteBuffer view, int start, int length) {
         int bytes = Math.min(length, end - begin);
         if (bytes > 0) {

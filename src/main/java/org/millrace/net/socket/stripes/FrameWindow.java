@@ -124,10 +124,8 @@ final class FrameWindow {
         }
 
         /**
-         * What this stream moves next.
-         *
-         * @return the memory, from the first byte that is missing to the end of the part; null if the window holds no
-         *         more for this stream
+         * What this stream moves next: the memory from the first byte that is missing to the end of the part; null if
+         * the window holds no more for this stream.
          */
         ByteBuffer next() {
             if (frame < window.completed()) {
