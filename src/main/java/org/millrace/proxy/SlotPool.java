@@ -10,8 +10,8 @@ import org.millrace.net.MemoryRegion;
  * slots for each ({@code NCCL_NET_SHARED_BUFFERS}). Which slot a step gets is said in {@code connFifo} (mode OFFSET).
  *
  * <p>
- * Every connection that may come can always have one slot. It gets more, up to {@link ConnectionLayout#SLOTS}, as long as
- * one is left for each connection that has none. So no connection can keep another from going on, whatever the order
+ * Every connection that may come can always have one slot. It gets more, up to {@link ConnectionLayout#SLOTS}, as long
+ * as one is left for each connection that has none. So no connection can keep another from going on, whatever the order
  * in which the device runs their operations. (NCCL divides the slots by the number of connections that an operation has
  * on the channel.)
  *

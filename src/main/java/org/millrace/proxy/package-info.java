@@ -3,8 +3,8 @@
  *
  * <p>
  * A device and its proxy share {@code ncclSendMem}, {@code ncclRecvMem} and a ring of
- * {@link org.millrace.abi.ConnectionLayout#SLOTS} slots per protocol. On the sending side the device says a
- * size in {@code connFifo}, fills the slot and moves {@code tail}; {@link org.millrace.proxy.SendProxy} sends it and moves
+ * {@link org.millrace.abi.ConnectionLayout#SLOTS} slots per protocol. On the sending side the device says a size in
+ * {@code connFifo}, fills the slot and moves {@code tail}; {@link org.millrace.proxy.SendProxy} sends it and moves
  * {@code head}. On the receiving side {@link org.millrace.proxy.ReceiveProxy} fills a slot and moves {@code tail}; the
  * device consumes it and moves {@code head}.
  *

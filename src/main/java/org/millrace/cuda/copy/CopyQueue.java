@@ -10,9 +10,9 @@ import org.millrace.cuda.CurrentDevice;
 
 /**
  * Copies that run one after another while the caller does something else. A copy engine makes them; if there is a
- * {@link CopyKernel}, it makes the small ones. Only one of the two has copies under way at a time, which keeps the order:
- * a small copy behind others of the engine is the engine's too, and the engine begins when the kernel has finished,
- * which takes microseconds.
+ * {@link CopyKernel}, it makes the small ones. Only one of the two has copies under way at a time, which keeps the
+ * order: a small copy behind others of the engine is the engine's too, and the engine begins when the kernel has
+ * finished, which takes microseconds.
  *
  * <p>
  * One thread at a time, with the queue's device current. No call allocates, once the queue was made.

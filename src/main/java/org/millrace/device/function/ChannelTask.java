@@ -14,8 +14,8 @@ import org.millrace.device.primitives.ChunkShape;
  * task, a tree two, up and down.
  *
  * @param index which of the connections with a peer: that of collectives, or that of sends and receives
- * @param from the peers that it receives from, in the order in which elements are combined
- * @param to   the peers that it sends to
+ * @param from  the peers that it receives from, in the order in which elements are combined
+ * @param to    the peers that it sends to
  */
 public record ChannelTask(ChunkSchedule schedule, ChunkShape shape, int index, int[] from, int[] to) {
 

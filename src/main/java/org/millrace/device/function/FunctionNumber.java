@@ -7,7 +7,8 @@ import org.millrace.abi.Protocol;
 
 /**
  * The number by which a batch of work names its device function. NCCL looks its numbers up in a table that its build
- * generates; here the bits themselves say what is meant. Operation and algorithm are the function's row in the {@link FunctionTable}.
+ * generates; here the bits themselves say what is meant. Operation and algorithm are the function's row in the
+ * {@link FunctionTable}.
  *
  * <pre>
  *   0           3           6          8      12    15

@@ -20,8 +20,8 @@ import org.millrace.gin.GinException;
  * <p>
  * Pieces lie one behind the other, each at a multiple of 64 bytes and in one run: one that does not fit before the end
  * lies at the start. Positions count all bytes that ever went through, what was skipped included; both ends compute
- * them by the same rule. {@code released} is the position up to which the receiver has read; only the receiver writes it. The
- * receiver settles what arrives in order, so one word is enough.
+ * them by the same rule. {@code released} is the position up to which the receiver has read; only the receiver writes
+ * it. The receiver settles what arrives in order, so one word is enough.
  */
 public final class StagingRing {
 
@@ -30,8 +30,8 @@ public final class StagingRing {
     /** Shorter pieces cost more for their beginning than their copies gain by overlapping. */
     private static final long MIN_PIECE_BYTES = 256 << 10;
     /**
-     * A put is cut into at least so many pieces, unless they would be too short: what overlaps is all but the first copy out and
-     * the last copy in.
+     * A put is cut into at least so many pieces, unless they would be too short: what overlaps is all but the first
+     * copy out and the last copy in.
      */
     private static final long PIECES = 4;
 

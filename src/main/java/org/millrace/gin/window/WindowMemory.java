@@ -18,9 +18,9 @@ import org.millrace.gin.GinOptions;
  *
  * <p>
  * What opens or begins a transfer keeps in it what it has to remember, and returns false if there is no room now: the
- * agent asks again. Ranges were checked, and have between 1 byte and the communicator's chunk; those of copies between devices
- * may be longer. If the communicator ends before a transfer does, the transfer is abandoned, at any point, instead of
- * released.
+ * agent asks again. Ranges were checked, and have between 1 byte and the communicator's chunk; those of copies between
+ * devices may be longer. If the communicator ends before a transfer does, the transfer is abandoned, at any point,
+ * instead of released.
  *
  * <p>
  * Transfers may become readable and written in another order than they were begun; the agent keeps signals behind the

@@ -9,8 +9,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.DrainTimeout;
-import org.millrace.plugin.net.NetConnection;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;

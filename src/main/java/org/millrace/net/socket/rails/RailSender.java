@@ -19,8 +19,9 @@ import org.millrace.net.socket.stream.StreamSet;
 
 /**
  * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream
- * that will deliver it first, judged by what the stream owes and how fast it delivered lately. A frame is complete when the receiver has acknowledged all
- * its pieces; until then its memory is kept, so that what a lost rail owed is sent again over the others.
+ * that will deliver it first, judged by what the stream owes and how fast it delivered lately. A frame is complete when
+ * the receiver has acknowledged all its pieces; until then its memory is kept, so that what a lost rail owed is sent
+ * again over the others.
  */
 public final class RailSender implements FrameSender, Railed {
 
