@@ -33,7 +33,7 @@ public final class NetDeviceHandle {
     public static final int UNPACK = device_h.NCCL_NET_DEVICE_UNPACK();
     /** Type: GIN with descriptor queues that a CPU thread serves. */
     public static final int GIN_PROXY = device_h.NCCL_NET_DEVICE_GIN_PROXY();
-    /** Type: GIN with queues that the kernel itself rings at the NIC. */
+    /** Type: GIN with queues of a network card, whose doorbell the kernel itself rings. */
     public static final int GIN_GDAKI = device_h.NCCL_NET_DEVICE_GIN_GDAKI();
 
     private static final long TYPE = offset("netDeviceType");
