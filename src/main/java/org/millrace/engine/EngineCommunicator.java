@@ -48,10 +48,10 @@ final class EngineCommunicator implements Communicator {
     private final CommunicatorParts parts;
     private final CommunicatorFailure failure;
     private final Operands operands;
-    private final CollectivePlanner collectives;
-    private final TransferPlanner transfers;
+    private final CollectivePlanner collectivePlanner;
+    private final TransferPlanner transferPlanner;
     private final WorkLauncher launcher;
-    private final PlanLauncher plans;
+    private final PlanLauncher planLauncher;
     private final LaunchQueue launches;
     private final Routes routes;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -63,13 +63,14 @@ final class EngineCommunicator implements Communicator {
         this.failure = parts.failure();
         this.operands = new Operands(rank(), size(), parts.threads()::checkReach);
         this.routes = new Routes(parts.connectors());
-        this.collectives = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
-        this.transfers = new TransferPlanner(rank(), parts.registrations(), options);
+        this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
+        this.transferPlanner = new TransferPlanner(rank(), parts.registrations(), options);
         this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
                 failure::fail, options.stallDeadline()));
-        this.plans = new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes));
+        this.planLauncher =
+                new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes));
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
-                transfers, plans);
+                transferPlanner, planLauncher);
         Topology.connectRings(device, parts.connectors(), options.channels());
     }
 
@@ -135,7 +136,7 @@ final class EngineCommunicator implements Communicator {
         boolean reads = !operation.isSentByRoot() || rank() == root;
         boolean writes = !operation.isReceivedByRoot() || rank() == root;
         PlannedCollective planned =
-                collectives.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
+                collectivePlanner.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
         issue(() -> launches.add(planned, stream));
     }
 
@@ -201,7 +202,7 @@ final class EngineCommunicator implements Communicator {
 
     private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         routes.direct();
-        launches.add(transfers.transfer(sends, buffer, count, type, peer), stream);
+        launches.add(transferPlanner.transfer(sends, buffer, count, type, peer), stream);
     }
 
     @Override
@@ -230,7 +231,7 @@ final class EngineCommunicator implements Communicator {
         synchronized (this) {
             requireNoGroup("a plan is launched");
             checkOpen();
-            kernels.forEach(kernel -> plans.launch(kernel, stream));
+            kernels.forEach(kernel -> planLauncher.launch(kernel, stream));
         }
     }
 

@@ -73,7 +73,7 @@ final class EngineThreads implements AutoCloseable {
         return proxies;
     }
 
-    ConnectorService connections() {
+    ConnectorService connectorService() {
         return connections;
     }
 

@@ -122,8 +122,8 @@ public final class SendProxy extends AbstractProxy {
         while (!window.isEmpty() && sender.framesCompleted() - window.removed() > 0) {
             long end = window.oldestEnd();
             for (long step = window.oldestStep(); step != end; step++) {
-                recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY); // pairs with a device that waits until
-                                                                                 // its memory was read
+                // pairs with a device that waits until its memory was read
+                recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY);
             }
             source.released(end);
             window.removeOldest();
@@ -134,8 +134,8 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public boolean drained() {
-        return source.drained() && window.isEmpty(); // the source is asked in any case: it may find out that there is
-                                                     // nothing to wait for
+        // the source is asked in any case: it may find out that there is nothing to wait for
+        return source.drained() && window.isEmpty();
     }
 
     /**

@@ -26,8 +26,8 @@ final class SendProgress extends Progress {
     boolean moveSlice(long first, long end) throws IOException {
         RecvMem posted = memory.recvMem();
         if (!begun) {
-            if (!Steps.reached(posted.tailAcquire(), end)) { // pairs with the device's release: its data and its size
-                                                             // are there
+            // pairs with the device's release: its data and its size are there
+            if (!Steps.reached(posted.tailAcquire(), end)) {
                 return false;
             }
             long bytes = posted.sizePlain(ConnectionLayout.slot(first));

@@ -233,8 +233,8 @@ class EngineBufferModesTest {
     @ParameterizedTest
     @CsvSource({"shm, 0", "socket, 1", "shm, 1"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
-        CountDownLatch sending = new CountDownLatch(2); // who is behind would hear of the abort when it registers or
-                                                        // sends
+        // who is behind would hear of the abort when it registers or sends
+        CountDownLatch sending = new CountDownLatch(2);
         Map<String, String> settings = settings(1, shares == 1);
         settings.put("MILLRACE_NET", network);
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings, communicator -> {
@@ -250,9 +250,8 @@ class EngineBufferModesTest {
                     try (Registration registration = communicator.register(data)) {
                         assertNotNull(registration);
                         communicator.group(() -> {
-                            communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8, 2, stream); // which
-                                                                                                                // never
-                                                                                                                // receives
+                            // which never receives
+                            communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8, 2, stream);
                             communicator.send(data.asSlice(0, count / 2), count / 2, DataType.INT8,
                                     1 - communicator.rank(), stream);
                             communicator.receive(data.asSlice(count / 2, count / 2), count / 2, DataType.INT8,

@@ -87,8 +87,8 @@ class LostRankTest {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K", "MILLRACE_NET", "socket");
         Map<String, String> faulty = new HashMap<>(settings);
         faulty.put("MILLRACE_FAULT", "cut:frame=9");
-        int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST; // who sends, whatever
-                                                                                                 // the root
+        // who sends, whatever the root
+        int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST;
         List<Throwable> thrown = EngineGroup.call(RANKS, rank -> () -> {
             try (Communicator communicator =
                     EngineGroup.join(directory, rank, RANKS, rank == cutting ? faulty : settings)) {

@@ -165,10 +165,8 @@ class GpuCommunicatorTest {
                 assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, fails));
                 assertEquals(List.of("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphDestroy"),
                         graphCalls());
-                communicator.plan(stream, () -> communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream)); // closed
-                                                                                                                        // with
-                                                                                                                        // the
-                                                                                                                        // communicator
+                // closed with the communicator
+                communicator.plan(stream, () -> communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));
                 graphCalls();
             }
         });

@@ -42,8 +42,8 @@ class MemoryProxyTest {
 
         End(Arena arena, long firstStep) {
             memory = arena.allocate(LAYOUT.totalBytes(), 4096);
-            memory.asSlice(0, LAYOUT.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a); // flags of steps long ago; zeros
-                                                                                       // would be right for step -1
+            // flags of steps long ago; zeros would be right for step -1
+            memory.asSlice(0, LAYOUT.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a);
             sendMem = LAYOUT.sendMem(memory);
             recvMem = LAYOUT.recvMem(memory);
             sendMem.headRelease(firstStep);

@@ -121,8 +121,8 @@ class OperationProtocolsTest {
     @Test
     void aSizeOfTheLastRoundIsNotThisRounds() {
         connect(0);
-        sends.add(new ProxyOp(1, 2, 3, 8, 4, 4, Protocol.SIMPLE, null)); // the peer has not come to it: its frames stay
-                                                                         // under way
+        // the peer has not come to it: its frames stay under way
+        sends.add(new ProxyOp(1, 2, 3, 8, 4, 4, Protocol.SIMPLE, null));
         sends.add(new ProxyOp(2, 2, 3, 8, 1, 1, Protocol.LL, null));
         for (int slot = 0; slot < 8; slot += 4) {
             from.recvMem().sizePlain(slot, 0);

@@ -229,8 +229,8 @@ public final class GinCommand implements Callable<Integer> {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        EngineSettings.require(Configuration.load(settings)); // what is wrong with them is said once, and not by every
-                                                              // rank
+        // what is wrong with them is said once, and not by every rank
+        EngineSettings.require(Configuration.load(settings));
         PrintWriter out = spec.commandLine().getOut();
         out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: "
                 + format + " seed: " + chosen);

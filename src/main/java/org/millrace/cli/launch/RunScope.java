@@ -27,9 +27,8 @@ public final class RunScope implements AutoCloseable {
      */
     public RunScope() {
         try {
-            directory = Files.createTempDirectory("millrace-perf-" + ProcessHandle.current().pid() + "-"); // readable
-                                                                                                           // by its
-                                                                                                           // owner only
+            // readable by its owner only
+            directory = Files.createTempDirectory("millrace-perf-" + ProcessHandle.current().pid() + "-");
         } catch (IOException failure) {
             throw new MillraceException(
                     "no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": "

@@ -48,8 +48,8 @@ interface Loop {
                     .newInstance();
         } catch (IOException | ReflectiveOperationException | NullPointerException e) {
             throw new IllegalStateException("cannot define a copy of " + ElementLoop.class.getName()
-                    + "; its class file must be readable as a resource beside it (in the same jar, or in the native image)",
-                    e);
+                    + "; its class file must be readable as a resource beside it (in the same jar, or in the "
+                    + "native image)", e);
         }
     }
 

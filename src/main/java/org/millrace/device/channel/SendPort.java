@@ -41,7 +41,7 @@ public final class SendPort extends Port {
      * Says the size of what will be posted, before the data is written: for lines that is all the proxy hears of the
      * step.
      */
-    public void announce(long bytes) {
+    public void postSize(long bytes) {
         recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);
     }
 

@@ -12,7 +12,7 @@ import org.millrace.device.primitives.Primitives;
 /** A block that runs a schedule of chunks over its connections, when its turn has come on all of them. */
 public final class PrimitiveBlock implements Block {
 
-    private final ChunkSchedule algorithm;
+    private final ChunkSchedule schedule;
     private final BlockMemory memory;
     private final ChunkShape shape;
     private final List<DeviceEndpoint<ReceivePort>> from;
@@ -31,9 +31,9 @@ public final class PrimitiveBlock implements Block {
      *
      * @param from the connections it receives on; the order says how elements are combined
      */
-    PrimitiveBlock(ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape,
-            List<DeviceEndpoint<ReceivePort>> from, List<DeviceEndpoint<SendPort>> to) {
-        this.algorithm = algorithm;
+    PrimitiveBlock(ChunkSchedule schedule, BlockMemory memory, ChunkShape shape, List<DeviceEndpoint<ReceivePort>> from,
+            List<DeviceEndpoint<SendPort>> to) {
+        this.schedule = schedule;
         this.memory = memory;
         this.shape = shape;
         this.from = from;
@@ -90,8 +90,8 @@ public final class PrimitiveBlock implements Block {
 
     /** Goes on to the next primitive, or to the end; false if the end has to wait. */
     private boolean advance() {
-        if (!passed && algorithm.next()) {
-            algorithm.begin(primitives);
+        if (!passed && schedule.next()) {
+            schedule.begin(primitives);
             return true;
         }
         passed = true;

@@ -73,7 +73,7 @@ final class LinePrimitives extends Primitives {
         }
         long lineBytes = format.lineBytes(bytes);
         for (int i = 0; i < sends; i++) {
-            to[i].announce(format.postedBytes(to[i].slotBytes(protocol), lineBytes, to[i].step()));
+            to[i].postSize(format.postedBytes(to[i].slotBytes(protocol), lineBytes, to[i].step()));
         }
         Piece[] pieces = PIECES.get();
         for (long done = 0; done < bytes; done += PIECE_BYTES) {

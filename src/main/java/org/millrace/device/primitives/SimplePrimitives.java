@@ -75,7 +75,7 @@ final class SimplePrimitives extends Primitives {
         while (slice < slices.perChunk() && waitedFor() == null) {
             long count = Math.min(sliceElements, elements - elementsDone);
             for (int i = 0; i < sends; i++) {
-                to[i].announce(count * elementBytes);
+                to[i].postSize(count * elementBytes);
             }
             for (int i = 0; i < receives; i++) {
                 from[i].unpack(count * elementBytes);

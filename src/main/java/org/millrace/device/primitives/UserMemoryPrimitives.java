@@ -109,7 +109,7 @@ final class UserMemoryPrimitives extends Primitives {
         long address = work(at);
         for (int i = 0; (kind & SEND) != 0 && i < to.length; i++) {
             to[i].point(address);
-            to[i].announce(sizes[at]);
+            to[i].postSize(sizes[at]);
             to[i].post(sliceSteps);
         }
         if ((kind & RECEIVE) != 0) {

@@ -102,8 +102,8 @@ public final class EmulatedDevice implements Device, Agent {
     public void checkCaller() {
         if (running == Thread.currentThread()) {
             throw new MillraceException(name
-                    + ": operations cannot be enqueued by a function that a stream calls, because the device waits for it: "
-                    + "enqueue them from a thread of the program");
+                    + ": operations cannot be enqueued by a function that a stream calls, because the device waits "
+                    + "for it: " + "enqueue them from a thread of the program");
         }
     }
 

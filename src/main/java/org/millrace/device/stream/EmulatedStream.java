@@ -82,7 +82,8 @@ public final class EmulatedStream implements Stream {
                 Throwable reason = failure;
                 if (reason == null) {
                     reason = new MillraceException(name
-                            + ": the device has stopped, because its communicator was closed, and runs nothing any more");
+                            + ": the device has stopped, because its communicator was closed, and runs nothing any "
+                            + "more");
                     failure = reason;
                 }
                 current = null;

@@ -91,8 +91,10 @@ public record AlgorithmChoice(Set<Kind> allowed) {
 
     private static ConfigurationException refused(String text, String why) {
         return new ConfigurationException(Settings.ALGORITHMS.name() + "=" + text + ": " + why
-                + "; the emulated device has ring and tree for allreduce and ring for all others. Allowed: names with commas between,"
-                + " perhaps after ^ (all but these), perhaps after a function and a colon, several such with semicolons between");
+                + "; the emulated device has ring and tree for allreduce and ring for all others. Allowed: names "
+                + "with commas between,"
+                + " perhaps after ^ (all but these), perhaps after a function and a colon, several such with "
+                + "semicolons between");
     }
 
     /** Whether a pair of trees is better than a ring. All ranks say the same. */

@@ -72,8 +72,9 @@ public record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thr
 
     private static ConfigurationException refused(String text, String why) {
         return new ConfigurationException(Settings.PROTOCOLS.name() + "=" + text + ": " + why
-                + ". Allowed: LL, LL128 and Simple with commas between, perhaps after ^ (all but these), perhaps after a function ("
-                + String.join(", ", FUNCTIONS) + ") and a colon, several such with semicolons between");
+                + ". Allowed: LL, LL128 and Simple with commas between, perhaps after ^ (all but these), perhaps "
+                + "after a function (" + String.join(", ", FUNCTIONS)
+                + ") and a colon, several such with semicolons between");
     }
 
     /**

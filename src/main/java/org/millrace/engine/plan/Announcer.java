@@ -36,7 +36,7 @@ public final class Announcer {
     private final @Nullable CollNet collNet;
     private final Routes routes;
     /** Collectives announced so far: all ranks count alike. */
-    private long collectives;
+    private long announced;
 
     public Announcer(DeviceCommunicator device, Connectors connectors, @Nullable CollNet collNet, Routes routes) {
         this.device = device;
@@ -47,7 +47,7 @@ public final class Announcer {
 
     /** Tells those that have a part in a collective, and those that have none; returns what it is. */
     OperationId announce(PlannedCollective planned) {
-        OperationId id = new OperationId(collectives++, planned.signature(), planned.count());
+        OperationId id = new OperationId(announced++, planned.signature(), planned.count());
         int number = planned.function();
         DeviceFunction function = FunctionTable.STANDARD.of(number);
         if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {

@@ -11,18 +11,18 @@ import org.millrace.device.work.KernelPlan;
 /** Launches a communicator's plans: their work is placed, then the proxies hear of it, then the kernel starts. */
 public final class PlanLauncher {
 
-    private final WorkLauncher device;
+    private final WorkLauncher launcher;
     private final Announcer announcer;
 
-    public PlanLauncher(WorkLauncher device, Announcer announcer) {
-        this.device = device;
+    public PlanLauncher(WorkLauncher launcher, Announcer announcer) {
+        this.launcher = launcher;
         this.announcer = announcer;
     }
 
     /** Launches a plan. Returns at once, unless the FIFO is full. */
-    public void launch(PlannedKernel plan, Stream stream) {
+    public void launch(PlannedKernel kernel, Stream stream) {
         IdleStrategy idle = IdleProfile.ROOM.newStrategy();
-        while (!launchIfRoom(plan, stream)) {
+        while (!launchIfRoom(kernel, stream)) {
             idle.idle(0);
         }
     }
@@ -33,16 +33,16 @@ public final class PlanLauncher {
      * @throws org.millrace.MillraceException if the FIFO stays full for too long, or if the communicator is aborted or
      *                                        closed meanwhile
      */
-    boolean launchIfRoom(PlannedKernel plan, Stream stream) {
+    boolean launchIfRoom(PlannedKernel kernel, Stream stream) {
         // One lock for all of it: the proxies hear of kernels in the order in which these are started, and of none that
         // is not.
-        synchronized (device) {
-            if (!device.hasRoom(plan.kernel(), stream)) {
+        synchronized (launcher) {
+            if (!launcher.hasRoom(kernel.kernel(), stream)) {
                 return false;
             }
-            KernelArguments arguments = device.upload(plan.kernel());
-            Object name = plan.announce(announcer);
-            device.start(plan.kernel(), name, arguments, stream);
+            KernelArguments arguments = launcher.upload(kernel.kernel());
+            Object name = kernel.announce(announcer);
+            launcher.start(kernel.kernel(), name, arguments, stream);
             return true;
         }
     }

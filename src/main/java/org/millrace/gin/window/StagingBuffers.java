@@ -86,8 +86,8 @@ public final class StagingBuffers {
     }
 
     private int take(int forWhat) {
-        int others = forWhat == TO_ADD ? 0 : MOST_TO_ADD - taken[TO_ADD]; // what no other use may have is free for the
-                                                                          // adds
+        // what no other use may have is free for the adds
+        int others = forWhat == TO_ADD ? 0 : MOST_TO_ADD - taken[TO_ADD];
         if (taken[forWhat] == most[forWhat] || freeCount == others) {
             return takeBack() ? take(forWhat) : -1;
         }

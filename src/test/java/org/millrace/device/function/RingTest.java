@@ -60,8 +60,8 @@ class RingTest {
             pump = new Pump(memory, firstStep, random);
             for (int operation = 0; operation < 5; operation++) {
                 pump.nextOperation();
-                protocol = Protocol.of(random.nextInt(3)); // operations of all protocols on the same connections, one
-                                                           // after another
+                // operations of all protocols on the same connections, one after another
+                protocol = Protocol.of(random.nextInt(3));
                 body.run(random);
             }
         }

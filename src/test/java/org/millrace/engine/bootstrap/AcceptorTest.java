@@ -209,8 +209,8 @@ class AcceptorTest {
         String rendezvous = Ranks.freeTcp();
         FutureTask<ControlPlane> zero =
                 joining(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).withSecret("right"));
-        try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) { // does not mind that rank 0's proof is wrong, and
-                                                                   // gives its own
+        // does not mind that rank 0's proof is wrong, and gives its own
+        try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) {
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
         }
         try (RawRank parrot = RawRank.connect(rendezvous)) { // gives back what it was shown
@@ -374,9 +374,8 @@ class AcceptorTest {
                         .putInt(MessageCodec.MAGIC)
                         .putInt(MessageCodec.MAX_BODY_BEFORE_PROOF + 1)
                         .put((byte) 1)
-                        .flip(), "announced a message of 16385 bytes; the limit is 16384"), // a stranger may not make
-                                                                                            // rank 0 allocate what a
-                                                                                            // member may
+                        // a stranger may not make rank 0 allocate what a member may
+                        .flip(), "announced a message of 16385 bytes; the limit is 16384"),
                 Arguments.of(MessageCodec.encode(new Proof(new byte[32])), "sent a Proof before it was let in"));
     }
 

@@ -62,12 +62,8 @@ class FileRendezvousTest {
     }
 
     private void completes() throws Exception {
-        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE)); // may
-                                                                                                               // read
-                                                                                                               // what
-                                                                                                               // is
-                                                                                                               // there
-                                                                                                               // already
+        // may read what is there already
+        FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
         try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
                 ControlPlane second = Ranks.get(one)) {
             assertNull(zero.failure());

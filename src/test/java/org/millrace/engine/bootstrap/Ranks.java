@@ -104,8 +104,8 @@ final class Ranks {
             try {
                 attempt.within(deadline);
                 return;
-            } catch (AssertionError | IOException e) { // rank 0 may be gone already, and the test's own words to it
-                                                       // fail
+                // rank 0 may be gone already, and the test's own words to it fail
+            } catch (AssertionError | IOException e) {
                 System.err.println("with " + deadline + ": " + e.getMessage());
             }
         }

@@ -122,8 +122,8 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) { // now and then all must
-                                                                                             // have settled
+                // now and then all must have settled
+                if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) {
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
                 pair.work();
@@ -264,8 +264,8 @@ class GinOrderTest {
                             assertThere(memory[0], each,
                                     program + ", context " + c + ": get " + i + " from rank " + peer + " is complete");
                         } else if (each.expected.length > 0) {
-                            memory[0].asSlice(each.source, each.expected.length).fill((byte) 0x5a); // it was read: it
-                                                                                                    // may be written
+                            // it was read: it may be written
+                            memory[0].asSlice(each.source, each.expected.length).fill((byte) 0x5a);
                         }
                     }
                 }

@@ -206,9 +206,8 @@ class GinHostsTest {
             }
         }
         if (hardware[rank].sharesMemory()) {
-            for (int i = 0; i < MOST_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) { // some time
-                                                                                                            // all has
-                                                                                                            // settled
+            // some time all has settled
+            for (int i = 0; i < MOST_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) {
                 for (int peer = 0; peer < RANKS; peer++) {
                     kernel.signal(peer);
                 }

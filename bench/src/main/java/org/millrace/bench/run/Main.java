@@ -18,9 +18,8 @@ public final class Main {
      * @throws Exception if something fails that no message was written for
      */
     public static void main(String[] arguments) throws Exception {
-        System.setProperty("log4j.provider", "org.apache.logging.log4j.simple.internal.SimpleProvider"); // warnings go
-                                                                                                         // to the
-                                                                                                         // terminal
+        // warnings go to the terminal
+        System.setProperty("log4j.provider", "org.apache.logging.log4j.simple.internal.SimpleProvider");
         List<String> rest = Arrays.asList(arguments);
         String command = rest.isEmpty() ? "run" : rest.getFirst();
         switch (command) {
