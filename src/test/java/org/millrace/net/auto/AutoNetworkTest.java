@@ -2,6 +2,7 @@ package org.millrace.net.auto;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.Connected;
 import org.millrace.net.Network;
@@ -10,6 +11,7 @@ import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** Both ends on one host: shared memory. */
+@Tag("slow")
 class AutoNetworkTest extends NetworkContract {
 
     @Override
