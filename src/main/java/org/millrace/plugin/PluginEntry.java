@@ -44,7 +44,7 @@ public final class PluginEntry {
                 Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
     }
 
-    private static DataPath path(PluginConfiguration settings) {
+    static DataPath path(PluginConfiguration settings) {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
