@@ -8,6 +8,7 @@ import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.net.PluginConfiguration;
@@ -39,8 +40,9 @@ public final class PluginEntry {
 
     /** The plugin with what it is made of. */
     static Upcalls create() {
-        NetPlugin net = new NetPlugin(PluginEntry::path);
-        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, new TunerPlugin(net::takesOver),
+        LossWatch losses = new LossWatch();
+        NetPlugin net = new NetPlugin(PluginEntry::path, losses);
+        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, new TunerPlugin(net::takesOver, losses),
                 Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
     }
 

@@ -17,6 +17,7 @@ import org.millrace.config.PluginSettings;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.config.Settings;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.LossPolicy;
 
 /**
  * What moves the data of NCCL's network connections under the user's settings, and what has to be set for it.
@@ -34,9 +35,10 @@ import org.millrace.plugin.log.NcclLog;
  * @param toSet       variables that must be set for all this, and to what
  * @param refusal     why connections are not taken over although the user did not forbid it: a sentence; null if they
  *                    are, or the user did
+ * @param loss        what happens when a connection that was taken over is lost
  */
 public record PluginConfiguration(boolean takeover, Optional<Integer> threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal) {
+        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss) {
 
     /**
      * A variable that the takeover depends on.
@@ -97,7 +99,8 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
                 bounceBytes, Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
-                                + "=0 says so without this warning");
+                                + "=0 says so without this warning",
+                LossPolicy.read(settings));
     }
 
     /** Adds what has to be set; returns why it is of no use, null if it is. */

@@ -63,13 +63,13 @@ public final class TakeoverPath implements DataPath {
     }
 
     @Override
-    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.DrainTimeout timeout) {
-        return new TakeoverConnection.Sender(sender, network, this, timeout);
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner) {
+        return new TakeoverConnection.Sender(sender, network, this, owner);
     }
 
     @Override
-    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.DrainTimeout timeout) {
-        return new TakeoverConnection.Receiver(receiver, network, this,
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner) {
+        return new TakeoverConnection.Receiver(receiver, network, this, owner,
                 unpack == null ? null : unpack.connection(network, false));
     }
 
