@@ -40,13 +40,14 @@ public final class PluginEntry {
     /** The plugin with what it is made of. */
     static Upcalls create() {
         NetPlugin net = new NetPlugin(PluginEntry::path);
-        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, new TunerPlugin(net::takesOver),
-                Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
+        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER,
+                new TunerPlugin(net::takesOver, net::operationComing), Upcalls.Table.GIN,
+                new GinPlugin(NativeEnvironment::get)));
     }
 
     private static DataPath path(PluginConfiguration settings) {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
-        return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
+        return settings.takeover() ? new TakeoverPath(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

@@ -28,14 +28,14 @@ import org.millrace.plugin.log.NcclLog;
  * before; but its default is what is needed.
  *
  * @param takeover    whether connections are taken over
- * @param threads     how many threads then serve them, if the user says so
+ * @param threads     the threads that then serve them
  * @param unpack      which kernels gather what arrives from a bounce buffer themselves (NCCL's network device UNPACK)
  * @param bounceBytes length of the process's bounce buffer
  * @param toSet       variables that must be set for all this, and to what
  * @param refusal     why connections are not taken over although the user did not forbid it: a sentence; null if they
  *                    are, or the user did
  */
-public record PluginConfiguration(boolean takeover, Optional<Integer> threads, Kernels unpack, long bounceBytes,
+public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
         Map<String, String> toSet, @Nullable String refusal) {
 
     /**
@@ -93,8 +93,8 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
         if (unpack != Kernels.NONE) {
             prepareUnpack(environment, settings, toSet);
         }
-        return new PluginConfiguration(takeover, takeover ? settings.get(Settings.THREADS) : Optional.empty(), unpack,
-                bounceBytes, Map.copyOf(toSet),
+        return new PluginConfiguration(takeover, ProxyThreads.decide(environment), unpack, bounceBytes,
+                Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning");

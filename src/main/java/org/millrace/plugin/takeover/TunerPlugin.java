@@ -23,14 +23,18 @@ public final class TunerPlugin {
     private static final float UNATTRACTIVE = 1e9f;
 
     private final BooleanSupplier takesOver;
+    private final Runnable operationComing;
 
     /**
      * A tuner for the connections of a plugin.
      *
-     * @param takesOver whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own to tune
+     * @param takesOver       whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own
+     *                        to tune
+     * @param operationComing is told of every collective that is enqueued, before its kernel is launched
      */
-    public TunerPlugin(BooleanSupplier takesOver) {
+    public TunerPlugin(BooleanSupplier takesOver, Runnable operationComing) {
         this.takesOver = takesOver;
+        this.operationComing = operationComing;
     }
 
     /** The context is the number of ranks; null if there is nothing to say, and then the shim does not call again. */
@@ -40,6 +44,7 @@ public final class TunerPlugin {
 
     public void tunerGetCollInfo(long context, int function, long bytes, int pipelinedOperations, long costs,
             int algorithms, int protocols, int registered, long channels) {
+        operationComing.run();
         boolean small = bytes <= context * LL_BYTES_PER_RANK;
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;

@@ -16,7 +16,7 @@ class TunerPluginTest {
     private static float[] costs(long bytes, float... row) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            TunerPlugin tuner = new TunerPlugin(() -> true);
+            TunerPlugin tuner = new TunerPlugin(() -> true, () -> {});
             tuner.tunerInit(context.address(), 1, 2, 2, 0);
             assertEquals(2, context.get(ValueLayout.JAVA_LONG, 0), "the context is the number of ranks");
             MemorySegment table = arena.allocate(7 * 3 * 4, 4);
@@ -49,7 +49,7 @@ class TunerPluginTest {
     void withoutATakeoverNothingIsSaid() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            new TunerPlugin(() -> false).tunerInit(context.address(), 1, 2, 2, 0);
+            new TunerPlugin(() -> false, () -> {}).tunerInit(context.address(), 1, 2, 2, 0);
             assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
         }
     }
