@@ -42,13 +42,14 @@ public final class PluginEntry {
     static Upcalls create() {
         LossWatch losses = new LossWatch();
         NetPlugin net = new NetPlugin(PluginEntry::path, losses);
-        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, new TunerPlugin(net::takesOver, losses),
-                Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
+        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER,
+                new TunerPlugin(net::takesOver, net::operationComing, losses), Upcalls.Table.GIN,
+                new GinPlugin(NativeEnvironment::get)));
     }
 
     private static DataPath path(PluginConfiguration settings) {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
-        return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
+        return settings.takeover() ? new TakeoverPath(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

@@ -30,6 +30,11 @@ public interface DataPath extends AutoCloseable {
         // most need nothing
     }
 
+    /** An operation is about to be launched: what sleeps may wake up. Called by the program's threads. */
+    default void operationComing() {
+        // only threads of our own sleep
+    }
+
     /** What it does, for the log. */
     @Override
     String toString();

@@ -144,6 +144,14 @@ public final class NetPlugin {
         return now != null && now.path.takesOver();
     }
 
+    /** An operation is about to be launched: see {@link DataPath#operationComing}. */
+    public void operationComing() {
+        Session now = session;
+        if (now != null) {
+            now.path.operationComing();
+        }
+    }
+
     private Session session() {
         return Objects.requireNonNull(session, "NCCL called an operation before init, or after the last finalize");
     }

@@ -1,7 +1,6 @@
 package org.millrace.plugin.net;
 
 import static org.millrace.config.PluginSettings.UNPACK;
-
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -13,8 +12,8 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings;
 import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LossPolicy;
@@ -29,7 +28,7 @@ import org.millrace.plugin.loss.LossPolicy;
  * before; but its default is what is needed.
  *
  * @param takeover    whether connections are taken over
- * @param threads     how many threads then serve them, if the user says so
+ * @param threads     the threads that then serve them
  * @param unpack      which kernels gather what arrives from a bounce buffer themselves (NCCL's network device UNPACK)
  * @param bounceBytes length of the process's bounce buffer
  * @param toSet       variables that must be set for all this, and to what
@@ -37,7 +36,7 @@ import org.millrace.plugin.loss.LossPolicy;
  *                    are, or the user did
  * @param loss        what happens when a connection that was taken over is lost
  */
-public record PluginConfiguration(boolean takeover, Optional<Integer> threads, Kernels unpack, long bounceBytes,
+public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
         Map<String, String> toSet, @Nullable String refusal, LossPolicy loss) {
 
     /**
@@ -95,8 +94,8 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
         if (unpack != Kernels.NONE) {
             prepareUnpack(environment, settings, toSet);
         }
-        return new PluginConfiguration(takeover, takeover ? settings.get(Settings.THREADS) : Optional.empty(), unpack,
-                bounceBytes, Map.copyOf(toSet),
+        return new PluginConfiguration(takeover, ProxyThreads.decide(environment), unpack, bounceBytes,
+                Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",

@@ -67,6 +67,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /** Bytes of memory that the proxy needs besides the connection's own; 0 for none. */
     abstract long stagingBytes(ConnectionLayout layout);
 
+    /** Which end this is. */
+    abstract boolean receives();
+
     /** Makes the proxy, which from now on owns the network's end. */
     abstract ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging);
 
@@ -98,7 +101,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
             staging = network.register(allocateStaging(stagingBytes(layout)));
             proxy = start(layout, region, staging);
             owner.losses().useCurrentDevice();
-            agent = path.assign();
+            agent = path.assign(receives());
             agent.add(List.of(proxy));
         }
         return number;
@@ -167,7 +170,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         if (!removal.drained()) {
             gaveUp(proxy.lastSeen());
         }
-        path.release(agent);
+        path.release(agent, receives());
         agent = null;
         region.close();
         staging.close();
@@ -214,6 +217,11 @@ abstract class TakeoverConnection implements DataPath.Connection {
         @Override
         boolean owes(ProxyConnection stopped) {
             return stopped.owesData();
+        }
+
+        @Override
+        boolean receives() {
+            return false;
         }
 
         /** A kernel that has ended has all its data in the slots, and nobody else would send it. */
@@ -280,6 +288,11 @@ abstract class TakeoverConnection implements DataPath.Connection {
         @Override
         public long deviceHandle() {
             return unpack == null ? super.deviceHandle() : unpack.deviceHandle();
+        }
+
+        @Override
+        boolean receives() {
+            return true;
         }
 
         /** LL and LL128 lines wait there until they are stored one by one. */

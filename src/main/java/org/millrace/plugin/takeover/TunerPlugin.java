@@ -26,6 +26,7 @@ public final class TunerPlugin {
     private static final float UNATTRACTIVE = 1e9f;
 
     private final BooleanSupplier takesOver;
+    private final Runnable operationComing;
     private final LossWatch losses;
     private final HandleTable handles = new HandleTable();
 
@@ -36,11 +37,14 @@ public final class TunerPlugin {
     /**
      * A tuner for the connections of a plugin.
      *
-     * @param takesOver whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own to tune
-     * @param losses    which communicators have lost a peer
+     * @param takesOver       whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own
+     *                        to tune
+     * @param operationComing is told of every collective that is enqueued, before its kernel is launched
+     * @param losses          which communicators have lost a peer
      */
-    public TunerPlugin(BooleanSupplier takesOver, LossWatch losses) {
+    public TunerPlugin(BooleanSupplier takesOver, Runnable operationComing, LossWatch losses) {
         this.takesOver = takesOver;
+        this.operationComing = operationComing;
         this.losses = losses;
     }
 
@@ -61,6 +65,7 @@ public final class TunerPlugin {
         if (problem != null) {
             throw new ConnectionException("the communicator has lost a peer, abort it: " + problem);
         }
+        operationComing.run();
         boolean small = bytes <= tuned.ranks * LL_BYTES_PER_RANK;
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;

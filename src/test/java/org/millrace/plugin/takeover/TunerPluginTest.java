@@ -2,7 +2,6 @@ package org.millrace.plugin.takeover;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -17,7 +16,7 @@ class TunerPluginTest {
     private static float[] costs(long bytes, float... row) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            TunerPlugin tuner = new TunerPlugin(() -> true, new LossWatch());
+            TunerPlugin tuner = new TunerPlugin(() -> true, () -> {}, new LossWatch());
             tuner.tunerInit(context.address(), 1, 2, 2, 0);
             MemorySegment table = arena.allocate(7 * 3 * 4, 4);
             for (int algorithm = 0; algorithm < 7; algorithm++) {
@@ -49,7 +48,7 @@ class TunerPluginTest {
     void withoutATakeoverNothingIsSaid() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            new TunerPlugin(() -> false, new LossWatch()).tunerInit(context.address(), 1, 2, 2, 0);
+            new TunerPlugin(() -> false, () -> {}, new LossWatch()).tunerInit(context.address(), 1, 2, 2, 0);
             assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
         }
     }
