@@ -1,6 +1,7 @@
 package org.millrace.plugin.net;
 
 import static org.millrace.config.PluginSettings.UNPACK;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,8 +13,8 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.config.PluginSettings;
+import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.config.Settings;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LossPolicy;

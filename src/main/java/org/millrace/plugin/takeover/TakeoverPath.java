@@ -1,10 +1,8 @@
 package org.millrace.plugin.takeover;
 
 import java.util.List;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.IdleProfile;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
