@@ -9,4 +9,3 @@
 package org.millrace.agent;
 
 import org.jspecify.annotations.NullMarked;
-

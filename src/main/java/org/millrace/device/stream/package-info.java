@@ -12,4 +12,3 @@
 package org.millrace.device.stream;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -16,4 +16,3 @@
 package org.millrace.net.shm;
 
 import org.jspecify.annotations.NullMarked;
-

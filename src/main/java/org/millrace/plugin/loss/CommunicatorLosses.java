@@ -8,14 +8,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connections that one communicator of NCCL's has lost, from the first loss until NCCL ends its connections: that is
- * what a program's abort or destroy comes to, and then nobody needs to be told any more.
+ * The connections that one communicator of NCCL's has lost, from the first loss until NCCL ends its connections: that
+ * is what a program's abort or destroy comes to, and then nobody needs to be told any more.
  *
  * <p>
  * Not every loss hurts. A peer that has done all its work may leave without a goodbye, by the exit of a process that
  * destroys nothing, while this one still writes its results. So a loss is told of, and is a reason to end, when this
- * process waits for the peer: the device has posted data for it that it never got; or, as a kernel that waits to receive
- * leaves no mark in memory, the device has not finished what it was doing.
+ * process waits for the peer: the device has posted data for it that it never got; or, as a kernel that waits to
+ * receive leaves no mark in memory, the device has not finished what it was doing.
  */
 public final class CommunicatorLosses {
 
@@ -106,7 +106,9 @@ public final class CommunicatorLosses {
         }
     }
 
-    /** Connections are being made: what ended before was another communicator, of a table without a context for each. */
+    /**
+     * Connections are being made: what ended before was another communicator, of a table without a context for each.
+     */
     public synchronized void restart() {
         if (ended) {
             ended = false;

@@ -28,8 +28,7 @@ final class ProcessReaction implements LossWatch.Reaction {
     /** How long a standard error that nobody reads, or a stream that a stuck thread holds, may keep the process. */
     private static final Duration PATIENCE = Duration.ofSeconds(1);
     /** Where launchers say which rank a process is. */
-    private static final String[] RANKS =
-            {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    private static final String[] RANKS = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 
     private static final MethodHandle EXIT = libc("_exit", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
     private static final MethodHandle FLUSH =
@@ -43,19 +42,17 @@ final class ProcessReaction implements LossWatch.Reaction {
 
     @Override
     public void tell(LostEnd lost, LossPolicy policy) {
-        String consequence = policy.ends()
-                ? "The process ends in " + DurationType.text(policy.grace())
-                        + " unless the program aborts or destroys the communicator before ("
-                        + PluginSettings.LOSS_GRACE.name() + "; " + PluginSettings.ON_LOSS.name()
-                        + "=report leaves it be)"
+        String consequence = policy.ends() ? "The process ends in " + DurationType.text(policy.grace())
+                + " unless the program aborts or destroys the communicator before (" + PluginSettings.LOSS_GRACE.name()
+                + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
                 : "The process goes on (" + PluginSettings.ON_LOSS.name() + "=report)";
         line(self() + ": lost the peer " + lost.peer() + ", which this process waits for: " + lost.text() + ". "
                 + consequence);
     }
 
     /**
-     * At once, without C's exit handlers: CUDA's wait for kernels, and these wait for good. What the program's C streams
-     * hold is written before; files in shared memory are deleted, those of the lost peer too.
+     * At once, without C's exit handlers: CUDA's wait for kernels, and these wait for good. What the program's C
+     * streams hold is written before; files in shared memory are deleted, those of the lost peer too.
      */
     @Override
     public void end() {

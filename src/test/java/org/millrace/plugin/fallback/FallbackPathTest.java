@@ -55,8 +55,10 @@ class FallbackPathTest {
             out = out == null ? connecting.poll() : out;
             in = in == null ? accepting.poll() : in;
         }
-        sender = service.sending(out, network, new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
-        receiver = service.receiving(in, network, new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
+        sender = service.sending(out, network,
+                new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
+        receiver = service.receiving(in, network,
+                new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
         source = sender.register(from, BYTES);
         destination = receiver.register(to, BYTES);
     }

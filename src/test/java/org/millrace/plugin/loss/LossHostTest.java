@@ -50,8 +50,7 @@ class LossHostTest {
             assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
             List<String> said = said(outcome, rank);
             assertEquals(2, said.size(), outcome.output());
-            assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "),
-                    outcome.output());
+            assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());
         }
     }
@@ -59,7 +58,8 @@ class LossHostTest {
     @ParameterizedTest
     @CsvSource({"shm, report", "socket, exit"})
     void theNextEnqueueFailsAndWhoDestroysIsNotEnded(String network, String onLoss) throws Exception {
-        var outcome = run(host(network).with("MILLRACE_ON_LOSS", onLoss).with("MILLRACE_LOSS_GRACE", "1m"), "enqueue", 2);
+        var outcome =
+                run(host(network).with("MILLRACE_ON_LOSS", onLoss).with("MILLRACE_LOSS_GRACE", "1m"), "enqueue", 2);
         assertEquals(1, outcome.count("rank 1 enqueues: result 6"), outcome.output());
         assertEquals(1, outcome.count("rank 1 ended with status 0"), outcome.output());
         assertTrue(outcome.warnings()

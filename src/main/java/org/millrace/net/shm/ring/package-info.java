@@ -6,4 +6,3 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.NullMarked;
-
