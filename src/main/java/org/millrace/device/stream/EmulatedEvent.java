@@ -58,10 +58,10 @@ public final class EmulatedEvent implements Event {
             return;
         }
         if (!device.await(mark::done, deadline.toNanos())) {
-            throw new MillraceException(Thread.currentThread().isInterrupted()
-                    ? "the thread was interrupted while it waited for an event"
-                    : "the event was not reached within " + deadline.toMillis()
-                            + " ms: what was enqueued before it is still under way");
+            throw new MillraceException(
+                    Thread.currentThread().isInterrupted() ? "the thread was interrupted while it waited for an event"
+                            : "the event was not reached within " + deadline.toMillis()
+                                    + " ms: what was enqueued before it is still under way");
         }
         isReached(mark);
     }

@@ -197,9 +197,9 @@ public final class EmulatedStream implements Stream {
         try {
             if (!device.await(() -> completed >= target, deadline.toNanos())) {
                 String left = (target - completed) + " operations";
-                throw new MillraceException(Thread.currentThread().isInterrupted()
-                        ? name + ": interrupted while waiting for " + left
-                        : name + ": " + left + " have not completed within " + deadline.toMillis() + " ms");
+                throw new MillraceException(
+                        Thread.currentThread().isInterrupted() ? name + ": interrupted while waiting for " + left
+                                : name + ": " + left + " have not completed within " + deadline.toMillis() + " ms");
             }
         } finally {
             remove(waiter);

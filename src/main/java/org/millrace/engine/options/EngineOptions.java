@@ -22,15 +22,17 @@ import org.millrace.config.Settings;
  * @param workArgumentBytes the most bytes of a kernel's arguments
  * @param firstWork         where the FIFO's counters begin
  */
-public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields, long maxParkNanos,
-        Duration connectDeadline, Duration stallDeadline, long firstStep, AlgorithmChoice algorithms,
+public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields,
+        long maxParkNanos, Duration connectDeadline, Duration stallDeadline, long firstStep, AlgorithmChoice algorithms,
         ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
 
     /** One channel saturates a machine's loopback; more only add steps. */
     private static final int DEFAULT_CHANNELS = 1;
     /** With a core for each polling thread, passes that are spun through before the first yield. */
     private static final int SPINS = 200;
-    /** Where a thread that waits runs the device, on a core that it perhaps shares with the peer: some two microseconds. */
+    /**
+     * Where a thread that waits runs the device, on a core that it perhaps shares with the peer: some two microseconds.
+     */
     private static final int SHARED_SPINS = 20;
 
     /** Decides what the user left open, with what the ranks said of themselves. */
