@@ -188,6 +188,7 @@ static void start_vm(void) {
          why());
     return;
   }
+  millraceDeleteLeftoversAtExit();
   call_java(env, options.jar);
   (*vm)->DetachCurrentThread(vm);
 }

@@ -150,6 +150,11 @@ final class FaultySender implements FrameSender {
     }
 
     @Override
+    public String peer() {
+        return sender.peer();
+    }
+
+    @Override
     public String toString() {
         return sender + " with faults";
     }

@@ -156,6 +156,11 @@ public final class ShmSender implements FrameSender {
     }
 
     @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
     public String toString() {
         return connection.toString();
     }
