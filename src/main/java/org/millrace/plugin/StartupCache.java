@@ -89,8 +89,7 @@ public final class StartupCache {
                 if (problem != null) {
                     return Outcome.none(problem);
                 }
-                Files.move(made, cache, StandardCopyOption.ATOMIC_MOVE,
-                        StandardCopyOption.REPLACE_EXISTING);
+                Files.move(made, cache, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
             } finally {
                 deleteAll(fresh);
             }

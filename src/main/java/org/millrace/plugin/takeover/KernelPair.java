@@ -81,8 +81,8 @@ public final class KernelPair {
     }
 
     /**
-     * The data of a step whose size was said a turn ago: in between the proxy has seen one without the other, as it does
-     * with a GPU.
+     * The data of a step whose size was said a turn ago: in between the proxy has seen one without the other, as it
+     * does with a GPU.
      */
     private void write(long step) {
         long slot = LAYOUT.slotOffset(protocol, step);

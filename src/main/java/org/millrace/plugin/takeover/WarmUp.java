@@ -126,8 +126,7 @@ final class WarmUp implements Runnable {
             this.agent = agent;
             MemorySegment from = KernelPair.memory(Arena.global());
             MemorySegment to = KernelPair.memory(Arena.global());
-            MemorySegment staging =
-                    Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
+            MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
             ConnectionName name = ConnectionName.of("warm-up");
             SendProxy send = SendProxy.byMemory(name, LAYOUT, endpoint.network().register(from), 0, sender,
                     (connection, failure) -> {});
