@@ -6,20 +6,16 @@ import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.KernelPair;
-import org.millrace.plugin.takeover.TunerPlugin;
 
 /**
  * What a JVM is to learn from when it makes the cache that later ones start with ({@link StartupCache}): the plugin's
@@ -40,10 +36,9 @@ public final class TrainingRun {
 
     private static final Arena ARENA = Arena.global();
 
-    private final NetPlugin net = new NetPlugin(PluginEntry::path);
-    private final GinPlugin gin = new GinPlugin(NativeEnvironment::get);
+    private final PluginEntry.Tables tables = PluginEntry.Tables.create();
+    private final NetPlugin net = tables.net();
     private final long scratch = number();
-    private final TunerPlugin tuner = new TunerPlugin(net::takesOver);
 
     private TrainingRun() {}
 
@@ -59,8 +54,7 @@ public final class TrainingRun {
     @SuppressWarnings("restricted") // our own library
     private void run(Path library) {
         SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
-        new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, tuner, Upcalls.Table.GIN, gin))
-                .install(shim.find("millraceInstallUpcalls").orElseThrow());
+        tables.upcalls().install(shim.find("millraceInstallUpcalls").orElseThrow());
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set(Settings.THREADS.name(), "1"); // more would only take each other's cores
         for (String network : List.of("auto", "socket")) {
