@@ -33,9 +33,9 @@ public interface PeerMemory {
 
     /** What a result that is no number of bytes means. */
     static String describe(long result) {
-        int errno = (int) -result;
+        int errno = result == 0 ? ProcessMemory.EFAULT : (int) -result;
         return ProcessMemory.name(errno) + switch (errno) {
-            case 0, ProcessMemory.EFAULT ->
+            case ProcessMemory.EFAULT ->
                 ": the memory is not mapped there any more, or of a kind that the kernel does not read for others";
             case ProcessMemory.EPERM -> ": reading was allowed when the connection was made, and is not any more";
             default -> ": process_vm_readv failed";

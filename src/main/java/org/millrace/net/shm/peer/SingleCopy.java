@@ -123,6 +123,11 @@ public record SingleCopy(Use use, int fromBytes) {
         }
     }
 
+    /** Whether the kernel lets this process read another one's memory at all, as far as its own tells. */
+    public static boolean isPossible() {
+        return !yama().equals("3") && new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0) == 0;
+    }
+
     /** What this machine allows, for people: the same that a connection would find between two processes like this. */
     public static String describe() {
         long result = new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0);

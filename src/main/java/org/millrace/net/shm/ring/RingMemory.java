@@ -114,10 +114,11 @@ public abstract sealed class RingMemory {
         long bytes = RingLayout.fileBytes(capacity);
         try {
             FileChannel channel = PrivateFile.open(file);
-            if (channel.size() != bytes) {
+            long length = channel.size();
+            if (length != bytes) {
                 channel.close();
                 throw new ShmUnavailableException(
-                        "the ring " + file + " has " + channel.size() + " bytes, and the peer said " + bytes);
+                        "the ring " + file + " has " + length + " bytes, and the peer said " + bytes);
             }
             RingMemory ring = map(channel, access, bytes);
             String problem = RingLayout.problem(ring, capacity);

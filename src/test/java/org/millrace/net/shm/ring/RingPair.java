@@ -8,6 +8,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.function.UnaryOperator;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.ProcessIdentity;
@@ -19,6 +20,15 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
         ShmReceiver receiver) implements AutoCloseable {
 
     static RingPair make(ShmOptions options, long firstPosition) throws IOException {
+        return make(options, firstPosition, UnaryOperator.identity());
+    }
+
+    /**
+     * As the other method does.
+     *
+     * @param spoiled what the receiver reads the sender's memory with, given what it would
+     */
+    static RingPair make(ShmOptions options, long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
         OpenResources open = new OpenResources("network under test");
         Path directory = Files.createTempDirectory("ring");
         Path socket = directory.resolve("socket");
@@ -32,7 +42,8 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
             RingMemory ofSender = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
             RingMemory ofReceiver = RingMemory.open(file, options.access(), options.ringBytes());
             SingleCopyHandshake.invite(ofSender, options);
-            PeerMemory memory = SingleCopyHandshake.answer(ofReceiver, options, ProcessIdentity.CURRENT);
+            PeerMemory found = SingleCopyHandshake.answer(ofReceiver, options, ProcessIdentity.CURRENT);
+            PeerMemory memory = found == null ? null : spoiled.apply(found);
             ShmConnection sending = new ShmConnection(open, "sending end", one, ProcessIdentity.CURRENT, ofSender);
             ShmConnection receiving =
                     new ShmConnection(open, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
