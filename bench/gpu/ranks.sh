@@ -1,12 +1,14 @@
 # Two ranks of nccl_perf as two hosts; sourced by the scripts beside it, which give it $here, $work (a directory) and $output (a directory for logs).
 # NCCL_HOME and CUDA_HOME say where NCCL with its header and CUDA's runtime are, else python3's nvidia.nccl package and /usr/local/cuda.
 
-build_nccl_perf() {
+build_nccl() { # NAME: of one of the programs beside this, into $work
   local cuda=${CUDA_HOME:-/usr/local/cuda} nccl
   nccl=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
-  gcc -O2 -I"$cuda/include" -I"$nccl/include" "$here/nccl_perf.c" -o "$work/nccl_perf" -L"$nccl/lib" -l:libnccl.so.2 -L"$cuda/lib64" -lcudart \
+  gcc -O2 -I"$cuda/include" -I"$nccl/include" "$here/$1.c" -o "$work/$1" -L"$nccl/lib" -l:libnccl.so.2 -L"$cuda/lib64" -lcudart \
     -Wl,-rpath,"$nccl/lib" -Wl,-rpath,"$cuda/lib64"
 }
+
+build_nccl_perf() { build_nccl nccl_perf; }
 
 plugin_of() { # DIR: the plugin that was installed there
   local plugin

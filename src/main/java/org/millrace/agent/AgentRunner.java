@@ -45,6 +45,11 @@ public final class AgentRunner implements AutoCloseable {
         }
     }
 
+    /** Says that work is to come: see {@link IdleStrategy#wake}. Called by any thread. */
+    public void wake() {
+        idleStrategy.wake(thread);
+    }
+
     /** The thread, for those who measure it. */
     public Thread thread() {
         return thread;

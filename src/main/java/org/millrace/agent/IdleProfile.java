@@ -1,7 +1,7 @@
 package org.millrace.agent;
 
+import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -10,7 +10,7 @@ import java.util.function.Supplier;
  *
  * <pre>
  *   profile         spins             yields            parks
- *   TAKEOVER_PROXY  4 ms              6 ms              20 to 100 µs
+ *   takeoverProxy   4 ms, or none     6 or 10 ms        50 µs to 2 ms
  *   GIN_PROXY       50,000 times      20,000 times      20 to 100 µs
  *   GIN_HOST_PROXY  100 times         1,000 times       20 to 100 µs
  *   rank(...)       by the settings   by the settings   10 µs, up to the settings'
@@ -19,11 +19,6 @@ import java.util.function.Supplier;
  * </pre>
  */
 public enum IdleProfile {
-    /**
-     * Proxy threads that serve libnccl's connections. A training step's operations are some milliseconds apart, and a
-     * pass may serve one connection or hundreds: timed, not counted.
-     */
-    TAKEOVER_PROXY(() -> new Timed(4_000_000, 6_000_000, 20_000, 100_000)),
     /**
      * Proxy threads that serve a GPU's descriptors. A kernel waits for every one: the thread keeps its core for as long
      * as a kernel goes on.
@@ -48,6 +43,28 @@ public enum IdleProfile {
     /** A strategy for one thread that begins to spin. */
     public IdleStrategy newStrategy() {
         return strategies.get();
+    }
+
+    /**
+     * A strategy for a proxy thread that serves libnccl's connections. A training step's operations are some
+     * milliseconds apart, and a pass may serve one connection or hundreds: timed, not counted, unless the user counts.
+     *
+     * @param ownCore      whether nobody else needs the core meanwhile; on a shared one the thread yields at once, as
+     *                     the program's own threads do that wait for a GPU
+     * @param threshold    passes after which the user wants it to sleep; 0 for never, empty if they do not say
+     * @param maxParkNanos the longest sleep that the user wants, if they say so
+     */
+    public static IdleStrategy takeoverProxy(boolean ownCore, Optional<Integer> threshold,
+            Optional<Long> maxParkNanos) {
+        if (threshold.isPresent()) {
+            int passes = threshold.get() == 0 ? Integer.MAX_VALUE : threshold.get();
+            long longest = maxParkNanos.orElse(100_000L);
+            return new Backoff(ownCore ? passes : 0, ownCore ? 0 : passes, Math.min(20_000, longest), longest);
+        }
+        long longest = maxParkNanos.orElse(2_000_000L);
+        long shortest = Math.min(50_000, longest);
+        return ownCore ? new TimedIdleStrategy(4_000_000, 6_000_000, shortest, longest)
+                : new TimedIdleStrategy(0, 10_000_000, shortest, longest);
     }
 
     /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */
@@ -108,113 +125,6 @@ public enum IdleProfile {
                 LockSupport.parkNanos(parkNanos);
                 parkNanos = Math.min(parkNanos * 2, maxParkNanos);
             }
-        }
-    }
-
-    /**
-     * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and
-     * microseconds on many, so that a number of them says little. After the first passes without work it spins more
-     * slowly, which halves what an idle thread takes from the other half of its core and from the kernel's locks.
-     */
-    public static final class Timed implements IdleStrategy {
-
-        /** Passes between two looks at the clock; a power of two. */
-        static final int CLOCK_INTERVAL = 64;
-        /**
-         * Looks at the clock after which spinning is slower: not within the ten microseconds between two small
-         * operations.
-         */
-        private static final int EAGER_LOOKS = 16;
-        /** Hints of a slow spin: less than a microsecond. */
-        private static final int SLOW_HINTS = 12;
-
-        private final LongSupplier nanoClock;
-        private final long spinNanos;
-        private final long yieldNanos;
-        private final long minParkNanos;
-        private final long maxParkNanos;
-
-        private Stage stage = Stage.SPIN;
-        private int hints = 1;
-        private int passes;
-        private long idleSince;
-        private long parkNanos;
-
-        /** What is done after a pass without work. */
-        enum Stage {
-            SPIN, YIELD, PARK
-        }
-
-        /**
-         * A strategy that begins to spin.
-         *
-         * @param spinNanos  how long it spins after the last work
-         * @param yieldNanos how long after that it offers its core to another thread in every pass
-         */
-        public Timed(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
-            this(System::nanoTime, spinNanos, yieldNanos, minParkNanos, maxParkNanos);
-        }
-
-        Timed(LongSupplier nanoClock, long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
-            if (spinNanos < 0 || yieldNanos < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
-                throw new IllegalArgumentException(
-                        "idle strategy: spin " + spinNanos + ", yield " + yieldNanos + ", park " + minParkNanos + " to "
-                                + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
-            }
-            this.nanoClock = nanoClock;
-            this.spinNanos = spinNanos;
-            this.yieldNanos = yieldNanos;
-            this.minParkNanos = minParkNanos;
-            this.maxParkNanos = maxParkNanos;
-        }
-
-        @Override
-        public void idle(int workCount) {
-            if (workCount > 0) {
-                passes = 0;
-                hints = 1;
-                stage = Stage.SPIN;
-                return;
-            }
-            switch (stage) {
-                case SPIN -> spin();
-                case YIELD -> Thread.yield();
-                case PARK -> {
-                    LockSupport.parkNanos(parkNanos);
-                    parkNanos = Math.min(parkNanos * 2, maxParkNanos);
-                    return;
-                }
-            }
-            if ((++passes & CLOCK_INTERVAL - 1) == 0) {
-                lookAtClock();
-            }
-        }
-
-        private void spin() {
-            for (int i = 0; i < hints; i++) {
-                Thread.onSpinWait();
-            }
-        }
-
-        private void lookAtClock() {
-            long now = nanoClock.getAsLong();
-            if (passes == CLOCK_INTERVAL) {
-                idleSince = now;
-            }
-            if (passes == CLOCK_INTERVAL * EAGER_LOOKS) {
-                hints = SLOW_HINTS;
-            }
-            long idle = now - idleSince;
-            if (idle - spinNanos >= yieldNanos) {
-                stage = Stage.PARK;
-                parkNanos = minParkNanos;
-            } else if (idle >= spinNanos) {
-                stage = Stage.YIELD;
-            }
-        }
-
-        Stage stage() {
-            return stage;
         }
     }
 }

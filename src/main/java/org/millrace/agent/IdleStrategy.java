@@ -9,4 +9,14 @@ public interface IdleStrategy {
      * @param workCount what the pass did; more than 0 resets the strategy
      */
     void idle(int workCount);
+
+    /**
+     * Says that work is to come, so that a thread that sleeps need not wait for its time to be over. Called by any
+     * thread.
+     *
+     * @param thread the one that this strategy serves
+     */
+    default void wake(Thread thread) {
+        // a strategy with short sleeps need not be woken
+    }
 }

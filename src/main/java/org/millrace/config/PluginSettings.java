@@ -7,6 +7,7 @@ import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.values;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -81,8 +82,19 @@ public final class PluginSettings {
                     "1 to " + MOST_UNPACK_MIB + " MiB of bounce buffer, or not set (here: " + USUAL_UNPACK_MIB + ")"),
             USUAL_UNPACK_MIB, "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
 
-    private static final List<Setting<?>> ALL =
-            List.of(JAVA_HOME, JAR, JAVA_OPTIONS, GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
+    /** Whether a process that has lost a peer it waits for ends. */
+    public static final Setting<Boolean> ON_LOSS = new Setting<>("MILLRACE_ON_LOSS",
+            values(Map.of("report", false, "exit", true),
+                    "report (it is said, on standard error and to the next enqueue), exit or not set (the process then"
+                            + " ends)"),
+            true, "report: a lost peer is only told of; unset: the process ends if nobody aborts the communicator");
+    /** How long the program has to abort a communicator that has lost a peer. */
+    public static final Setting<Duration> LOSS_GRACE = new Setting<>("MILLRACE_LOSS_GRACE",
+            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
+            "how long the program has to abort or destroy a communicator that has lost a peer; unset: 5s");
+
+    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, GIN,
+            GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
 
     private PluginSettings() {}
 

@@ -10,7 +10,6 @@ import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.words;
-
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -207,17 +206,20 @@ public final class Settings {
     /** Upper bound of polling threads. */
     public static final Setting<Optional<Integer>> THREADS =
             new Setting<>("MILLRACE_THREADS", optional(integers(1, 256)), Optional.empty(),
-                    "how many polling threads a rank may use; unset: what the machine can spare");
+                    "how many polling threads a rank may use; unset: what its cores can spare");
     /**
      * Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and
      * a thread that waits for a sleeper soon sleeps, too.
      */
     public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD",
             integers(0, Integer.MAX_VALUE), 20_000,
-            "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps");
+            "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps;"
+                    + " unset: in a takeover after 10 ms");
     /** How long an idle polling thread sleeps. */
     public static final Setting<Integer> IDLE_SLEEP_MICROS = new Setting<>("NCCL_PROXY_IDLE_SLEEP_US",
-            integers(1, 1_000_000), 100, "longest sleep of an idle polling thread between two passes, in microseconds");
+            integers(1, 1_000_000), 100,
+            "longest sleep of an idle polling thread between two passes, in microseconds; unset: in a takeover a"
+                    + " thousandth of the time that it was idle, 2000 at most");
 
     // Failures
 

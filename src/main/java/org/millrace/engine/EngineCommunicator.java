@@ -138,6 +138,7 @@ final class EngineCommunicator implements Communicator {
         PlannedCollective planned =
                 collectivePlanner.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
         issue(() -> launches.add(planned, stream));
+        parts.threads().device().catchUp(stream);
     }
 
     @Override

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
+import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.EmulatedDevice;
@@ -36,14 +37,21 @@ final class EngineThreads implements AutoCloseable {
         this.device = new EmulatedDevice(rank);
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
-        runners = together ? new AgentRunner[] {start(new InTurn(device, proxies), options)}
-                : new AgentRunner[] {start(device, options), start(proxies, options)};
+        Agent first = together ? new InTurn(device, proxies) : device;
+        AgentRunner runner = options.helped() ? startHelped(first, options) : AgentRunner.start(first, idle(options));
+        runners = together ? new AgentRunner[] {runner}
+                : new AgentRunner[] {runner, AgentRunner.start(proxies, idle(options))};
         connections = new ConnectorService(rank);
     }
 
-    private static AgentRunner start(Agent agent, EngineOptions options) {
-        IdleStrategy idle = IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos());
-        return AgentRunner.start(agent, idle);
+    private AgentRunner startHelped(Agent agent, EngineOptions options) {
+        HelpedAgent helped = new HelpedAgent(agent, idle(options), idle(options));
+        device.runBy(helped);
+        return AgentRunner.start(helped, helped);
+    }
+
+    private static IdleStrategy idle(EngineOptions options) {
+        return IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos());
     }
 
     /** The same threads for one more communicator, which closes them too when it ends. */

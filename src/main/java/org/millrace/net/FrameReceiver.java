@@ -62,6 +62,11 @@ public interface FrameReceiver extends AutoCloseable {
         return false;
     }
 
+    /** {@return the process at the other end, as far as it is known, for messages: {@code "pid 4711 on 10.0.0.2"}} */
+    default String peer() {
+        return "an unknown process";
+    }
+
     /** What this connection leads to, for messages: its peer's address and the network's name. */
     @Override
     String toString();

@@ -46,6 +46,11 @@ public interface FrameSender extends AutoCloseable {
     @Override
     String toString();
 
+    /** {@return the process at the other end, as far as it is known, for messages: {@code "pid 4711 on 10.0.0.2"}} */
+    default String peer() {
+        return "an unknown process";
+    }
+
     /**
      * Ends the connection. Frames in flight are sent first if that needs no waiting; the peer learns that the end was
      * meant. Safe from any thread once the owner makes no more calls, and more than once.

@@ -8,6 +8,7 @@ import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.net.PluginConfiguration;
@@ -39,14 +40,16 @@ public final class PluginEntry {
 
     /** The plugin with what it is made of. */
     static Upcalls create() {
-        NetPlugin net = new NetPlugin(PluginEntry::path);
-        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, new TunerPlugin(net::takesOver),
-                Upcalls.Table.GIN, new GinPlugin(NativeEnvironment::get)));
+        LossWatch losses = new LossWatch();
+        NetPlugin net = new NetPlugin(PluginEntry::path, losses);
+        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER,
+                new TunerPlugin(net::takesOver, net::operationComing, losses), Upcalls.Table.GIN,
+                new GinPlugin(NativeEnvironment::get)));
     }
 
     private static DataPath path(PluginConfiguration settings) {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
-        return settings.takeover() ? TakeoverPath.start(settings.threads(), unpack) : new FallbackPath(unpack);
+        return settings.takeover() ? new TakeoverPath(settings.threads(), unpack) : new FallbackPath(unpack);
     }
 }

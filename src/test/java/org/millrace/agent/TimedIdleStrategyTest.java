@@ -3,64 +3,183 @@ package org.millrace.agent;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.millrace.agent.IdleProfile.Timed.Stage;
+import org.millrace.agent.TimedIdleStrategy.Stage;
 
-/** When a thread without work spins, yields and parks, on a clock of the test's own. */
+/** When a thread without work spins, yields and parks, on a clock and a scheduler of the test's own. */
 class TimedIdleStrategyTest {
 
-    private static final long SPIN = 4_000;
-    private static final long YIELD = 6_000;
+    private static final long SPIN = 4_000_000;
+    private static final long YIELD = 6_000_000;
+    private static final long LONGEST_PARK = 2_000_000;
 
-    private long now = Long.MAX_VALUE - 5_000; // the clock wraps while the thread is idle
-    private final IdleProfile.Timed strategy = new IdleProfile.Timed(() -> now, SPIN, YIELD, 1, 1);
+    /** Counts what is asked of it; a yield lasts as long as the test says. */
+    private static final class TestScheduler implements TimedIdleStrategy.Scheduler {
+        private long now = Long.MAX_VALUE - 5_000; // the clock wraps while the thread is idle
+        private long yieldLasts;
+        private int yields;
+        private int sharpened;
+        private final List<Long> parks = new ArrayList<>();
+        private Runnable meanwhile = () -> {};
 
-    private Stage idleUntilTheNextLook() {
-        for (int pass = 0; pass < IdleProfile.Timed.CLOCK_INTERVAL; pass++) {
+        @Override
+        public long nanoTime() {
+            return now;
+        }
+
+        @Override
+        public void yieldCore() {
+            yields++;
+            now += yieldLasts;
+        }
+
+        @Override
+        public void park(long nanos) {
+            parks.add(nanos);
+            meanwhile.run();
+        }
+
+        @Override
+        public void sharpenTimers() {
+            sharpened++;
+        }
+    }
+
+    private final TestScheduler scheduler = new TestScheduler();
+
+    private TimedIdleStrategy strategy(long spinNanos) {
+        return new TimedIdleStrategy(scheduler, spinNanos, YIELD, 1_000, LONGEST_PARK);
+    }
+
+    private static Stage idleUntilTheNextLook(TimedIdleStrategy strategy) {
+        for (int pass = 0; pass < TimedIdleStrategy.CLOCK_INTERVAL; pass++) {
             strategy.idle(0);
         }
         return strategy.stage();
     }
 
+    private TimedIdleStrategy parking() {
+        TimedIdleStrategy strategy = strategy(SPIN);
+        idleUntilTheNextLook(strategy);
+        scheduler.now += SPIN + YIELD;
+        assertEquals(Stage.PARK, idleUntilTheNextLook(strategy));
+        return strategy;
+    }
+
     @Test
     void stagesAreEnteredByTime() {
-        assertEquals(Stage.SPIN, idleUntilTheNextLook(), "the first look starts the clock");
-        now += SPIN - 1;
-        assertEquals(Stage.SPIN, idleUntilTheNextLook());
-        now++;
-        assertEquals(Stage.YIELD, idleUntilTheNextLook());
-        now += YIELD - 1;
-        assertEquals(Stage.YIELD, idleUntilTheNextLook());
-        now++;
-        assertEquals(Stage.PARK, idleUntilTheNextLook());
-        assertEquals(Stage.PARK, idleUntilTheNextLook());
+        TimedIdleStrategy strategy = strategy(SPIN);
+        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy), "the first look starts the clock");
+        scheduler.now += SPIN - 1;
+        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
+        scheduler.now++;
+        assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
+        scheduler.now += YIELD - 1;
+        assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
+        scheduler.now++;
+        assertEquals(Stage.PARK, idleUntilTheNextLook(strategy));
+        assertEquals(Stage.PARK, idleUntilTheNextLook(strategy));
     }
 
     @Test
     void passesAloneChangeNothing() {
+        TimedIdleStrategy strategy = strategy(SPIN);
         for (int i = 0; i < 1000; i++) {
-            assertEquals(Stage.SPIN, idleUntilTheNextLook());
+            assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
         }
     }
 
     @Test
     void workBeginsAnew() {
-        idleUntilTheNextLook();
-        now += SPIN + YIELD;
-        assertEquals(Stage.PARK, idleUntilTheNextLook());
+        TimedIdleStrategy strategy = parking();
         strategy.idle(1);
         assertEquals(Stage.SPIN, strategy.stage());
-        assertEquals(Stage.SPIN, idleUntilTheNextLook());
-        now += SPIN - 1;
-        assertEquals(Stage.SPIN, idleUntilTheNextLook());
-        now++;
-        assertEquals(Stage.YIELD, idleUntilTheNextLook());
+        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
+        scheduler.now += SPIN - 1;
+        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
+        scheduler.now++;
+        assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
+    }
+
+    @Test
+    void aSharedCoreIsYieldedAtOnce() {
+        TimedIdleStrategy strategy = strategy(0);
+        strategy.idle(0);
+        assertEquals(1, scheduler.yields);
+        strategy.idle(1);
+        assertEquals(Stage.YIELD, strategy.stage());
+    }
+
+    @Test
+    void shortParksStandInForYieldsAfterALongOne() {
+        TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS;
+        strategy.idle(0);
+        strategy.idle(0);
+        assertEquals(2, scheduler.yields, "both were short");
+        scheduler.yieldLasts++;
+        strategy.idle(0);
+        strategy.idle(0);
+        strategy.idle(1);
+        strategy.idle(0);
+        assertEquals(3, scheduler.yields);
+        assertEquals(List.of(1L, 1L), scheduler.parks);
+        assertEquals(1, scheduler.sharpened, "timers that are late would make short parks long");
+    }
+
+    @Test
+    void yieldsAreTriedAgainLaterAndLaterWhileTheyAreLong() {
+        TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        long avoidance = TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        strategy.idle(0);
+        for (int yields = 1; yields < 20; yields++) {
+            strategy.idle(1);
+            scheduler.now += avoidance - 1;
+            strategy.idle(0);
+            assertEquals(yields, scheduler.yields);
+            scheduler.now++;
+            strategy.idle(0);
+            assertEquals(yields + 1, scheduler.yields);
+            avoidance = Math.min(2 * avoidance, TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
+        }
+        assertEquals(1, scheduler.sharpened);
+        scheduler.now += avoidance;
+        scheduler.yieldLasts = 1;
+        strategy.idle(0);
+        strategy.idle(0);
+        assertEquals(22, scheduler.yields, "a short one ends it");
+    }
+
+    @Test
+    void parksAreAThousandthOfTheTimeThatWasIdle() {
+        TimedIdleStrategy strategy = parking();
+        strategy.idle(0);
+        scheduler.now += 1_000_000_000;
+        strategy.idle(0);
+        scheduler.now += 10_000_000_000L;
+        strategy.idle(0);
+        assertEquals(List.of((SPIN + YIELD) / 1000, (SPIN + YIELD + 1_000_000_000) / 1000, LONGEST_PARK),
+                scheduler.parks);
+    }
+
+    @Test
+    void wakingEndsAParkAndBeginsAnew() {
+        TimedIdleStrategy strategy = parking();
+        strategy.wake(Thread.currentThread());
+        strategy.idle(0);
+        assertEquals(Stage.PARK, strategy.stage(), "it was not parked when it was woken");
+        scheduler.meanwhile = () -> strategy.wake(Thread.currentThread());
+        strategy.idle(0);
+        assertEquals(Stage.SPIN, strategy.stage());
     }
 
     @Test
     void impossibleTimesAreRefused() {
-        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.Timed(-1, 0, 1, 1));
-        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.Timed(0, 0, 0, 1));
-        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.Timed(0, 0, 2, 1));
+        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(-1, 0, 1, 1));
+        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(0, 0, 0, 1));
+        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(0, 0, 2, 1));
     }
 }

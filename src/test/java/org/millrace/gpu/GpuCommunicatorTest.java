@@ -34,7 +34,7 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
-import org.millrace.plugin.takeover.LostConnection;
+import org.millrace.plugin.loss.LostConnection;
 
 /**
  * Communicators over the stand-ins for libnccl and libcudart: two GPUs, on which everything completes at once unless a

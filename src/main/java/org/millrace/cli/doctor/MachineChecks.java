@@ -18,6 +18,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.plugin.net.ProxyThreads;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
 final class MachineChecks {
@@ -34,7 +35,8 @@ final class MachineChecks {
 
     static List<Check> list(Map<String, String> settings) {
         return List.of(new Check("Java", MachineChecks::java), new Check("kernel", MachineChecks::kernel),
-                new Check("cores", MachineChecks::cores), new Check("memory", MachineChecks::memory),
+                new Check("cores", MachineChecks::cores), new Check("proxy threads", MachineChecks::proxyThreads),
+                new Check("memory", MachineChecks::memory),
                 new Check("shared memory", () -> sharedMemory(Path.of("/dev/shm"))),
                 new Check("single copies", () -> singleCopies(settings)), new Check("limits", MachineChecks::limits),
                 new Check("rails", () -> rails(settings)));
@@ -77,6 +79,11 @@ final class MachineChecks {
                 : CheckResult.works(summary.toString(),
                         "on one core ranks take turns: times will be those of the scheduler. Grant more (taskset, "
                                 + "docker --cpus).");
+    }
+
+    /** How many threads the plugin would run in this process's place. */
+    static CheckResult proxyThreads() {
+        return CheckResult.works("the plugin for libnccl would run " + ProxyThreads.decide(System.getenv()::get));
     }
 
     /** Main memory, the limit of the control group, and the Java heap, in which no operand lies. */

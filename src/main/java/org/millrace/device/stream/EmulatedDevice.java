@@ -6,17 +6,24 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Device;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Agent;
+import org.millrace.agent.HelpedAgent;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.EmulatedStream.Work;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.WorkReader;
 
-/** The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent. */
+/**
+ * The emulated device: its memory is the host's, and its streams are run by whoever runs this agent, one thread at a
+ * time. "The device's thread" is the one that does so just now.
+ */
 public final class EmulatedDevice implements Device, Agent {
 
     private static final long ALIGNMENT = 64;
@@ -29,6 +36,8 @@ public final class EmulatedDevice implements Device, Agent {
     /** The thread that runs streams just now. Others may see an old one, which is none of them. */
     private @Nullable Thread running;
     private volatile boolean stopped;
+    /** Where threads that wait run the streams meanwhile; null where they only wait. */
+    private volatile @Nullable HelpedAgent helped;
 
     public EmulatedDevice(int index) {
         this.name = "emulated device " + index;
@@ -57,7 +66,45 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public EmulatedEvent newEvent() {
-        return new EmulatedEvent();
+        return new EmulatedEvent(this);
+    }
+
+    /** Says that this device is run by an agent that threads help which wait for it. Before anybody does. */
+    public void runBy(HelpedAgent agent) {
+        helped = agent;
+    }
+
+    /**
+     * Waits until something is done that the streams bring about; false if it is not within the time, or the thread is
+     * interrupted.
+     *
+     * @param done asked again and again where this thread runs the streams meanwhile; otherwise when it is unparked, or
+     *             after a while
+     */
+    boolean await(BooleanSupplier done, long nanos) {
+        HelpedAgent agent = helped;
+        if (agent != null) {
+            return agent.await(done, nanos);
+        }
+        long start = System.nanoTime();
+        IdleStrategy idle = IdleProfile.COMPLETION.newStrategy();
+        while (!done.getAsBoolean()) {
+            if (System.nanoTime() - start >= nanos || Thread.currentThread().isInterrupted()) {
+                return false;
+            }
+            idle.idle(0);
+        }
+        return true;
+    }
+
+    /** A stream has come to a function of the program: whether this thread may call it, or else leaves it to that. */
+    boolean mayCallFunctions() {
+        HelpedAgent agent = helped;
+        if (agent == null || agent.isOwnThread()) {
+            return true;
+        }
+        agent.needOwnThread();
+        return false;
     }
 
     @Override
@@ -85,6 +132,17 @@ public final class EmulatedDevice implements Device, Agent {
     /** Starts a kernel behind what the stream already holds. */
     public void launch(EmulatedKernel kernel, Stream stream) {
         own(stream).enqueue(kernel);
+    }
+
+    /**
+     * Has the calling thread run the streams for a while if it is so far ahead of them that this does not keep it from
+     * anything: what is enqueued would only wait, and the thread that else runs them for the same core. Without a lock.
+     */
+    public void catchUp(Stream stream) {
+        HelpedAgent agent = helped;
+        if (agent != null && stream instanceof EmulatedStream hostStream && hostStream.isFarBehind()) {
+            agent.help(hostStream.catchesUp());
+        }
     }
 
     /**

@@ -4,16 +4,17 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Event;
 import org.millrace.MillraceException;
-import org.millrace.agent.IdleProfile;
-import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.EmulatedStream.StreamTask;
 
 /** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
 public final class EmulatedEvent implements Event {
 
+    private final EmulatedDevice device;
     private volatile @Nullable EventMark latest;
 
-    EmulatedEvent() {}
+    EmulatedEvent(EmulatedDevice device) {
+        this.device = device;
+    }
 
     static EmulatedEvent of(Event event) {
         if (event instanceof EmulatedEvent host) {
@@ -53,18 +54,16 @@ public final class EmulatedEvent implements Event {
     @Override
     public void synchronize(Duration deadline) {
         EventMark mark = latest;
-        long start = System.nanoTime();
-        IdleStrategy idle = IdleProfile.COMPLETION.newStrategy();
-        while (mark != null && !isReached(mark)) {
-            if (System.nanoTime() - start >= deadline.toNanos()) {
-                throw new MillraceException("the event was not reached within " + deadline.toMillis()
-                        + " ms: what was enqueued before it is still under way");
-            }
-            if (Thread.currentThread().isInterrupted()) {
-                throw new MillraceException("the thread was interrupted while it waited for an event");
-            }
-            idle.idle(0);
+        if (mark == null || isReached(mark)) {
+            return;
         }
+        if (!device.await(mark::done, deadline.toNanos())) {
+            throw new MillraceException(
+                    Thread.currentThread().isInterrupted() ? "the thread was interrupted while it waited for an event"
+                            : "the event was not reached within " + deadline.toMillis()
+                                    + " ms: what was enqueued before it is still under way");
+        }
+        isReached(mark);
     }
 
     @Override

@@ -1,10 +1,11 @@
 package org.millrace.device.stream;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -22,13 +23,21 @@ public final class EmulatedStream implements Stream {
 
     private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
+    /** So many tasks behind those who enqueue a stream holds enough for whoever runs it. */
+    private static final int FAR_BEHIND = 16;
+    private static final Waiter[] NOBODY = {};
+
+    /** A thread that waits until so many tasks are complete. */
+    private record Waiter(Thread thread, long target) {
+    }
 
     private final EmulatedDevice device;
     private final String name;
     private final Queue<StreamTask> queue = new ConcurrentLinkedQueue<>();
     private final AtomicLong enqueued = new AtomicLong();
-    private final Object waiting = new Object();
-    private volatile int waiters;
+    private final BooleanSupplier catchesUp = () -> !isFarBehind();
+    /** Copied when one comes or goes. */
+    private volatile Waiter[] waiters = NOBODY;
     private volatile long completed;
     private volatile @Nullable Throwable failure;
     private @Nullable StreamTask current;
@@ -98,14 +107,23 @@ public final class EmulatedStream implements Stream {
     }
 
     private void complete() {
-        // Volatile, as is the waiters' count that is read next: a waiter adds itself before it reads `completed`, so
-        // one of the two sees the other (Dekker).
-        completed++;
-        if (waiters > 0) {
-            synchronized (waiting) {
-                waiting.notifyAll();
+        // Volatile, as are the waiters that are read next: one adds itself before it reads `completed`, so one of the
+        // two sees the other (Dekker).
+        long now = completed + 1;
+        completed = now;
+        for (Waiter waiter : waiters) {
+            if (waiter.target <= now && waiter.thread != Thread.currentThread()) {
+                LockSupport.unpark(waiter.thread);
             }
         }
+    }
+
+    boolean isFarBehind() {
+        return enqueued.get() - completed > FAR_BEHIND;
+    }
+
+    BooleanSupplier catchesUp() {
+        return catchesUp;
     }
 
     long enqueued() {
@@ -141,6 +159,9 @@ public final class EmulatedStream implements Stream {
     @Override
     public void call(Runnable function) {
         enqueue(new Work(() -> {
+            if (!device.mayCallFunctions()) {
+                return false;
+            }
             try {
                 function.run();
             } catch (RuntimeException | Error thrown) { // does not concern the stream, as on a GPU
@@ -168,26 +189,32 @@ public final class EmulatedStream implements Stream {
 
     private void await(Duration deadline) {
         long target = enqueued.get();
-        long end = System.nanoTime() + deadline.toNanos();
-        synchronized (waiting) {
-            waiters++;
-            try {
-                while (completed < target) {
-                    long left = end - System.nanoTime();
-                    if (left <= 0) {
-                        throw new MillraceException(name + ": " + (target - completed)
-                                + " operations have not completed within " + deadline.toMillis() + " ms");
-                    }
-                    TimeUnit.NANOSECONDS.timedWait(waiting, left);
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new MillraceException(
-                        name + ": interrupted while waiting for " + (target - completed) + " operations", e);
-            } finally {
-                waiters--;
-            }
+        if (completed >= target) {
+            return;
         }
+        Waiter waiter = new Waiter(Thread.currentThread(), target);
+        add(waiter);
+        try {
+            if (!device.await(() -> completed >= target, deadline.toNanos())) {
+                String left = (target - completed) + " operations";
+                throw new MillraceException(
+                        Thread.currentThread().isInterrupted() ? name + ": interrupted while waiting for " + left
+                                : name + ": " + left + " have not completed within " + deadline.toMillis() + " ms");
+            }
+        } finally {
+            remove(waiter);
+        }
+    }
+
+    private synchronized void add(Waiter waiter) {
+        Waiter[] all = Arrays.copyOf(waiters, waiters.length + 1);
+        all[all.length - 1] = waiter;
+        waiters = all;
+    }
+
+    private synchronized void remove(Waiter waiter) {
+        waiters = waiters.length == 1 ? NOBODY
+                : Arrays.stream(waiters).filter(each -> each != waiter).toArray(Waiter[]::new);
     }
 
     /** Makes the tasks that are enqueued fail, and the threads that wait for them hear why. */

@@ -12,6 +12,7 @@ import org.millrace.config.Settings;
  * @param channels          rings over which large operations are spread
  * @param bufferBytes       bytes of a connection's buffer: as many slots as there are steps
  * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
+ * @param helped            whether a thread that waits for the device runs it meanwhile: it has no core of its own
  * @param spins             idle passes a polling thread spins through
  * @param yields            idle passes it yields through after that
  * @param maxParkNanos      how long it sleeps after that, at the most; 0 to never sleep
@@ -21,14 +22,18 @@ import org.millrace.config.Settings;
  * @param workArgumentBytes the most bytes of a kernel's arguments
  * @param firstWork         where the FIFO's counters begin
  */
-public record EngineOptions(int channels, long bufferBytes, int threads, int spins, int yields, long maxParkNanos,
-        Duration connectDeadline, Duration stallDeadline, long firstStep, AlgorithmChoice algorithms,
+public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields,
+        long maxParkNanos, Duration connectDeadline, Duration stallDeadline, long firstStep, AlgorithmChoice algorithms,
         ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
 
     /** One channel saturates a machine's loopback; more only add steps. */
     private static final int DEFAULT_CHANNELS = 1;
     /** With a core for each polling thread, passes that are spun through before the first yield. */
     private static final int SPINS = 200;
+    /**
+     * Where a thread that waits runs the device, on a core that it perhaps shares with the peer: some two microseconds.
+     */
+    private static final int SHARED_SPINS = 20;
 
     /** Decides what the user left open, with what the ranks said of themselves. */
     public static EngineOptions decide(Configuration configuration, Agreement agreement) {
@@ -36,10 +41,12 @@ public record EngineOptions(int channels, long bufferBytes, int threads, int spi
         int coresPerRank = Math.max(1, cores / agreement.ranksOnThisHost());
         int threads = Math.min(2, configuration.get(Settings.THREADS).orElse(coresPerRank));
         boolean coreForEach = threads * agreement.ranksOnThisHost() <= cores;
+        boolean helped = (threads + 1) * agreement.ranksOnThisHost() > cores;
         int threshold = configuration.get(Settings.IDLE_THRESHOLD);
-        int spins = coreForEach ? Math.min(SPINS, threshold == 0 ? SPINS : threshold) : 0;
+        int most = !coreForEach ? 0 : helped ? SHARED_SPINS : SPINS;
+        int spins = Math.min(most, threshold == 0 ? SPINS : threshold);
         long park = threshold == 0 ? 0 : configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
-        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, spins,
+        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, helped, spins,
                 threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
                 configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
                 configuration.get(Settings.FIRST_STEP), AlgorithmChoice.of(configuration),

@@ -17,13 +17,25 @@ public abstract class ConnectionState {
 
     private final OpenResources network;
     private final String name;
+    private final String peer;
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile @Nullable ConnectionException failure;
 
-    /** An open connection; the name has its peer in it. */
-    protected ConnectionState(OpenResources network, String name) {
+    /**
+     * An open connection.
+     *
+     * @param name with its peer in it
+     * @param peer the process at the other end
+     */
+    protected ConnectionState(OpenResources network, String name, String peer) {
         this.network = network;
         this.name = name;
+        this.peer = peer;
+    }
+
+    /** The process at the other end, for messages. */
+    public final String peer() {
+        return peer;
     }
 
     public final OpenResources network() {

@@ -9,11 +9,11 @@ import org.millrace.net.ConnectionException;
  * What a listener answers to a hello, little-endian, the same in all versions.
  *
  * <pre>
- *   0          8         12       16
- *   +----------+---------+--------+
- *   | magic    | version | reply  |
- *   | 8 chars  | u32     | u32    |
- *   +----------+---------+--------+
+ *   0          8         12      13      16
+ *   +----------+---------+-------+-------+
+ *   | magic    | version | reply | pid   |
+ *   | 8 chars  | u32     | u8    | u24   |
+ *   +----------+---------+-------+-------+
  * </pre>
  *
  * <p>
@@ -87,6 +87,9 @@ public enum HandshakeReply {
     public static final int BYTES = 16;
 
     private static final int REPLY_OFFSET = 12;
+    /** In the word of the reply: the reply itself, and above it the process's number, which has 22 bits on Linux. */
+    private static final int REPLY_MASK = 0xff;
+    private static final int PID_SHIFT = 8;
     private static final HandshakeReply[] BY_NUMBER = values();
 
     private final String text;
@@ -98,13 +101,18 @@ public enum HandshakeReply {
     public ByteBuffer encode(HelloFormat protocol) {
         ByteBuffer bytes = ByteBuffer.allocate(BYTES).order(ByteOrder.LITTLE_ENDIAN);
         protocol.encodeCommon(bytes);
-        return bytes.putInt(REPLY_OFFSET, ordinal());
+        return bytes.putInt(REPLY_OFFSET, ordinal() | (int) ProcessHandle.current().pid() << PID_SHIFT);
     }
 
     /** The reply in these bytes; null if it is one of a later version's. */
     public static @Nullable HandshakeReply decode(ByteBuffer bytes) {
-        int number = bytes.getInt(REPLY_OFFSET);
+        int number = bytes.getInt(REPLY_OFFSET) & REPLY_MASK;
         return number >= 0 && number < BY_NUMBER.length ? BY_NUMBER[number] : null;
+    }
+
+    /** The number of the process that sent a reply. */
+    public static long pidIn(ByteBuffer bytes) {
+        return bytes.getInt(REPLY_OFFSET) >>> PID_SHIFT;
     }
 
     /**

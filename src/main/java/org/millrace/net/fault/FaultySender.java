@@ -155,6 +155,11 @@ final class FaultySender implements FrameSender {
     }
 
     @Override
+    public String peer() {
+        return sender.peer();
+    }
+
+    @Override
     public String toString() {
         return sender + " with faults";
     }

@@ -4,6 +4,7 @@ import java.time.Duration;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
+import org.millrace.plugin.loss.CommunicatorLosses;
 
 /**
  * Decides who moves the data of connections. The two ends of a connection have the same path, as its frames are its
@@ -29,6 +30,11 @@ public interface DataPath extends AutoCloseable {
         // most need nothing
     }
 
+    /** An operation is about to be launched: what sleeps may wake up. Called by the program's threads. */
+    default void operationComing() {
+        // only threads of our own sleep
+    }
+
     /** What it does, for the log. */
     @Override
     String toString();
@@ -38,18 +44,36 @@ public interface DataPath extends AutoCloseable {
      *
      * @param sender the path's to use and to close
      */
-    Connection sending(FrameSender sender, Network network, DrainTimeout timeout);
+    Connection sending(FrameSender sender, Network network, Owner owner);
 
     /**
      * Takes over the receiving end of a connection that was just made.
      *
      * @param receiver the path's to use and to close
      */
-    Connection receiving(FrameReceiver receiver, Network network, DrainTimeout timeout);
+    Connection receiving(FrameReceiver receiver, Network network, Owner owner);
 
     /** Ends what the path runs. Its connections are closed before. */
     @Override
     void close();
+
+    /**
+     * The communicator that a connection is part of.
+     *
+     * @param drainTimeout how long its connections wait while it is torn down
+     * @param losses       which of them were lost
+     */
+    record Owner(DrainTimeout drainTimeout, CommunicatorLosses losses) {
+
+        /**
+         * Connections are being made: whatever was torn down before was another communicator, of a table version that
+         * has no context for each.
+         */
+        void restart() {
+            drainTimeout.restart();
+            losses.restart();
+        }
+    }
 
     /**
      * How long the connections of one communicator wait, while it is torn down, for peers that take nothing of what its

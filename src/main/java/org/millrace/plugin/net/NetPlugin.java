@@ -14,6 +14,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
@@ -30,7 +31,8 @@ public final class NetPlugin {
 
     private final Function<PluginConfiguration, DataPath> paths;
     private final HandleTable handles = new HandleTable();
-    private final Context commonContext = new Context(0);
+    private final LossWatch losses;
+    private final Context commonContext;
     private final SecureRandom random = new SecureRandom();
 
     /** What is open while there are communicators; guarded by this, and read without it behind an init. */
@@ -46,12 +48,13 @@ public final class NetPlugin {
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Pending<FrameSender>> connecting = new ConcurrentHashMap<>();
-        private final DataPath.DrainTimeout drainTimeout = new DataPath.DrainTimeout();
+        private final DataPath.Owner owner;
         private final long communicator;
 
-        /** NCCL's hash of the communicator is for messages. */
-        Context(long communicator) {
+        /** NCCL's hash of the communicator is for messages, and for the tuner, which is told the same. */
+        Context(long communicator, LossWatch losses) {
             this.communicator = communicator;
+            owner = new DataPath.Owner(new DataPath.DrainTimeout(), losses.communicator(communicator));
         }
 
         /** Goes on with a connection, or begins it; returns null while it is not made. */
@@ -84,24 +87,27 @@ public final class NetPlugin {
         }
     }
 
-    /** What NCCL calls a listener: it is good for one connection, of the communicator that has this timeout. */
-    private record Listening(Pending<FrameReceiver> connection, DataPath.DrainTimeout timeout) {
+    /** What NCCL calls a listener: it is good for one connection, of one communicator. */
+    private record Listening(Pending<FrameReceiver> connection, DataPath.Owner owner) {
     }
 
     /**
      * Nothing is opened before the first init.
      *
-     * @param paths makes the path that the settings allow
+     * @param paths  makes the path that the settings allow
+     * @param losses what becomes of communicators that lose a peer
      */
-    public NetPlugin(Function<PluginConfiguration, DataPath> paths) {
+    public NetPlugin(Function<PluginConfiguration, DataPath> paths, LossWatch losses) {
         this.paths = paths;
+        this.losses = losses;
+        commonContext = new Context(0, losses);
     }
 
     public void init(int version, long context, long communicator, long logger) {
         NcclLog.use(logger);
         openSession(version);
         if (context != 0) {
-            NativeMemory.putLong(context, handles.add(new Context(communicator)));
+            NativeMemory.putLong(context, handles.add(new Context(communicator, losses)));
         }
     }
 
@@ -112,6 +118,7 @@ public final class NetPlugin {
                 NcclLog.warn(settings.refusal());
             }
             settings.apply(NativeEnvironment::set);
+            losses.use(settings.loss());
             NetEndpoint endpoint = NetEndpoint.open(NativeEnvironment::get);
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);
@@ -137,6 +144,14 @@ public final class NetPlugin {
         return now != null && now.path.takesOver();
     }
 
+    /** An operation is about to be launched: see {@link DataPath#operationComing}. */
+    public void operationComing() {
+        Session now = session;
+        if (now != null) {
+            now.path.operationComing();
+        }
+    }
+
     private Session session() {
         return Objects.requireNonNull(session, "NCCL called an operation before init, or after the last finalize");
     }
@@ -160,9 +175,9 @@ public final class NetPlugin {
         checkDevice(device);
         Session now = session();
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
-        DataPath.DrainTimeout timeout = owner(context).drainTimeout;
-        timeout.restart();
-        Listening listening = new Listening(now.endpoint.listener().expect(key), timeout);
+        DataPath.Owner owner = context(context).owner;
+        owner.restart();
+        Listening listening = new Listening(now.endpoint.listener().expect(key), owner);
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
         NativeMemory.putLong(listener, handles.add(listening));
     }
@@ -175,13 +190,13 @@ public final class NetPlugin {
             throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.path
                     + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
-        Context owner = owner(context);
-        FrameSender sender = owner.connect(peer, now.endpoint);
-        finish(sender == null ? null : now.path.sending(sender, now.endpoint.network(), owner.drainTimeout), connection,
+        Context from = context(context);
+        FrameSender sender = from.connect(peer, now.endpoint);
+        finish(sender == null ? null : now.path.sending(sender, now.endpoint.network(), from.owner), connection,
                 deviceHandle);
     }
 
-    private Context owner(long context) {
+    private Context context(long context) {
         return context == NO_CONTEXT ? commonContext : handles.get(context, Context.class);
     }
 
@@ -189,7 +204,7 @@ public final class NetPlugin {
         Session now = session();
         Listening listening = handles.get(listener, Listening.class);
         FrameReceiver receiver = listening.connection.poll();
-        finish(receiver == null ? null : now.path.receiving(receiver, now.endpoint.network(), listening.timeout),
+        finish(receiver == null ? null : now.path.receiving(receiver, now.endpoint.network(), listening.owner),
                 connection, deviceHandle);
     }
 

@@ -17,6 +17,7 @@ import org.millrace.config.PluginSettings;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.config.Settings;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.LossPolicy;
 
 /**
  * What moves the data of NCCL's network connections under the user's settings, and what has to be set for it.
@@ -28,15 +29,16 @@ import org.millrace.plugin.log.NcclLog;
  * before; but its default is what is needed.
  *
  * @param takeover    whether connections are taken over
- * @param threads     how many threads then serve them, if the user says so
+ * @param threads     the threads that then serve them
  * @param unpack      which kernels gather what arrives from a bounce buffer themselves (NCCL's network device UNPACK)
  * @param bounceBytes length of the process's bounce buffer
  * @param toSet       variables that must be set for all this, and to what
  * @param refusal     why connections are not taken over although the user did not forbid it: a sentence; null if they
  *                    are, or the user did
+ * @param loss        what happens when a connection that was taken over is lost
  */
-public record PluginConfiguration(boolean takeover, Optional<Integer> threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal) {
+public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
+        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss) {
 
     /**
      * A variable that the takeover depends on.
@@ -93,11 +95,12 @@ public record PluginConfiguration(boolean takeover, Optional<Integer> threads, K
         if (unpack != Kernels.NONE) {
             prepareUnpack(environment, settings, toSet);
         }
-        return new PluginConfiguration(takeover, takeover ? settings.get(Settings.THREADS) : Optional.empty(), unpack,
-                bounceBytes, Map.copyOf(toSet),
+        return new PluginConfiguration(takeover, ProxyThreads.decide(environment), unpack, bounceBytes,
+                Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
-                                + "=0 says so without this warning");
+                                + "=0 says so without this warning",
+                LossPolicy.read(settings));
     }
 
     /** Adds what has to be set; returns why it is of no use, null if it is. */

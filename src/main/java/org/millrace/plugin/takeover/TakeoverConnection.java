@@ -16,6 +16,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.ConnectionFailures;
+import org.millrace.plugin.loss.LostEnd;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.unpack.UnpackDevice;
@@ -42,6 +44,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     private final Network network;
     private final TakeoverPath path;
+    private final DataPath.Owner owner;
+    private final String peer;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle;
     private final ConnectionLocator locator = new ConnectionLocator();
@@ -51,7 +55,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private @Nullable ProxyConnection proxy;
     private volatile @Nullable Throwable failure;
 
-    private TakeoverConnection(Network network, TakeoverPath path) {
+    private TakeoverConnection(Network network, TakeoverPath path, DataPath.Owner owner, String peer) {
+        this.owner = owner;
+        this.peer = peer;
         this.network = network;
         this.path = path;
         handle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
@@ -60,6 +66,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     /** Bytes of memory that the proxy needs besides the connection's own; 0 for none. */
     abstract long stagingBytes(ConnectionLayout layout);
+
+    /** Which end this is. */
+    abstract boolean receives();
 
     /** Makes the proxy, which from now on owns the network's end. */
     abstract ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging);
@@ -91,7 +100,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
             region = network.register(locator.memory());
             staging = network.register(allocateStaging(stagingBytes(layout)));
             proxy = start(layout, region, staging);
-            agent = path.assign();
+            owner.losses().useCurrentDevice();
+            agent = path.assign(receives());
             agent.add(List.of(proxy));
         }
         return number;
@@ -109,7 +119,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
      * The proxy has stopped; NCCL has no ear for why, so it is said in the log, and to the Java program if there is
      * one. Called by the agent's thread.
      */
-    final void stopped(ProxyConnection stopped, Throwable reason) {
+    final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
         if (reason == null) {
             return;
         }
@@ -122,6 +132,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         } else {
             NcclLog.warn(line);
             ConnectionFailures.report(new MillraceException(line, reason));
+            owner.losses().add(new LostEnd(peer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
         }
     }
 
@@ -133,6 +144,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
     }
 
+    /** Whether the device has posted what nobody sends any more. */
+    abstract boolean owes(ProxyConnection stopped);
+
     @Override
     public final void deregister(int number) {
         stop();
@@ -142,6 +156,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         if (agent == null) {
             return;
         }
+        owner.losses().ending();
         ProxyAgent.Acknowledgement removal =
                 agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
         if (!removal.await(DRAIN_LIMIT)) {
@@ -155,7 +170,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         if (!removal.drained()) {
             gaveUp(proxy.lastSeen());
         }
-        path.release(agent);
+        path.release(agent, receives());
         agent = null;
         region.close();
         staging.close();
@@ -193,10 +208,20 @@ abstract class TakeoverConnection implements DataPath.Connection {
         private final FrameSender sender;
         private final DataPath.DrainTimeout timeout;
 
-        Sender(FrameSender sender, Network network, TakeoverPath path, DataPath.DrainTimeout timeout) {
-            super(network, path);
+        Sender(FrameSender sender, Network network, TakeoverPath path, DataPath.Owner owner) {
+            super(network, path, owner, sender.peer());
             this.sender = sender;
-            this.timeout = timeout;
+            timeout = owner.drainTimeout();
+        }
+
+        @Override
+        boolean owes(ProxyConnection stopped) {
+            return stopped.owesData();
+        }
+
+        @Override
+        boolean receives() {
+            return false;
         }
 
         /** A kernel that has ended has all its data in the slots, and nobody else would send it. */
@@ -247,15 +272,27 @@ abstract class TakeoverConnection implements DataPath.Connection {
          *
          * @param unpack what kernels that unpack need; null for those that do not
          */
-        Receiver(FrameReceiver receiver, Network network, TakeoverPath path, UnpackDevice.@Nullable Connection unpack) {
-            super(network, path);
+        Receiver(FrameReceiver receiver, Network network, TakeoverPath path, DataPath.Owner owner,
+                UnpackDevice.@Nullable Connection unpack) {
+            super(network, path, owner, receiver.peer());
             this.receiver = receiver;
             this.unpack = unpack;
+        }
+
+        /** What a kernel waits for leaves no mark in memory. */
+        @Override
+        boolean owes(ProxyConnection stopped) {
+            return false;
         }
 
         @Override
         public long deviceHandle() {
             return unpack == null ? super.deviceHandle() : unpack.deviceHandle();
+        }
+
+        @Override
+        boolean receives() {
+            return true;
         }
 
         /** LL and LL128 lines wait there until they are stored one by one. */

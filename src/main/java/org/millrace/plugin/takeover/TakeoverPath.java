@@ -1,15 +1,14 @@
 package org.millrace.plugin.takeover;
 
 import java.util.List;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.IdleProfile;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetEndpoint;
+import org.millrace.plugin.net.ProxyThreads;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
 
@@ -21,40 +20,31 @@ public final class TakeoverPath implements DataPath {
 
     private static final byte ID = 2;
 
-    /**
-     * Threads of a process unless it is told otherwise: enough for the bandwidth of host memory, few enough to leave a
-     * trainer its cores.
-     */
-    private static final int MOST_THREADS = 8;
-    private static final int CORES_PER_THREAD = 4;
-
     private final ProxyAgent[] agents;
     private final AgentRunner[] runners;
-    private final int[] served;
+    private final int[] sendersServed;
+    private final int[] receiversServed;
+    private final String description;
 
     private final @Nullable UnpackDevice unpack;
     private @Nullable WarmUp warmUp;
 
-    private TakeoverPath(int threads, @Nullable UnpackDevice unpack) {
-        this.unpack = unpack;
-        agents = new ProxyAgent[threads];
-        runners = new AgentRunner[threads];
-        served = new int[threads];
-        for (int i = 0; i < threads; i++) {
-            agents[i] = new ProxyAgent("proxy-" + i);
-            runners[i] = AgentRunner.start(agents[i], IdleProfile.TAKEOVER_PROXY.newStrategy());
-        }
-    }
-
     /**
      * Starts the threads.
      *
-     * @param threads how many the user wants, if they say so
-     * @param unpack  what kernels that unpack need, closed with the path; null for those that do not
+     * @param unpack what kernels that unpack need, closed with the path; null for those that do not
      */
-    public static TakeoverPath start(Optional<Integer> threads, @Nullable UnpackDevice unpack) {
-        int usual = Math.clamp(Runtime.getRuntime().availableProcessors() / CORES_PER_THREAD, 1, MOST_THREADS);
-        return new TakeoverPath(threads.orElse(usual), unpack);
+    public TakeoverPath(ProxyThreads threads, @Nullable UnpackDevice unpack) {
+        this.unpack = unpack;
+        agents = new ProxyAgent[threads.count()];
+        runners = new AgentRunner[threads.count()];
+        sendersServed = new int[threads.count()];
+        receiversServed = new int[threads.count()];
+        description = threads.toString();
+        for (int i = 0; i < agents.length; i++) {
+            agents[i] = new ProxyAgent("proxy-" + i);
+            runners[i] = AgentRunner.start(agents[i], threads.newIdleStrategy());
+        }
     }
 
     @Override
@@ -63,13 +53,13 @@ public final class TakeoverPath implements DataPath {
     }
 
     @Override
-    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.DrainTimeout timeout) {
-        return new TakeoverConnection.Sender(sender, network, this, timeout);
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner) {
+        return new TakeoverConnection.Sender(sender, network, this, owner);
     }
 
     @Override
-    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.DrainTimeout timeout) {
-        return new TakeoverConnection.Receiver(receiver, network, this,
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner) {
+        return new TakeoverConnection.Receiver(receiver, network, this, owner,
                 unpack == null ? null : unpack.connection(network, false));
     }
 
@@ -88,11 +78,24 @@ public final class TakeoverPath implements DataPath {
         return List.of(agents);
     }
 
-    /** The thread that serves the fewest connections gets the next one. */
-    synchronized ProxyAgent assign() {
+    @Override
+    public void operationComing() {
+        for (AgentRunner runner : runners) {
+            runner.wake();
+        }
+    }
+
+    /**
+     * A thread for the next connection: that which serves the fewest of its direction, as receivers copy more than
+     * senders do; of those the one that serves the fewest.
+     */
+    synchronized ProxyAgent assign(boolean receives) {
+        int[] served = receives ? receiversServed : sendersServed;
+        int[] others = receives ? sendersServed : receiversServed;
         int least = 0;
         for (int i = 1; i < agents.length; i++) {
-            if (served[i] < served[least]) {
+            int more = served[i] - served[least];
+            if (more < 0 || more == 0 && others[i] < others[least]) {
                 least = i;
             }
         }
@@ -100,12 +103,8 @@ public final class TakeoverPath implements DataPath {
         return agents[least];
     }
 
-    synchronized void release(ProxyAgent agent) {
-        for (int i = 0; i < agents.length; i++) {
-            if (agents[i] == agent) {
-                served[i]--;
-            }
-        }
+    synchronized void release(ProxyAgent agent, boolean receives) {
+        (receives ? receiversServed : sendersServed)[List.of(agents).indexOf(agent)]--;
     }
 
     @Override
@@ -128,7 +127,6 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public String toString() {
-        return "Java takes the proxy over, with " + agents.length + (agents.length == 1 ? " thread" : " threads")
-                + (unpack == null ? "" : "; " + unpack);
+        return "Java takes the proxy over, with " + description + (unpack == null ? "" : "; " + unpack);
     }
 }

@@ -3,6 +3,9 @@ package org.millrace.plugin.takeover;
 import java.lang.foreign.ValueLayout;
 import java.util.function.BooleanSupplier;
 import org.millrace.abi.Protocol;
+import org.millrace.net.ConnectionException;
+import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
@@ -23,24 +26,47 @@ public final class TunerPlugin {
     private static final float UNATTRACTIVE = 1e9f;
 
     private final BooleanSupplier takesOver;
+    private final Runnable operationComing;
+    private final LossWatch losses;
+    private final HandleTable handles = new HandleTable();
+
+    /** What the tuner of one communicator goes by. */
+    private record Tuned(long communicator, long ranks) {
+    }
 
     /**
      * A tuner for the connections of a plugin.
      *
-     * @param takesOver whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own to tune
+     * @param takesOver       whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own
+     *                        to tune
+     * @param operationComing is told of every collective that is enqueued, before its kernel is launched
+     * @param losses          which communicators have lost a peer
      */
-    public TunerPlugin(BooleanSupplier takesOver) {
+    public TunerPlugin(BooleanSupplier takesOver, Runnable operationComing, LossWatch losses) {
         this.takesOver = takesOver;
+        this.operationComing = operationComing;
+        this.losses = losses;
     }
 
-    /** The context is the number of ranks; null if there is nothing to say, and then the shim does not call again. */
+    /** The context is null if there is nothing to say: then the shim does not call again. */
     public void tunerInit(long context, long communicator, long ranks, long nodes, long constants) {
-        NativeMemory.putLong(context, takesOver.getAsBoolean() && nodes > 1 ? ranks : 0);
+        NativeMemory.putLong(context,
+                takesOver.getAsBoolean() && nodes > 1 ? handles.add(new Tuned(communicator, ranks)) : 0);
     }
 
+    /**
+     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program: the only ear
+     * that it has for a communicator that has lost a peer.
+     */
     public void tunerGetCollInfo(long context, int function, long bytes, int pipelinedOperations, long costs,
             int algorithms, int protocols, int registered, long channels) {
-        boolean small = bytes <= context * LL_BYTES_PER_RANK;
+        Tuned tuned = handles.get(context, Tuned.class);
+        String problem = losses.deliver(tuned.communicator);
+        if (problem != null) {
+            throw new ConnectionException("the communicator has lost a peer, abort it: " + problem);
+        }
+        operationComing.run();
+        boolean small = bytes <= tuned.ranks * LL_BYTES_PER_RANK;
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;
             if (small && NativeMemory.at(row, Float.BYTES).get(ValueLayout.JAVA_FLOAT, 0) >= 0) {
@@ -61,5 +87,7 @@ public final class TunerPlugin {
         }
     }
 
-    public void tunerFinalize(long context) {}
+    public void tunerFinalize(long context) {
+        handles.remove(context, Tuned.class);
+    }
 }

@@ -12,6 +12,9 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.millrace.MillraceException;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.HelpedAgent;
+import org.millrace.agent.IdleProfile.Backoff;
 import org.millrace.device.function.Block;
 
 /** Streams and events of the emulated device behave as CUDA's; the test is the device's thread. */
@@ -218,6 +221,51 @@ class EmulatedStreamTest {
         device.onClose();
         assertEquals(List.of("called"), log);
         assertThrows(MillraceException.class, stream::query);
+    }
+
+    /** A program's function may block, or take a lock that the waiting thread holds: it never runs on that thread. */
+    @Test
+    void whoWaitsRunsKernelsAndNoFunctions() {
+        Backoff idle = new Backoff(0, 10, 10_000, 50_000);
+        HelpedAgent helped = new HelpedAgent(device, idle, new Backoff(0, 10, 10_000, 50_000));
+        device.runBy(helped);
+        EmulatedStream stream = device.newStream();
+        EmulatedEvent event = device.newEvent();
+        AtomicBoolean gate = new AtomicBoolean(true);
+        device.launch(kernel(gate), stream);
+        stream.synchronize(Duration.ofSeconds(50));
+        assertEquals(List.of("begin"), log, "nobody else runs the device yet");
+        List<Thread> callers = new ArrayList<>();
+        try (AgentRunner runner = AgentRunner.start(helped, helped)) {
+            for (int i = 0; i < 20; i++) {
+                device.launch(kernel(gate), stream);
+                stream.call(() -> callers.add(Thread.currentThread()));
+                stream.record(event);
+                if (i % 2 == 0) {
+                    stream.synchronize(Duration.ofSeconds(50));
+                } else {
+                    event.synchronize(Duration.ofSeconds(50));
+                }
+                assertEquals(i + 1, callers.size());
+            }
+            assertEquals(List.of(runner.thread()), callers.stream().distinct().toList());
+        }
+    }
+
+    @Test
+    void whoIsFarAheadRunsTheStreamMeanwhile() {
+        device.runBy(new HelpedAgent(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1)));
+        EmulatedStream stream = device.newStream();
+        AtomicBoolean gate = new AtomicBoolean();
+        for (int i = 0; i < 40; i++) {
+            device.launch(kernel(gate), stream);
+            device.catchUp(stream);
+        }
+        assertEquals(List.of("begin"), log, "the first kernel waits");
+        gate.set(true);
+        device.catchUp(stream);
+        assertFalse(stream.query());
+        assertTrue(stream.completed() >= 24, stream.completed() + " of 40 kernels");
     }
 
     /** Random streams that record and wait: what is behind a mark never runs before it. */

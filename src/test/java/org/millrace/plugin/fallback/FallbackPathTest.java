@@ -21,6 +21,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath;
 
 /** Both ends of one connection, on one thread. */
@@ -54,8 +55,10 @@ class FallbackPathTest {
             out = out == null ? connecting.poll() : out;
             in = in == null ? accepting.poll() : in;
         }
-        sender = service.sending(out, network, new DataPath.DrainTimeout());
-        receiver = service.receiving(in, network, new DataPath.DrainTimeout());
+        sender = service.sending(out, network,
+                new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
+        receiver = service.receiving(in, network,
+                new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
         source = sender.register(from, BYTES);
         destination = receiver.register(to, BYTES);
     }

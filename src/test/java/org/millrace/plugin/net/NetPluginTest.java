@@ -19,6 +19,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.plugin.log.CapturedLog;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
 
@@ -51,12 +52,12 @@ class NetPluginTest {
         }
 
         @Override
-        public DataPath.Connection sending(FrameSender sender, Network network, DataPath.DrainTimeout patience) {
+        public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner) {
             return new StubConnection(sender);
         }
 
         @Override
-        public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.DrainTimeout patience) {
+        public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner) {
             return new StubConnection(receiver);
         }
 
@@ -104,7 +105,7 @@ class NetPluginTest {
         }
     }
 
-    private final NetPlugin plugin = new NetPlugin(settings -> new StubService(9));
+    private final NetPlugin plugin = new NetPlugin(settings -> new StubService(9), new LossWatch());
     private long context;
 
     @BeforeEach

@@ -54,6 +54,12 @@ public final class StaleFiles {
         }
     }
 
+    /** This process ends without its exit handlers: deletes its files, and what dead processes left beside them. */
+    public static void leave() {
+        deleteOwn();
+        DIRECTORIES.forEach(StaleFiles::sweep);
+    }
+
     /** Deletes those of our files whose process is provably dead. */
     public static void sweep(Path directory) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {

@@ -271,6 +271,11 @@ public final class ShmReceiver implements FrameReceiver {
     }
 
     @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
     public String toString() {
         return connection.toString();
     }

@@ -211,6 +211,11 @@ public final class ShmSender implements FrameSender {
     }
 
     @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
     public String toString() {
         return connection.toString();
     }

@@ -19,6 +19,7 @@ import org.millrace.net.socket.stream.StreamSet;
 final class OutgoingStream {
 
     private final String listener;
+    private final String host;
     private final SocketChannel channel;
     private final ByteBuffer hello;
     private final ByteBuffer received = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -33,6 +34,7 @@ final class OutgoingStream {
      */
     OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, ByteBuffer hello, SocketOptions options) {
         listener = name(to);
+        host = to.getAddress().getHostAddress();
         this.hello = hello;
         SocketChannel opened = null;
         try {
@@ -92,6 +94,11 @@ final class OutgoingStream {
 
     boolean isAccepted() {
         return accepted;
+    }
+
+    /** The process that accepted it. */
+    String process() {
+        return "pid " + HandshakeReply.pidIn(received) + " on " + host;
     }
 
     /** Whether there is a TCP connection, whatever is at its other end. */

@@ -97,7 +97,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         SocketListener.Client first = any();
         SocketChannel[] channels = new SocketChannel[streams.length];
         Rail[] rails = new Rail[streams.length];
+        String peer;
         try {
+            peer = first.process();
             for (int i = 0; i < channels.length; i++) {
                 SocketListener.Client stream = Objects.requireNonNull(streams[i]);
                 channels[i] = stream.channel();
@@ -111,15 +113,15 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
                     this + ": the peer " + first + " left while it was accepted: " + e.getMessage(), e);
         }
         StreamHello hello = first.hello();
-        String name = "socket connection " + key() + " from " + first;
+        String name = "socket connection " + key() + " from " + first + ", " + peer;
         FrameReceiver receiver;
         StreamSet set;
         if (hello.rails() > 1) {
-            set = new StreamSet(network, name + " (" + hello.rails() + " rails)", channels);
+            set = new StreamSet(network, name + " (" + hello.rails() + " rails)", peer, channels);
             receiver = new RailReceiver(set, rails, Pieces.of(hello.threshold(), hello.window()), hello.window());
         } else {
             set = new StreamSet(network, name + (channels.length == 1 ? "" : " (" + channels.length + " streams)"),
-                    channels);
+                    peer, channels);
             receiver =
                     new StripedReceiver(set, new Stripes(channels.length, hello.threshold()), options.framesInFlight());
         }

@@ -194,11 +194,13 @@ public final class SocketConnect extends OutgoingConnection {
 
     private FrameSender connected() {
         SocketChannel[] channels = streams.stream().map(OutgoingStream::channel).toArray(SocketChannel[]::new);
+        String peer = streams.getFirst().process();
+        String name = this + ", " + peer;
         FrameSender sender;
         StreamSet set;
         if (rails.size() == 1) {
-            set = new StreamSet(network(), this + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"),
-                    channels);
+            set = new StreamSet(network(), name + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"),
+                    peer, channels);
             sender = new StripedSender(set, new Stripes(streams.size(), options.stripeThreshold()),
                     options.framesInFlight());
         } else {
@@ -206,7 +208,7 @@ public final class SocketConnect extends OutgoingConnection {
             for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
                 Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
             }
-            set = new StreamSet(network(), this + " (" + rails.size() + " rails)", channels);
+            set = new StreamSet(network(), name + " (" + rails.size() + " rails)", peer, channels);
             sender = new RailSender(set, byStream, Pieces.of(options.stripeThreshold(), options.framesInFlight()),
                     options.framesInFlight(), System::nanoTime);
         }

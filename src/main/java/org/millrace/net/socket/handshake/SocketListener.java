@@ -116,9 +116,16 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
     static final class Client extends IncomingHello {
 
         private @Nullable StreamHello hello;
+        private long pid;
 
         Client(SocketChannel channel, long deadline) throws IOException {
             super(channel, StreamHello.FORMAT, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
+        }
+
+        /** The process that it is; its hello must be here. */
+        String process() throws IOException {
+            return "pid " + pid + " on "
+                    + ((InetSocketAddress) channel().getRemoteAddress()).getAddress().getHostAddress();
         }
 
         @Override
@@ -131,6 +138,7 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
                                 + " of " + said.rails() + ", with a window of " + said.window() + " frames");
             }
             hello = said;
+            pid = StreamHello.pidIn(bytes);
         }
 
         /** What it said; its hello must be here. */

@@ -10,16 +10,19 @@ import org.millrace.net.socket.stream.SocketOptions;
  * at 12, and behind it the stream's place in its connection.
  *
  * <pre>
- *   0         8         12        16        32      40      48        56       60        64     66      68       72
- *   +---------+---------+---------+---------+-------+-------+---------+--------+---------+------+-------+--------+
- *   | magic   | version | stripe  | secret  | key   | key   | attempt | stream | streams | rail | rails | window |
- *   | 8 chars | u32     | thresh. | 16 B    | high  | low   | i64     | u32    | u32     | u16  | u16   | u32    |
- *   +---------+---------+---------+---------+-------+-------+---------+--------+---------+------+-------+--------+
+ *   0         8         12        16       32     40     48        56       60        64     66      68       72    80
+ *   +---------+---------+---------+--------+------+------+---------+--------+---------+------+-------+--------+-----+
+ *   | magic   | version | stripe  | secret | key  | key  | attempt | stream | streams | rail | rails | window | pid |
+ *   | 8 chars | u32     | thresh. | 16 B   | high | low  | i64     | u32    | u32     | u16  | u16   | u32    | i64 |
+ *   +---------+---------+---------+--------+------+------+---------+--------+---------+------+-------+--------+-----+
  * </pre>
  *
  * <p>
  * The attempt is a random number that the streams of one connection share: it tells a second client with the same key
  * from another stream of the first.
+ *
+ * <p>
+ * The pid is the connecting process's number where it runs, for messages alone.
  *
  * <p>
  * A hello that says 0 streams is no part of a connection: it asks for the listener's addresses.
@@ -35,9 +38,9 @@ import org.millrace.net.socket.stream.SocketOptions;
 record StreamHello(int threshold, long attempt, int stream, int streams, int rail, int rails, int window) {
 
     /** Version of all that goes over the wire. */
-    static final int VERSION = 2;
+    static final int VERSION = 3;
 
-    static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 72);
+    static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 80);
 
     private static final int THRESHOLD_OFFSET = 12;
     private static final int ATTEMPT_OFFSET = 48;
@@ -46,6 +49,7 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
     private static final int RAIL_OFFSET = 64;
     private static final int RAILS_OFFSET = 66;
     private static final int WINDOW_OFFSET = 68;
+    private static final int PID_OFFSET = 72;
 
     ByteBuffer encode(byte[] secret, ConnectionKey key) {
         ByteBuffer bytes = FORMAT.encode(secret, key);
@@ -55,7 +59,12 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         bytes.putInt(STREAMS_OFFSET, streams);
         bytes.putShort(RAIL_OFFSET, (short) rail);
         bytes.putShort(RAILS_OFFSET, (short) rails);
-        return bytes.putInt(WINDOW_OFFSET, window);
+        return bytes.putInt(WINDOW_OFFSET, window).putLong(PID_OFFSET, ProcessHandle.current().pid());
+    }
+
+    /** The number of the process that said a hello. */
+    static long pidIn(ByteBuffer hello) {
+        return hello.getLong(PID_OFFSET);
     }
 
     static StreamHello decode(ByteBuffer bytes) {

@@ -217,6 +217,11 @@ public final class RailReceiver implements FrameReceiver {
     }
 
     @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
     public String toString() {
         return connection.toString();
     }

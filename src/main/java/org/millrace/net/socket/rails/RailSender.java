@@ -293,6 +293,11 @@ public final class RailSender implements FrameSender, Railed {
     }
 
     @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
     public String toString() {
         return connection.toString();
     }

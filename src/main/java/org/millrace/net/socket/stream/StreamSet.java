@@ -36,10 +36,11 @@ public final class StreamSet extends ConnectionState {
      * Takes connected streams over.
      *
      * @param name     of the connection, with its peer, for messages
+     * @param peer     the process at the other end, for messages
      * @param channels stream 0 first; non-blocking
      */
-    public StreamSet(OpenResources network, String name, SocketChannel[] channels) {
-        super(network, name);
+    public StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
+        super(network, name, peer);
         this.channels = channels;
     }
 

@@ -160,6 +160,11 @@ public final class StripedReceiver implements FrameReceiver {
     }
 
     @Override
+    public String peer() {
+        return streams.peer();
+    }
+
+    @Override
     public String toString() {
         return streams.toString();
     }

@@ -176,6 +176,11 @@ public final class StripedSender implements FrameSender {
     }
 
     @Override
+    public String peer() {
+        return streams.peer();
+    }
+
+    @Override
     public String toString() {
         return streams.toString();
     }

@@ -55,7 +55,8 @@ class HostilePiecesTest {
             peer[i] = pair[0];
             ours[i] = pair[1];
         }
-        receiver = new RailReceiver(new StreamSet(open, "connection under test", ours), rails, PIECES, WINDOW);
+        receiver =
+                new RailReceiver(new StreamSet(open, "connection under test", "the peer", ours), rails, PIECES, WINDOW);
     }
 
     @AfterEach
@@ -175,8 +176,8 @@ class HostilePiecesTest {
     @CsvSource({"1, 0, 0", "-1, 0, 0", "0, 1, 0", "0, -1, 0", "0, 0, 1"})
     void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, int magic)
             throws IOException {
-        RailSender sender =
-                new RailSender(new StreamSet(open, "sender under test", ours), rails, PIECES, WINDOW, System::nanoTime);
+        RailSender sender = new RailSender(new StreamSet(open, "sender under test", "the peer", ours), rails, PIECES,
+                WINDOW, System::nanoTime);
         ByteBuffer ack = ByteBuffer.allocate(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, ack, 0);
         ack.putInt(0, ack.getInt(0) + magic);

@@ -44,10 +44,10 @@ final class RelayedRails implements AutoCloseable {
             names[i] = new Rail(i, "relay " + i);
         }
         Pieces pieces = Pieces.of(threshold, framesInFlight);
-        sender = new RailSender(new StreamSet(open, "sender under test", senders), names, pieces, framesInFlight,
-                () -> nanos);
-        receiver =
-                new RailReceiver(new StreamSet(open, "receiver under test", receivers), names, pieces, framesInFlight);
+        sender = new RailSender(new StreamSet(open, "sender under test", "the peer", senders), names, pieces,
+                framesInFlight, () -> nanos);
+        receiver = new RailReceiver(new StreamSet(open, "receiver under test", "the peer", receivers), names, pieces,
+                framesInFlight);
     }
 
     MemoryRegion register(MemorySegment memory) {

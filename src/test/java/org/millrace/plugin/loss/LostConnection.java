@@ -1,4 +1,4 @@
-package org.millrace.plugin.takeover;
+package org.millrace.plugin.loss;
 
 import org.millrace.MillraceException;
 

@@ -1,4 +1,4 @@
-package org.millrace.plugin.takeover;
+package org.millrace.plugin.loss;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -33,7 +33,13 @@ public final class ConnectionFailures {
         LISTENERS.remove(listener);
     }
 
-    static void report(MillraceException failure) {
+    /** Whether there is a Java program that hears of losses. */
+    static boolean isListenedTo() {
+        return !LISTENERS.isEmpty();
+    }
+
+    /** Tells the listeners. */
+    public static void report(MillraceException failure) {
         LISTENERS.forEach(listener -> listener.accept(failure));
     }
 }

@@ -1,0 +1,216 @@
+package org.millrace.agent;
+
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and microseconds
+ * on many, so that a number of them says little. After the first passes without work it spins more slowly, which halves
+ * what an idle thread takes from the other half of its core and from the kernel's locks.
+ *
+ * <p>
+ * A yield comes back within microseconds from threads that yield too. A thread that computes on the same core keeps it
+ * until the scheduler's next tick, some 4 ms later. So yields are timed: after one that took long, short parks stand in
+ * for yields for a while, since a thread that a timer wakes gets its core back at once. (Linux 6.18, one core shared
+ * with a thread that computes, until the answer of a thread on another core: 2,000 us with yields, 33 us with short
+ * parks. Shared with a thread that yields as well: 3.5 us with yields.)
+ *
+ * <p>
+ * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a thousandth of
+ * the pause, unless {@link #wake} brings the thread back before.
+ */
+public final class TimedIdleStrategy implements IdleStrategy {
+
+    /** Passes between two looks at the clock while it spins or yields; a power of two. */
+    static final int CLOCK_INTERVAL = 64;
+    /** A yield that takes longer went to a thread that computes. */
+    static final long LONG_YIELD_NANOS = 200_000;
+    /** How long short parks then stand in for yields: each long yield doubles it, from the least to the most. */
+    static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
+    static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
+
+    /**
+     * Looks at the clock after which spinning is slower: not within the ten microseconds between two small operations.
+     */
+    private static final int EAGER_LOOKS = 16;
+    /** Hints of a slow spin: less than a microsecond. */
+    private static final int SLOW_HINTS = 12;
+    /** As short as the timer can. */
+    private static final long SHORT_PARK_NANOS = 1;
+    /** The part of its idle time that it parks. */
+    private static final int PARK_DIVISOR = 1000;
+
+    /** What is done after a pass without work. */
+    enum Stage {
+        SPIN, YIELD, PARK
+    }
+
+    /** Clock and scheduler; a test brings its own. */
+    interface Scheduler {
+
+        /** Those of the system. */
+        Scheduler SYSTEM = new Scheduler() {};
+
+        default long nanoTime() {
+            return System.nanoTime();
+        }
+
+        default void yieldCore() {
+            Thread.yield();
+        }
+
+        default void park(long nanos) {
+            LockSupport.parkNanos(nanos);
+        }
+
+        default void sharpenTimers() {
+            TimerSlack.least();
+        }
+    }
+
+    private final Scheduler scheduler;
+    private final long spinNanos;
+    private final long yieldNanos;
+    private final long minParkNanos;
+    private final long maxParkNanos;
+
+    private Stage stage;
+    private int hints = 1;
+    private int passes;
+    private long idleSince;
+
+    private boolean avoidsYields;
+    private boolean sharpTimers;
+    private long avoidsSince;
+    private long avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
+
+    /** Written by the thread that idles; read by those that wake it. */
+    private volatile boolean parked;
+    /** Written by those that wake it, reset by the thread that idles. */
+    private volatile boolean woken;
+
+    /**
+     * A strategy that begins to spin, or to yield if it never spins.
+     *
+     * @param spinNanos    how long it spins after the last work
+     * @param yieldNanos   how long after that it offers its core to another thread in every pass
+     * @param minParkNanos shortest time it parks
+     * @param maxParkNanos longest time it parks
+     */
+    public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
+        this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);
+    }
+
+    TimedIdleStrategy(Scheduler scheduler, long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
+        if (spinNanos < 0 || yieldNanos < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
+            throw new IllegalArgumentException(
+                    "idle strategy: spin " + spinNanos + ", yield " + yieldNanos + ", park " + minParkNanos + " to "
+                            + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
+        }
+        this.scheduler = scheduler;
+        this.spinNanos = spinNanos;
+        this.yieldNanos = yieldNanos;
+        this.minParkNanos = minParkNanos;
+        this.maxParkNanos = maxParkNanos;
+        this.stage = firstStage();
+    }
+
+    private Stage firstStage() {
+        return spinNanos > 0 ? Stage.SPIN : Stage.YIELD;
+    }
+
+    @Override
+    public void idle(int workCount) {
+        if (workCount > 0) {
+            begin();
+            return;
+        }
+        switch (stage) {
+            case SPIN -> spin();
+            case YIELD -> yieldCore();
+            case PARK -> {
+                park();
+                return;
+            }
+        }
+        if ((++passes & CLOCK_INTERVAL - 1) == 0) {
+            lookAtClock();
+        }
+    }
+
+    private void begin() {
+        passes = 0;
+        hints = 1;
+        stage = firstStage();
+    }
+
+    private void spin() {
+        for (int i = 0; i < hints; i++) {
+            Thread.onSpinWait();
+        }
+    }
+
+    private void yieldCore() {
+        long before = scheduler.nanoTime();
+        if (avoidsYields && before - avoidsSince < avoidanceNanos) {
+            scheduler.park(SHORT_PARK_NANOS);
+            return;
+        }
+        scheduler.yieldCore();
+        long after = scheduler.nanoTime();
+        boolean tookLong = after - before > LONG_YIELD_NANOS;
+        if (tookLong) {
+            avoidsSince = after;
+            avoidanceNanos = Math.min(avoidanceNanos * 2, MOST_AVOIDANCE_NANOS);
+            if (!sharpTimers) {
+                scheduler.sharpenTimers();
+                sharpTimers = true;
+            }
+        } else if (avoidsYields) {
+            avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
+        }
+        avoidsYields = tookLong;
+    }
+
+    private void lookAtClock() {
+        long now = scheduler.nanoTime();
+        if (passes == CLOCK_INTERVAL) {
+            idleSince = now;
+        }
+        if (passes == CLOCK_INTERVAL * EAGER_LOOKS) {
+            hints = SLOW_HINTS;
+        }
+        long idle = now - idleSince;
+        if (idle - spinNanos >= yieldNanos) {
+            stage = Stage.PARK;
+        } else if (idle >= spinNanos) {
+            stage = Stage.YIELD;
+        }
+    }
+
+    private void park() {
+        long idle = scheduler.nanoTime() - idleSince;
+        parked = true;
+        scheduler.park(Math.clamp(idle / PARK_DIVISOR, minParkNanos, maxParkNanos));
+        parked = false;
+        if (woken) {
+            woken = false;
+            begin();
+        }
+    }
+
+    /**
+     * Ends a park and lets the thread begin anew, as work is to come. A thread that is about to park may miss it: it
+     * parks for a short time then. Called by any thread.
+     */
+    @Override
+    public void wake(Thread thread) {
+        if (parked) {
+            woken = true;
+            LockSupport.unpark(thread);
+        }
+    }
+
+    Stage stage() {
+        return stage;
+    }
+}

@@ -1,0 +1,112 @@
+package org.millrace.plugin.loss;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** Watches the communicators of this process that have lost a peer, on a thread that runs only while there are some. */
+public final class LossWatch {
+
+    private static final long PERIOD_NANOS = Duration.ofMillis(20).toNanos();
+
+    /** What is done for a program that has no ear of its own. */
+    interface Reaction {
+        /** Says once for each peer that it is lost. */
+        void tell(LostEnd lost, LossPolicy policy);
+
+        /** Ends the process. */
+        void end();
+    }
+
+    private final LongSupplier nanoClock;
+    private final Reaction reaction;
+    private final List<CommunicatorLosses> open = new CopyOnWriteArrayList<>();
+    private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5));
+    private @Nullable Thread thread;
+
+    /** The watch of a process. */
+    public LossWatch() {
+        this(System::nanoTime, new ProcessReaction());
+    }
+
+    LossWatch(LongSupplier nanoClock, Reaction reaction) {
+        this.nanoClock = nanoClock;
+        this.reaction = reaction;
+    }
+
+    /** Goes by what the user wants from now on. */
+    public void use(LossPolicy wanted) {
+        policy = wanted;
+    }
+
+    /**
+     * For one communicator's connections.
+     *
+     * @param number what NCCL calls the communicator
+     */
+    public CommunicatorLosses communicator(long number) {
+        return new CommunicatorLosses(this, number);
+    }
+
+    /**
+     * What a communicator has lost: the caller gives it to the program as an error.
+     *
+     * @param number what NCCL calls the communicator
+     * @return a line; null if the communicator is whole
+     */
+    public @Nullable String deliver(long number) {
+        for (CommunicatorLosses each : open) {
+            String problem = each.problem(number);
+            if (problem != null) {
+                each.delivered(policy);
+                return problem;
+            }
+        }
+        return null;
+    }
+
+    long now() {
+        return nanoClock.getAsLong();
+    }
+
+    /** A communicator has lost its first connection. */
+    synchronized void open(CommunicatorLosses losses) {
+        if (ConnectionFailures.isListenedTo()) {
+            return; // a Java program, which gets exceptions
+        }
+        if (!open.contains(losses)) {
+            open.add(losses);
+        }
+        if (thread == null && reaction instanceof ProcessReaction) {
+            thread = Thread.ofPlatform().daemon().name("millrace-losses").start(this::run);
+        }
+    }
+
+    private void run() {
+        while (look()) {
+            LockSupport.parkNanos(PERIOD_NANOS);
+        }
+    }
+
+    /** One look at all; false if there is nothing left to watch, and the thread ends. */
+    boolean look() {
+        for (CommunicatorLosses each : open) {
+            CommunicatorLosses.Verdict verdict = each.look(policy);
+            verdict.tell().forEach(lost -> reaction.tell(lost, policy));
+            if (verdict.end()) {
+                reaction.end();
+            }
+        }
+        synchronized (this) {
+            open.removeIf(CommunicatorLosses::isEmpty);
+            if (open.isEmpty()) {
+                thread = null;
+                return false;
+            }
+            return true;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+package org.millrace.plugin.loss;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.stream.Stream;
+import org.millrace.config.DurationType;
+import org.millrace.config.PluginSettings;
+import org.millrace.net.shm.file.StaleFiles;
+import org.millrace.plugin.shim.NativeEnvironment;
+
+/** Tells on standard error, and ends the process. */
+final class ProcessReaction implements LossWatch.Reaction {
+
+    /** Of a failure that a new start may put right (EX_TEMPFAIL in sysexits.h). */
+    static final int STATUS = 75;
+
+    /** How long a standard error that nobody reads, or a stream that a stuck thread holds, may keep the process. */
+    private static final Duration PATIENCE = Duration.ofSeconds(1);
+    /** Where launchers say which rank a process is. */
+    private static final String[] RANKS = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+    private static final MethodHandle EXIT = libc("_exit", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
+    private static final MethodHandle FLUSH =
+            libc("fflush", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+
+    @SuppressWarnings("restricted") // the C library
+    private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
+        Linker linker = Linker.nativeLinker();
+        return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
+    }
+
+    @Override
+    public void tell(LostEnd lost, LossPolicy policy) {
+        String consequence = policy.ends() ? "The process ends in " + DurationType.text(policy.grace())
+                + " unless the program aborts or destroys the communicator before (" + PluginSettings.LOSS_GRACE.name()
+                + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
+                : "The process goes on (" + PluginSettings.ON_LOSS.name() + "=report)";
+        line(self() + ": lost the peer " + lost.peer() + ", which this process waits for: " + lost.text() + ". "
+                + consequence);
+    }
+
+    /**
+     * At once, without C's exit handlers: CUDA's wait for kernels, and these wait for good. What the program's C
+     * streams hold is written before; files in shared memory are deleted, those of the lost peer too.
+     */
+    @Override
+    public void end() {
+        line(self() + ": ends with status " + STATUS + ", as the communicator that lost a peer was not aborted");
+        bounded(StaleFiles::leave);
+        bounded(() -> {
+            int ignored = (int) FLUSH.invokeExact(MemorySegment.NULL);
+        });
+        try {
+            EXIT.invokeExact(STATUS);
+        } catch (Throwable e) {
+            Runtime.getRuntime().halt(STATUS);
+        }
+    }
+
+    private static String self() {
+        String rank = Stream.of(RANKS)
+                .map(NativeEnvironment::get)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .map(number -> "rank " + number + ", ")
+                .orElse("");
+        return "millrace: " + rank + "pid " + ProcessHandle.current().pid() + " on " + host();
+    }
+
+    private static String host() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+        } catch (IOException unknown) {
+            return "this host";
+        }
+    }
+
+    /** In one write, so that lines of several processes do not mix. */
+    @SuppressWarnings("resource") // standard error stays open
+    private static void line(String text) {
+        byte[] bytes = (text.replaceAll("\\s*\\R\\s*", " | ") + "\n").getBytes(StandardCharsets.UTF_8);
+        bounded(() -> new FileOutputStream(FileDescriptor.err).write(bytes));
+    }
+
+    private interface Step {
+        void run() throws Throwable;
+    }
+
+    /** On a thread of its own, which is not waited for longer than the patience. */
+    private static void bounded(Step step) {
+        Thread thread = Thread.ofPlatform().daemon().start(() -> {
+            try {
+                step.run();
+            } catch (Throwable failed) {
+                // There is nobody left to tell.
+            }
+        });
+        try {
+            thread.join(PATIENCE);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package org.millrace.plugin.net;
+
+import java.util.Optional;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.millrace.agent.CoreShare;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Settings;
+
+/**
+ * How many threads serve the connections that were taken over, how they wait, and why.
+ *
+ * @param count         how many
+ * @param ownCore       whether each has a core that nobody else needs, so that it may spin
+ * @param idleThreshold passes without work after which the user wants them to sleep, if they say so
+ * @param maxParkNanos  the longest sleep that the user wants, if they say so
+ * @param reason        where the number follows from
+ */
+public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold, Optional<Long> maxParkNanos,
+        String reason) {
+
+    /**
+     * Decides for this process.
+     *
+     * @throws ConfigurationException if a setting is not usable
+     */
+    public static ProxyThreads decide(UnaryOperator<@Nullable String> environment) {
+        return decide(environment, CoreShare.ofThisProcess(environment));
+    }
+
+    static ProxyThreads decide(UnaryOperator<@Nullable String> environment, CoreShare share) {
+        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        Optional<Integer> wanted = settings.get(Settings.THREADS);
+        int count = wanted.orElse(share.proxyThreads());
+        return new ProxyThreads(count, share.coreForEach(count),
+                set(settings, Settings.IDLE_THRESHOLD.name()).map(text -> settings.get(Settings.IDLE_THRESHOLD)),
+                set(settings, Settings.IDLE_SLEEP_MICROS.name())
+                        .map(text -> settings.get(Settings.IDLE_SLEEP_MICROS) * 1000L),
+                (wanted.isPresent() ? Settings.THREADS.name() + "; cores: " : "cores: ") + share.reason());
+    }
+
+    /** What is not set is not the emulated device's default: passes here last longer, and are timed. */
+    private static Optional<String> set(EnvironmentSettings settings, String name) {
+        return Optional.of(settings.text(name)).filter(text -> !text.isEmpty());
+    }
+
+    /** What one of them does without work. */
+    public IdleStrategy newIdleStrategy() {
+        return IdleProfile.takeoverProxy(ownCore, idleThreshold, maxParkNanos);
+    }
+
+    @Override
+    public String toString() {
+        return count + (count == 1 ? " thread" : " threads")
+                + (ownCore ? " that may spin" : count == 1 ? " that yields at once" : " that yield at once") + " ("
+                + reason + ")";
+    }
+}

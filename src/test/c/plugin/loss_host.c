@@ -1,0 +1,183 @@
+/* What becomes of ranks whose peer is lost: RANKS processes in a ring, each connected with both neighbours over
+ * connections that are taken over, kernels sending both ways. Usage LIBRARY WAY RANKS. Rank 0 is the victim.
+ * wait: it is killed; the others do nothing about it.
+ * enqueue: it is killed; the others enqueue until they get an error, and destroy their communicators.
+ * stop: it is stopped until its neighbour stands still, goes on, and all destroy their communicators. */
+#define _GNU_SOURCE
+#include "communicator.h"
+
+#include <signal.h>
+
+#define MOST_RANKS 8
+#define ENDLESS 1000000000L
+#define STEPS_BEFORE 300
+#define STILL_MILLISECONDS 400
+#define COMMUNICATOR 0x1234 /* what net_init says */
+
+static const char *way;
+static int ranks;
+/* To the next rank, and to the one before. */
+static struct rank links[2];
+static struct kernel kernels[2][2];
+static volatile int stop;
+static pid_t pids[MOST_RANKS];
+
+/* What all processes see. */
+static struct {
+  volatile int stopped;
+  volatile int over;
+} *shared;
+
+static int is(const char *name) {
+  return strcmp(way, name) == 0;
+}
+
+static long steps_done(void) {
+  long sum = 0;
+  for (int link = 0; link < 2; link++)
+    for (int i = 0; i < 2; i++)
+      sum += __atomic_load_n(&kernels[link][i].totals.steps, __ATOMIC_RELAXED);
+  return sum;
+}
+
+static void start_all(void) {
+  struct buffer_sizes sizes = buffer_sizes(1);
+  for (int link = 0; link < 2; link++)
+    set_up(&links[link], &sizes);
+  for (int link = 0; link < 2; link++) {
+    prepare_kernels(&links[link], kernels[link], ENDLESS, 0x105e, &stop);
+    for (int i = 0; i < 2; i++)
+      start_kernel(&kernels[link][i]);
+  }
+}
+
+static void destroy(void) {
+  stop = 1;
+  for (int link = 0; link < 2; link++)
+    for (int i = 0; i < 2; i++)
+      pthread_join(kernels[link][i].thread, NULL);
+  for (int link = 0; link < 2; link++)
+    for (int i = 0; i < 2; i++)
+      free_connection(&links[link], &links[link].connections[i]);
+  finalize(&links[0]);
+}
+
+static long steps_of(int link) {
+  return __atomic_load_n(&kernels[link][0].totals.steps, __ATOMIC_RELAXED);
+}
+
+/* The neighbour of a rank that is stopped: it goes on after this one stood still for a while. */
+static void outlast(int link) {
+  long last = -1, since = 0, now;
+  while (!shared->stopped)
+    sched_yield();
+  while ((now = now_milliseconds()) - since < STILL_MILLISECONDS || last < 0) {
+    long steps = steps_of(link);
+    if (steps != last)
+      since = now;
+    last = steps;
+    sched_yield();
+  }
+  kill(pids[0], SIGCONT);
+  while (steps_of(link) < last + STEPS_BEFORE)
+    sched_yield();
+  shared->over = 1;
+}
+
+/* As NCCL asks with every collective; returns the error that the program gets. */
+static ncclResult_t enqueue_until_refused(void *library) {
+  const ncclTuner_v5_t *tuner = symbol(library, "ncclTunerPlugin_v5");
+  void *ctx = NULL;
+  long deadline = now_milliseconds() + STUCK_MILLISECONDS;
+  ncclResult_t result = ncclSuccess;
+  SUCCEEDS(tuner->init(&ctx, COMMUNICATOR, (size_t)ranks, (size_t)ranks, logger, NULL, NULL));
+  REQUIRE(ctx, "no tuner");
+  while (result == ncclSuccess) {
+    float costs[7][3] = {{0}};
+    int channels = 0;
+    REQUIRE(now_milliseconds() < deadline, "no error");
+    result = tuner->getCollInfo(ctx, ncclFuncAllReduce, 8, 1, (float **)costs, 7, 3, 0, &channels);
+    sched_yield();
+  }
+  SUCCEEDS(tuner->finalize(ctx));
+  return result;
+}
+
+static void be(const char *path, int number, int next, int previous) {
+  void *library = open_plugin(path), *ctx;
+  const net_t *net = symbol(library, TABLE_NAME);
+  /* Of two neighbours the one that is "0" of their link is the one before. */
+  links[0] = (struct rank){.number = 0, .net = net, .bootstrap = next, .channels = 1};
+  links[1] = (struct rank){.number = 1, .net = net, .bootstrap = previous, .channels = 1};
+  SUCCEEDS(net_init(net, &ctx));
+  links[0].ctx = links[1].ctx = ctx;
+  if (number % 2) { /* in turns, as each neighbour waits for the other */
+    struct rank first = links[0];
+    links[0] = links[1];
+    links[1] = first;
+  }
+  start_all();
+  while (steps_done() < STEPS_BEFORE)
+    sched_yield();
+  if (number == 0)
+    raise(is("stop") ? SIGSTOP : SIGKILL);
+  if (is("enqueue"))
+    printf("rank %d enqueues: result %d\n", number, enqueue_until_refused(library));
+  else if (is("stop") && number == 1)
+    outlast(0); /* rank 1 begins with the one before */
+  while (is("wait") || (is("stop") && !shared->over))
+    sched_yield();
+  destroy();
+  printf("rank %d destroyed its communicator\n", number);
+}
+
+int main(int count, char **arguments) {
+  int ends[MOST_RANKS][2], left;
+  REQUIRE(count == 4, "usage: LIBRARY wait|enqueue|stop RANKS");
+  way = arguments[2];
+  ranks = left = atoi(arguments[3]);
+  REQUIRE(ranks >= 2 && ranks <= MOST_RANKS && ranks % 2 == 0, "an even number of ranks, 2 to %d", MOST_RANKS);
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED, "no shared memory");
+  for (int i = 0; i < ranks; i++)
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]) == 0, "no sockets");
+  for (int i = 0; i < ranks; i++) {
+    char number[16];
+    fflush(NULL);
+    pids[i] = fork();
+    REQUIRE(pids[i] >= 0, "no process");
+    if (pids[i] == 0) {
+      int next = ends[i][0], previous = ends[(i + ranks - 1) % ranks][1];
+      for (int k = 0; k < ranks; k++)
+        for (int side = 0; side < 2; side++)
+          if (ends[k][side] != next && ends[k][side] != previous)
+            close(ends[k][side]);
+      snprintf(number, sizeof number, "%d", i);
+      setenv("RANK", number, 1);
+      be(arguments[1], i, next, previous);
+      exit(0);
+    }
+    printf("rank %d is pid %d\n", i, (int)pids[i]);
+  }
+  for (int i = 0; i < ranks; i++)
+    close(ends[i][0]), close(ends[i][1]);
+  while (left > 0) {
+    int status, who = 0;
+    pid_t pid = waitpid(-1, &status, WUNTRACED);
+    REQUIRE(pid > 0, "wait");
+    while (pids[who] != pid)
+      who++;
+    if (WIFSTOPPED(status)) {
+      printf("rank %d is stopped\n", who);
+      shared->stopped = 1;
+      continue;
+    }
+    left--;
+    if (WIFSIGNALED(status))
+      printf("rank %d was killed by signal %d\n", who, WTERMSIG(status));
+    else
+      printf("rank %d ended with status %d\n", who, WEXITSTATUS(status));
+  }
+  printf("OK " TABLE_NAME "\n");
+  return 0;
+}

@@ -1,0 +1,230 @@
+package org.millrace.agent;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.millrace.agent.IdleProfile.Backoff;
+
+/** Whoever waits runs an agent's passes, one thread at a time, and the agent's own thread does when nobody waits. */
+@Timeout(60)
+class HelpedAgentTest {
+
+    private static final long LONG = TimeUnit.SECONDS.toNanos(50);
+
+    /** What is written in a pass is plain, as the fields of a real agent are. */
+    private static final class Counter implements Agent {
+        private final IntSupplier work;
+        private final AtomicBoolean inside = new AtomicBoolean();
+        private final List<Throwable> failures = new ArrayList<>();
+        private volatile boolean overlapped;
+        private volatile int passes;
+        private int plain;
+        private volatile Thread last;
+        private volatile Thread closedBy;
+
+        Counter(IntSupplier work) {
+            this.work = work;
+        }
+
+        @Override
+        public int doWork() {
+            overlapped |= !inside.compareAndSet(false, true);
+            plain++;
+            last = Thread.currentThread();
+            try {
+                return work.getAsInt();
+            } finally {
+                overlapped |= !inside.compareAndSet(true, false);
+                passes = plain;
+            }
+        }
+
+        @Override
+        public String name() {
+            return "counter";
+        }
+
+        @Override
+        public void onFailure(Throwable failure) {
+            failures.add(failure);
+        }
+
+        @Override
+        public void onClose() {
+            closedBy = Thread.currentThread();
+            passes = Integer.MAX_VALUE;
+        }
+    }
+
+    private static HelpedAgent helped(Agent agent) {
+        return new HelpedAgent(agent, new Backoff(0, 10, 10_000, 50_000), new Backoff(0, 10, 10_000, 50_000));
+    }
+
+    @Test
+    void whoWaitsRunsThePasses() {
+        Counter counter = new Counter(() -> 0);
+        assertTrue(helped(counter).await(() -> counter.passes == 100, LONG));
+        assertEquals(100, counter.passes);
+        assertSame(Thread.currentThread(), counter.last);
+    }
+
+    @Test
+    void whoIsAheadRunsPassesWhileTheyDoSomething() {
+        AtomicInteger left = new AtomicInteger(10);
+        Counter counter = new Counter(() -> left.getAndDecrement() > 0 ? 1 : 0);
+        HelpedAgent helped = helped(counter);
+        helped.help(() -> counter.passes == 4);
+        assertEquals(4, counter.passes);
+        helped.help(() -> false);
+        assertEquals(11, counter.passes, "one pass more than there was work");
+    }
+
+    @Test
+    void whoWaitsHearsThatTheTimeIsOver() {
+        Counter counter = new Counter(() -> 0);
+        HelpedAgent helped = helped(counter);
+        assertFalse(helped.await(() -> false, 0));
+        assertEquals(0, counter.passes);
+        assertFalse(helped.await(() -> false, 1_000_000));
+        assertTrue(counter.passes > 0);
+        Thread.currentThread().interrupt();
+        assertFalse(helped.await(() -> false, LONG));
+        assertTrue(Thread.interrupted(), "the interrupt is kept");
+    }
+
+    @Test
+    void whatAPassThrowsIsTheAgents() {
+        IllegalStateException failure = new IllegalStateException("a pass that fails");
+        AtomicInteger passes = new AtomicInteger();
+        Counter counter = new Counter(() -> {
+            if (passes.incrementAndGet() == 3) {
+                throw failure;
+            }
+            return 1;
+        });
+        assertTrue(helped(counter).await(() -> counter.passes == 5, LONG));
+        assertEquals(List.of(failure), counter.failures);
+    }
+
+    @Test
+    void theOwnThreadGoesOnWhenNobodyWaits() throws Exception {
+        CountDownLatch ran = new CountDownLatch(1000);
+        Counter counter = new Counter(() -> {
+            ran.countDown();
+            return 1;
+        });
+        HelpedAgent helped = helped(counter);
+        try (AgentRunner runner = AgentRunner.start(helped, helped)) {
+            for (int i = 0; i < 10; i++) {
+                int until = counter.passes + 10;
+                assertTrue(helped.await(() -> counter.passes >= until, LONG));
+            }
+            assertTrue(ran.await(50, TimeUnit.SECONDS));
+            assertSame(runner.thread(), awaited(counter));
+        }
+        assertFalse(counter.overlapped);
+    }
+
+    private static Thread awaited(Counter counter) {
+        int seen = counter.passes;
+        while (counter.passes == seen) {
+            Thread.onSpinWait();
+        }
+        return counter.last;
+    }
+
+    /** Four threads that wait and one that only passes by, beside the agent's own. */
+    @Test
+    void oneThreadAtATime() throws Exception {
+        Counter counter = new Counter(() -> 1);
+        HelpedAgent helped = helped(counter);
+        AtomicInteger given = new AtomicInteger();
+        Queue<Thread> passers = new ConcurrentLinkedQueue<>();
+        try (AgentRunner _ = AgentRunner.start(helped, helped)) {
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                threads.add(Thread.ofPlatform().start(() -> {
+                    for (int wait = 0; wait < 2000; wait++) {
+                        int until = counter.passes + 5;
+                        if (!helped.await(() -> counter.passes >= until, LONG)) {
+                            given.incrementAndGet();
+                        }
+                        passers.add(counter.last);
+                        helped.help(() -> counter.passes >= until + 3);
+                    }
+                }));
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+        assertEquals(0, given.get(), "waits that ended too early");
+        assertFalse(counter.overlapped, "two threads were in a pass");
+        assertTrue(passers.stream().distinct().count() > 1, "only one thread ever had the turn");
+    }
+
+    @Test
+    void whatNeedsTheOwnThreadIsDoneByIt() {
+        HelpedAgent[] helped = new HelpedAgent[1];
+        AtomicInteger called = new AtomicInteger();
+        List<Thread> callers = new ArrayList<>();
+        AtomicInteger passedOn = new AtomicInteger();
+        Counter counter = new Counter(() -> {
+            if (called.get() == 100) {
+                return 0;
+            }
+            if (!helped[0].isOwnThread()) {
+                passedOn.incrementAndGet();
+                helped[0].needOwnThread();
+                return 0;
+            }
+            callers.add(Thread.currentThread());
+            called.incrementAndGet();
+            return 1;
+        });
+        helped[0] = helped(counter);
+        try (AgentRunner runner = AgentRunner.start(helped[0], helped[0])) {
+            assertTrue(helped[0].await(() -> called.get() == 100, LONG));
+            assertEquals(List.of(runner.thread()), callers.stream().distinct().toList());
+            int until = counter.passes + 10;
+            assertTrue(helped[0].await(() -> counter.passes >= until, LONG), "nobody has the turn behind it");
+        }
+        assertFalse(counter.overlapped);
+    }
+
+    /** Its last act is the own thread's, and no pass follows. */
+    @Test
+    void whoWaitsLeavesWhenTheAgentIsClosed() throws Exception {
+        Counter counter = new Counter(() -> 0);
+        HelpedAgent helped = helped(counter);
+        AgentRunner runner = AgentRunner.start(helped, helped);
+        CountDownLatch waits = new CountDownLatch(1);
+        Thread waiter = Thread.ofPlatform().start(() -> {
+            helped.await(() -> {
+                waits.countDown();
+                return counter.passes == Integer.MAX_VALUE;
+            }, LONG);
+        });
+        waits.await();
+        runner.close();
+        waiter.join();
+        assertSame(runner.thread(), counter.closedBy);
+        assertEquals(Integer.MAX_VALUE, counter.passes, "a pass behind the last");
+        helped.help(() -> false);
+        assertEquals(Integer.MAX_VALUE, counter.passes, "a pass behind the last");
+        assertFalse(counter.overlapped);
+    }
+}

@@ -1,0 +1,80 @@
+package org.millrace.plugin.loss;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.plugin.HostProgram;
+
+/** Ranks in processes of their own, of which one is killed or stopped: what the others say, and how they end. */
+@Tag("slow")
+class LossHostTest {
+
+    private static HostProgram host(String network) throws Exception {
+        return HostProgram.compile("loss_host", "-DNET_VERSION=11")
+                .with("MILLRACE_NET", network)
+                .with("MILLRACE_LOSS_GRACE", "300ms");
+    }
+
+    private static HostProgram.Outcome run(HostProgram host, String way, int ranks) throws Exception {
+        HostProgram.Outcome outcome = host.run(HostProgram.library(), way, ranks);
+        assertEquals(0, outcome.exit(), outcome.output());
+        return outcome;
+    }
+
+    private static String pid(HostProgram.Outcome outcome, int rank) {
+        Matcher found = Pattern.compile("rank " + rank + " is pid (\\d+)").matcher(outcome.output());
+        assertTrue(found.find(), outcome.output());
+        return found.group(1);
+    }
+
+    /** What a rank says on standard error. */
+    private static List<String> said(HostProgram.Outcome outcome, int rank) {
+        return outcome.output()
+                .lines()
+                .filter(line -> line.startsWith("millrace: rank " + rank + ", pid " + pid(outcome, rank)))
+                .toList();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"shm, 2", "socket, 2"})
+    void aRankThatWaitsForAKilledPeerNamesItAndEnds(String network, int ranks) throws Exception {
+        var outcome = run(host(network), "wait", ranks);
+        assertEquals(1, outcome.count("rank 0 was killed by signal 9"), outcome.output());
+        for (int rank = 1; rank < ranks; rank++) {
+            assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
+            List<String> said = said(outcome, rank);
+            assertEquals(2, said.size(), outcome.output());
+            assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
+            assertTrue(said.getFirst().contains("sizes ["), outcome.output());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"shm, report", "socket, exit"})
+    void theNextEnqueueFailsAndWhoDestroysIsNotEnded(String network, String onLoss) throws Exception {
+        var outcome =
+                run(host(network).with("MILLRACE_ON_LOSS", onLoss).with("MILLRACE_LOSS_GRACE", "1m"), "enqueue", 2);
+        assertEquals(1, outcome.count("rank 1 enqueues: result 6"), outcome.output());
+        assertEquals(1, outcome.count("rank 1 ended with status 0"), outcome.output());
+        assertTrue(outcome.warnings()
+                .stream()
+                .anyMatch(line -> line.contains("tunerGetCollInfo: the communicator has lost a peer")
+                        && line.contains("pid " + pid(outcome, 0))),
+                outcome.output());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"shm, 2", "socket, 2"})
+    void aPeerThatIsStoppedIsNotLost(String network, int ranks) throws Exception {
+        var outcome = run(host(network), "stop", ranks);
+        assertEquals(1, outcome.count("rank 0 is stopped"), outcome.output());
+        assertEquals(ranks, outcome.count("ended with status 0"), outcome.output());
+        assertEquals(0, outcome.count("millrace: "), outcome.output());
+    }
+}
