@@ -28,16 +28,16 @@ public interface PeerMemory {
 
     /** Whether a result says that the process is no more. */
     static boolean isGone(long result) {
-        return result == -ProcessMemory.ESRCH;
+        return result == -MemoryCalls.ESRCH;
     }
 
     /** What a result that is no number of bytes means. */
     static String describe(long result) {
-        int errno = result == 0 ? ProcessMemory.EFAULT : (int) -result;
-        return ProcessMemory.name(errno) + switch (errno) {
-            case ProcessMemory.EFAULT ->
+        int errno = result == 0 ? MemoryCalls.EFAULT : (int) -result;
+        return MemoryCalls.name(errno) + switch (errno) {
+            case MemoryCalls.EFAULT ->
                 ": the memory is not mapped there any more, or of a kind that the kernel does not read for others";
-            case ProcessMemory.EPERM -> ": reading was allowed when the connection was made, and is not any more";
+            case MemoryCalls.EPERM -> ": reading was allowed when the connection was made, and is not any more";
             default -> ": process_vm_readv failed";
         };
     }

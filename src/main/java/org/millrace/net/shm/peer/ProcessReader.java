@@ -30,7 +30,7 @@ public final class ProcessReader implements PeerMemory {
         this.cookie = cookie;
         Arena arena = Arena.ofAuto();
         vectors = arena.allocate(TOTAL_BYTES, Long.BYTES);
-        error = arena.allocate(ProcessMemory.ERROR);
+        error = arena.allocate(MemoryCalls.ERROR);
         vector(LOCAL_OFFSET, vectors.address() + COOKIE_OFFSET, Cookie.BYTES);
         vector(REMOTE_OFFSET, cookie.address(), Cookie.BYTES);
     }
@@ -56,11 +56,11 @@ public final class ProcessReader implements PeerMemory {
         parts = 0;
         vectors.set(ValueLayout.JAVA_LONG, COOKIE_OFFSET, ~cookie.first());
         long local = vectors.address() + LOCAL_OFFSET;
-        long read = ProcessMemory.read(error, pid, local, many, vectors.address() + REMOTE_OFFSET, bytes == 0 ? 1 : 2);
+        long read = MemoryCalls.read(error, pid, local, many, vectors.address() + REMOTE_OFFSET, bytes == 0 ? 1 : 2);
         if (read < 0) {
             return read;
         }
-        return isCookieRight(read) ? read - Cookie.BYTES : -ProcessMemory.ESRCH;
+        return isCookieRight(read) ? read - Cookie.BYTES : -MemoryCalls.ESRCH;
     }
 
     private boolean isCookieRight(long read) {

@@ -7,12 +7,16 @@ import org.millrace.net.shm.peer.Cookie;
  * A ring's bytes, in the host's byte order. One process produces, one consumes; each word has one writer.
  *
  * <pre>
- *   0          8         16         24       32        56        128        136       256        264       272      4096
- *   +----------+---------+----------+--------+---------+---------+----------+---------+----------+---------+--------+--------+
- *   | magic    | version | capacity | first  | cookie  | least   | producer | producer| consumer | consumer| reads  | data   |
- *   | i64      | i64     | i64      | i64    | 3 x i64 | in place| position | state   | position | state   | i64    |        |
- *   +----------+---------+----------+--------+---------+---------+----------+---------+----------+---------+--------+--------+
- *   written once, by the side that made the file                  by producer          by consumer                    by producer
+ *   0        8         16         24      32        56       written once, by the side that made the file
+ *   +--------+---------+----------+-------+---------+---------+
+ *   | magic  | version | capacity | first | cookie  | least   |
+ *   | i64    | i64     | i64      | i64   | 3 x i64 | in place|
+ *   +--------+---------+----------+-------+---------+---------+
+ *   128        136      by the producer     256        264       272     by the consumer     4096       by the producer
+ *   +----------+-------+                    +----------+-------+-------+                     +------------------+
+ *   | position | state |                    | position | state | reads |                     | capacity of data |
+ *   | i64      | i64   |                    | i64      | i64   | i64   |                     |                  |
+ *   +----------+-------+                    +----------+-------+-------+                     +------------------+
  * </pre>
  *
  * <p>

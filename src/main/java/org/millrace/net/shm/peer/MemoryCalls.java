@@ -11,7 +11,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** The kernel's calls for memory of processes, with its error numbers as negative results. */
-final class ProcessMemory {
+final class MemoryCalls {
 
     static final int EPERM = 1;
     static final int ESRCH = 3;
@@ -39,7 +39,7 @@ final class ProcessMemory {
     private static final int SET_PTRACER = 0x59616d61;
     private static final long ANY_PROCESS = -1;
 
-    private ProcessMemory() {}
+    private MemoryCalls() {}
 
     @SuppressWarnings("restricted") // the C library
     private static @Nullable MethodHandle function(String name, FunctionDescriptor descriptor,
