@@ -82,6 +82,7 @@ abstract sealed class RingSide {
 
         /** Tells the consumer that nothing will follow. */
         void sayGoodbye() {
+            RingLayout.lastWords(memory, true, connection.blamed());
             RingLayout.producerStateRelease(memory, RingLayout.CLOSED);
         }
     }
@@ -151,6 +152,7 @@ abstract sealed class RingSide {
 
         /** Tells the producer that nobody will read any more. */
         void sayGoodbye() {
+            RingLayout.lastWords(memory, false, connection.blamed());
             RingLayout.consumerStateRelease(memory, RingLayout.CLOSED);
         }
     }

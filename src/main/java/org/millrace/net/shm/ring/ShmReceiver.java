@@ -156,7 +156,9 @@ public final class ShmReceiver implements FrameReceiver {
         }
         boolean goodbye = consumer.producerSaidGoodbye();
         if (consumer.available() == 0) {
-            throw goodbye && remaining == 0 ? connection.closedByPeer(howFar()) : connection.lost(howFar());
+            String lostPeer = goodbye ? RingLayout.lastWords(connection.ring(), true) : null;
+            throw goodbye && (remaining == 0 || lostPeer != null) ? connection.closedByPeer(howFar(), lostPeer)
+                    : connection.lost(howFar());
         }
     }
 
@@ -183,6 +185,11 @@ public final class ShmReceiver implements FrameReceiver {
     @Override
     public String peer() {
         return connection.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        connection.blame(lostPeer);
     }
 
     @Override

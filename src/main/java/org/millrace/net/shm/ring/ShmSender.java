@@ -114,11 +114,11 @@ public final class ShmSender implements FrameSender {
 
     private void lookAtPeer() {
         if (producer.consumerSaidGoodbye()) {
-            throw connection.closedByPeer(howFar());
+            throw connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false));
         }
         if (connection.peerIsGone()) {
             // It may have said goodbye between the two looks.
-            throw producer.consumerSaidGoodbye() ? connection.closedByPeer(howFar()) : connection.lost(howFar());
+            throw producer.consumerSaidGoodbye() ? connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false)) : connection.lost(howFar());
         }
     }
 
@@ -139,7 +139,7 @@ public final class ShmSender implements FrameSender {
 
     @Override
     public void abort() {
-        connection.close(() -> {});
+        connection.close(connection.blamed() == null ? () -> {} : this::finish);
     }
 
     private void finish() {
@@ -147,7 +147,7 @@ public final class ShmSender implements FrameSender {
             while (progress() > 0) {
                 // Sends what the ring has room for.
             }
-            if (remaining == 0 && waiting.isEmpty()) {
+            if (remaining == 0 && waiting.isEmpty() || connection.blamed() != null) {
                 producer.sayGoodbye();
             }
         } catch (ConnectionException lost) {
@@ -158,6 +158,11 @@ public final class ShmSender implements FrameSender {
     @Override
     public String peer() {
         return connection.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        connection.blame(lostPeer);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package org.millrace.net.socket.stream;
 
+import org.jspecify.annotations.Nullable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -59,6 +60,11 @@ public final class StagedInput {
 
     public boolean isDataHeader() {
         return HeaderFormat.isData(buffer, begin);
+    }
+
+    /** Whom the peer that says goodbye has lost; null if nobody. */
+    public @Nullable String lostPeer() {
+        return HeaderFormat.lostPeer(buffer, begin);
     }
 
     public boolean isGoodbye() {
