@@ -185,6 +185,7 @@ static void start_vm(void) {
          why());
     return;
   }
+  millraceDeleteLeftoversAtExit();
   call_java(env, options.jar);
   (*vm)->DetachCurrentThread(vm);
 }

@@ -15,6 +15,9 @@ const struct millraceUpcalls *millraceInstalled(void);
  * to the logger. Safe from any thread; the first does the work, the others wait for it. */
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction);
 
+/* Has the files in shared memory deleted that this process leaves when it exits, and those of dead ones. */
+void millraceDeleteLeftoversAtExit(void);
+
 /* Threads that Java starts inherit the signal mask of the thread they are started on: between these two
  * they take no signal that the host waits for. Signals of a thread's own faults stay open, as the JVM
  * uses them. */

@@ -2,6 +2,7 @@
  * connections that are taken over, kernels sending both ways. Usage LIBRARY WAY RANKS. Rank 0 is the victim.
  * wait: it is killed; the others do nothing about it.
  * enqueue: it is killed; the others enqueue until they get an error, and destroy their communicators.
+ * exit: all exit in the middle, and close nothing.
  * stop: it is stopped until its neighbour stands still, goes on, and all destroy their communicators. */
 #define _GNU_SOURCE
 #include "communicator.h"
@@ -119,6 +120,8 @@ static void be(const char *path, int number, int next, int previous) {
   start_all();
   while (steps_done() < STEPS_BEFORE)
     sched_yield();
+  if (is("exit"))
+    exit(0);
   if (number == 0)
     raise(is("stop") ? SIGSTOP : SIGKILL);
   if (is("enqueue"))
@@ -133,7 +136,7 @@ static void be(const char *path, int number, int next, int previous) {
 
 int main(int count, char **arguments) {
   int ends[MOST_RANKS][2], left;
-  REQUIRE(count == 4, "usage: LIBRARY wait|enqueue|stop RANKS");
+  REQUIRE(count == 4, "usage: LIBRARY wait|enqueue|exit|stop RANKS");
   way = arguments[2];
   ranks = left = atoi(arguments[3]);
   REQUIRE(ranks >= 2 && ranks <= MOST_RANKS && ranks % 2 == 0, "an even number of ranks, 2 to %d", MOST_RANKS);

@@ -3,10 +3,16 @@ package org.millrace.plugin.loss;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
@@ -24,7 +30,20 @@ class LossHostTest {
     private static HostProgram.Outcome run(HostProgram host, String way, int ranks) throws Exception {
         HostProgram.Outcome outcome = host.run(HostProgram.library(), way, ranks);
         assertEquals(0, outcome.exit(), outcome.output());
+        for (int rank = 0; rank < ranks; rank++) {
+            assertEquals(List.of(), filesOf(pid(outcome, rank)), outcome.output());
+        }
         return outcome;
+    }
+
+    /** What a process has left in shared memory. */
+    private static List<String> filesOf(String pid) throws IOException {
+        try (DirectoryStream<Path> files =
+                Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.*")) {
+            List<String> names = new ArrayList<>();
+            files.forEach(file -> names.add(file.getFileName().toString()));
+            return names;
+        }
     }
 
     private static String pid(HostProgram.Outcome outcome, int rank) {
@@ -67,6 +86,12 @@ class LossHostTest {
                 .anyMatch(line -> line.contains("tunerGetCollInfo: the communicator has lost a peer")
                         && line.contains("pid " + pid(outcome, 0))),
                 outcome.output());
+    }
+
+    @Test
+    void whoExitsAndClosesNothingLeavesNothing() throws Exception {
+        var outcome = run(host("shm").with("MILLRACE_LOSS_GRACE", "1m"), "exit", 2);
+        assertEquals(2, outcome.count("ended with status 0"), outcome.output());
     }
 
     @ParameterizedTest

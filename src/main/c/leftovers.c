@@ -1,0 +1,83 @@
+/* Files in shared memory that would stay for ever: this process's when it exits and has closed nothing, as the JVM in it does not hear of an exit that is C's,
+ * and those of dead processes beside them. Their names say whose they are: see org.millrace.net.shm.file.FileName. */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY "/dev/shm"
+
+struct process {
+  long pid, start, namespace;
+};
+
+/* What /proc tells of a process: its state, its threads, and when it started. 0 if there is none, negative in doubt. */
+static int look(long pid, char *state, long *threads, long *start) {
+  char path[64], text[1024];
+  snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+  FILE *file = fopen(path, "re");
+  if (!file)
+    return errno == ENOENT ? 0 : -1;
+  size_t length = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[length] = 0;
+  const char *name = strrchr(text, ')');
+  return name && sscanf(name + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %ld",
+                        state, threads, start) == 3 ? 1 : -1;
+}
+
+static int find_self(struct process *self) {
+  char state, link[64];
+  long threads;
+  ssize_t length = readlink("/proc/self/ns/pid", link, sizeof link - 1);
+  self->pid = getpid();
+  if (length <= 0 || look(self->pid, &state, &threads, &self->start) != 1)
+    return 0;
+  link[length] = 0;
+  return sscanf(link, "pid:[%ld]", &self->namespace) == 1;
+}
+
+static int is_dead(const struct process *process) {
+  char state;
+  long threads, start;
+  int found = look(process->pid, &state, &threads, &start);
+  return found == 0 || (found == 1 && (start != process->start || (strchr("ZX", state) && threads <= 1)));
+}
+
+/* Whether a name is one of ours, and whose. */
+static int read_name(const char *name, struct process *owner) {
+  char kind[8];
+  int end = 0;
+  return sscanf(name, "millrace-%*16[0-9a-f]-%18ld-%18ld-%18ld.%4[a-z]%n", &owner->pid, &owner->start,
+                &owner->namespace, kind, &end) == 4 &&
+         name[end] == 0 && (!strcmp(kind, "sock") || !strcmp(kind, "ring") || !strcmp(kind, "mem"));
+}
+
+/* A child of the host that exits has another number, and leaves its parent's files alone. */
+static void delete_leftovers(void) {
+  struct process self, owner;
+  DIR *directory = find_self(&self) ? opendir(DIRECTORY) : NULL;
+  struct dirent *entry;
+  while (directory && (entry = readdir(directory))) {
+    struct stat file;
+    if (!read_name(entry->d_name, &owner) || owner.namespace != self.namespace)
+      continue;
+    int own = owner.pid == self.pid && owner.start == self.start;
+    if ((own || is_dead(&owner)) && fstatat(dirfd(directory), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+        file.st_uid == geteuid())
+      unlinkat(dirfd(directory), entry->d_name, 0);
+  }
+  if (directory)
+    closedir(directory);
+}
+
+void millraceDeleteLeftoversAtExit(void) {
+  atexit(delete_leftovers);
+}
