@@ -10,13 +10,13 @@
 
 #define LIBJVM "lib/server/libjvm.so"
 #define SYSTEM_JVMS "/usr/lib/jvm"
-#define UNKNOWN_RELEASE 0
 
 struct search {
   char *library;
   size_t librarySize;
   char *report;
   size_t reportSize;
+  int release;
 };
 
 __attribute__((format(printf, 2, 3))) static void note(struct search *search, const char *format, ...) {
@@ -31,18 +31,18 @@ static const char *separator(const struct search *search) {
   return search->report[0] ? ", " : "";
 }
 
-/* The feature release that the file named release in a Java's home tells, or UNKNOWN_RELEASE. */
+/* The feature release that the file named release in a Java's home tells, or MILLRACE_UNKNOWN_RELEASE. */
 static int releaseOf(const char *home) {
   char path[PATH_MAX], line[256];
   snprintf(path, sizeof path, "%s/release", home);
   FILE *file = fopen(path, "re");
   if (!file)
-    return UNKNOWN_RELEASE;
-  int release = UNKNOWN_RELEASE;
-  while (release == UNKNOWN_RELEASE && fgets(line, sizeof line, file)) {
+    return MILLRACE_UNKNOWN_RELEASE;
+  int release = MILLRACE_UNKNOWN_RELEASE;
+  while (release == MILLRACE_UNKNOWN_RELEASE && fgets(line, sizeof line, file)) {
     /* "1.8.0_402" is release 8 by another name; its 1 is just as much too old. */
     if (sscanf(line, "JAVA_VERSION=\"%d", &release) != 1)
-      release = UNKNOWN_RELEASE;
+      release = MILLRACE_UNKNOWN_RELEASE;
   }
   fclose(file);
   return release;
@@ -57,11 +57,12 @@ static int usable(struct search *search, const char *origin, const char *home) {
     return 0;
   }
   int release = releaseOf(home);
-  if (release != UNKNOWN_RELEASE && release < MILLRACE_OLDEST_JAVA) {
+  if (release != MILLRACE_UNKNOWN_RELEASE && release < MILLRACE_OLDEST_JAVA) {
     note(search, "%s%s (%s: Java %d)", separator(search), origin, home, release);
     return 0;
   }
   snprintf(search->library, search->librarySize, "%s", library);
+  search->release = release;
   return 1;
 }
 
@@ -111,7 +112,7 @@ static int findInSystem(struct search *search) {
     if (release > newest &&
         snprintf(library, sizeof library, "%s/" LIBJVM, home) < (int)sizeof library &&
         access(library, R_OK) == 0) {
-      newest = release;
+      newest = search->release = release;
       snprintf(search->library, search->librarySize, "%s", library);
     }
   }
@@ -123,17 +124,23 @@ static int findInSystem(struct search *search) {
   return 1;
 }
 
-int millraceFindJvm(const char *directory, char *library, size_t librarySize, char *report,
-                    size_t reportSize) {
-  struct search search = {library, librarySize, report, reportSize};
+static int find(struct search *search, const char *directory) {
   char runtime[PATH_MAX];
-  report[0] = 0;
   const char *ours = getenv("MILLRACE_JAVA_HOME");
   if (ours && *ours)
-    return findByVariable(&search, "MILLRACE_JAVA_HOME") ? 0 : -1;
+    return findByVariable(search, "MILLRACE_JAVA_HOME");
   snprintf(runtime, sizeof runtime, "%s/runtime", directory);
-  if (access(runtime, F_OK) == 0 && usable(&search, "the runtime beside the plugin", runtime))
-    return 0;
-  note(&search, "%sMILLRACE_JAVA_HOME (not set)", separator(&search));
-  return findByVariable(&search, "JAVA_HOME") || findOnPath(&search) || findInSystem(&search) ? 0 : -1;
+  if (access(runtime, F_OK) == 0 && usable(search, "the runtime beside the plugin", runtime))
+    return 1;
+  note(search, "%sMILLRACE_JAVA_HOME (not set)", separator(search));
+  return findByVariable(search, "JAVA_HOME") || findOnPath(search) || findInSystem(search);
+}
+
+int millraceFindJvm(const char *directory, char *library, size_t librarySize, char *report, size_t reportSize,
+                    int *release) {
+  struct search search = {library, librarySize, report, reportSize, MILLRACE_UNKNOWN_RELEASE};
+  report[0] = 0;
+  int found = find(&search, directory);
+  *release = search.release;
+  return found ? 0 : -1;
 }

@@ -3,11 +3,14 @@
 #include "jvm_options.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const defaults[] = {
@@ -18,12 +21,48 @@ static const char *const defaults[] = {
     "-XX:+UseSerialGC",
     "-Xms16m",
     "-Xmx256m",
-    "-Xshare:auto",
     /* No file in /tmp, and no page that a slow disk can hold a safepoint up with. */
     "-XX:-UsePerfData",
     /* What is logged comes out of NCCL's logger. */
     "-Dlog4j.provider=org.millrace.plugin.log.NcclLogProvider",
+    NULL,
 };
+
+#define USERS_OPTIONS "MILLRACE_JAVA_OPTS"
+#define CACHE "-XX:AOTCache="
+/* The first release whose JVM takes -XX:AOTCache with profiles of methods; an older one refuses to start. */
+#define OLDEST_JAVA_WITH_CACHE 25
+
+/* What is looked at of a jar, from its end: there lies its directory, with the checksum of every file in it. */
+#define STAMP_BYTES (1 << 20)
+
+/* FNV-1a, by words; what is left of a word at the end is of no matter. */
+static uint64_t hash(uint64_t from, const uint64_t *words, size_t bytes) {
+  for (size_t i = 0; i < bytes / sizeof *words; i++) {
+    from = (from ^ words[i]) * 0x100000001B3u;
+    from ^= from >> 29;
+  }
+  return from;
+}
+
+int millraceCacheName(const char *jar, char *name, size_t size) {
+  int file = open(jar, O_RDONLY | O_CLOEXEC);
+  struct stat status;
+  uint64_t *tail = malloc(STAMP_BYTES);
+  ssize_t bytes = -1;
+  if (file >= 0 && tail && fstat(file, &status) == 0)
+    bytes = pread(file, tail, STAMP_BYTES, status.st_size > STAMP_BYTES ? status.st_size - STAMP_BYTES : 0);
+  if (bytes >= 0)
+    snprintf(name, size, "millrace-%016" PRIx64 ".aot", hash((uint64_t)status.st_size, tail, (size_t)bytes));
+  free(tail);
+  if (file >= 0)
+    close(file);
+  return bytes < 0 ? -1 : 0;
+}
+
+const char *const *millraceJavaOptions(void) {
+  return defaults;
+}
 
 const char *millraceLocatePlugin(char *directory, size_t size) {
   Dl_info info;
@@ -80,14 +119,38 @@ int millraceJvmOptions(const char *directory, struct millraceOptions *options) {
   if (setClassPath(directory, options) != 0)
     return -1;
   millraceAddOption(options, options->classPath, NULL);
-  for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+  for (size_t i = 0; defaults[i]; i++)
     millraceAddOption(options, defaults[i], NULL);
-  const char *users = getenv("MILLRACE_JAVA_OPTS");
+  return 0;
+}
+
+/* Whether the user has a say in archives: the JVM takes no second one, and ends over some pairs. */
+static int usersChooseArchive(void) {
+  const char *users = getenv(USERS_OPTIONS);
+  return users && (strstr(users, "AOT") || strstr(users, "-Xshare") || strstr(users, "Archive"));
+}
+
+void millraceAddCache(const char *directory, int release, struct millraceOptions *options) {
+  const char *jar = getenv("MILLRACE_JAR");
+  if (release < OLDEST_JAVA_WITH_CACHE || (jar && *jar) || usersChooseArchive())
+    return;
+  char name[64];
+  if (millraceCacheName(options->jar, name, sizeof name) != 0 ||
+      snprintf(options->cache, sizeof options->cache, CACHE "%s/%s", directory, name) >=
+          (int)sizeof options->cache ||
+      access(options->cache + strlen(CACHE), R_OK) != 0)
+    return;
+  millraceAddOption(options, options->cache, NULL);
+  /* One that does not fit is no one's concern: what it was to spare is done, and nothing else differs. */
+  millraceAddOption(options, "-Xlog:aot*=off", NULL);
+}
+
+void millraceAddUsersOptions(struct millraceOptions *options) {
+  const char *users = getenv(USERS_OPTIONS);
   if (users) {
     char *rest = NULL;
     snprintf(options->users, sizeof options->users, "%s", users);
     for (char *word = strtok_r(options->users, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
       millraceAddOption(options, word, NULL);
   }
-  return 0;
 }

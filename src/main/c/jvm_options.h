@@ -12,6 +12,7 @@ struct millraceOptions {
   int count;
   char classPath[8192]; /* -Djava.class.path=... */
   const char *jar;      /* the path in it */
+  char cache[4200];     /* -XX:AOTCache=... */
   char users[4096];     /* MILLRACE_JAVA_OPTS, taken apart */
   char problem[700];
 };
@@ -19,8 +20,23 @@ struct millraceOptions {
 /* Puts the directory that this library was loaded from there; returns null, or what is wrong. */
 const char *millraceLocatePlugin(char *directory, size_t size);
 
-/* Adds to the options; returns 0, or -1 with options->problem. */
+/* What every JVM is started with, and what a cache is made with ('millrace plugin install' calls this): they
+ * must not differ. Ends with a null. */
+__attribute__((visibility("default"))) const char *const *millraceJavaOptions(void);
+
+/* Adds the class path and the options that every JVM is started with; returns 0, or -1 with options->problem. */
 int millraceJvmOptions(const char *directory, struct millraceOptions *options);
+
+/* Puts the name of a jar's cache there, which tells jars apart by what they contain: a JVM does not, and would run
+ * another jar's classes. Returns 0, or -1 if the jar cannot be read. */
+__attribute__((visibility("default"))) int millraceCacheName(const char *jar, char *name, size_t size);
+
+/* Adds the jar's cache if it lies beside the plugin, a Java of this release takes one, and the user has not said
+ * otherwise. A cache of another Java is left alone by the JVM itself. */
+void millraceAddCache(const char *directory, int release, struct millraceOptions *options);
+
+/* Adds what the user wants: last, so that it prevails. */
+void millraceAddUsersOptions(struct millraceOptions *options);
 
 void millraceAddOption(struct millraceOptions *options, const char *text, void *extra);
 

@@ -54,9 +54,9 @@ __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) 
   va_end(arguments);
 }
 
-/* The JVM's own messages. Once it runs they go where they always go. */
+/* The JVM's own messages. Once it runs they go where they always go, and so do those for a file (-Xlog:...:file=). */
 static jint JNICALL listen_to_vm(FILE *stream, const char *format, va_list arguments) {
-  if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING)
+  if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING || (stream != stdout && stream != stderr))
     return vfprintf(stream, format, arguments);
   size_t used = strlen(words);
   vsnprintf(words + used, sizeof words - used, format, arguments);
@@ -151,6 +151,7 @@ static int use_existing_vm(void) {
 static void start_vm(void) {
   char directory[PATH_MAX], library[PATH_MAX], report[700];
   struct millraceOptions options;
+  int release;
   const char *problem = millraceLocatePlugin(directory, sizeof directory);
   if (problem) {
     fail("%s", problem);
@@ -165,11 +166,13 @@ static void start_vm(void) {
     fail("%s", options.problem);
     return;
   }
-  if (millraceFindJvm(directory, library, sizeof library, report, sizeof report) != 0) {
+  if (millraceFindJvm(directory, library, sizeof library, report, sizeof report, &release) != 0) {
     fail("no Java %d or newer was found; looked at %s. Install one, or set MILLRACE_JAVA_HOME to its home",
          MILLRACE_OLDEST_JAVA, report);
     return;
   }
+  millraceAddCache(directory, release, &options);
+  millraceAddUsersOptions(&options);
   void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
   createVm_t create = handle ? (createVm_t)dlsym(handle, "JNI_CreateJavaVM") : NULL;
   if (!create) {

@@ -47,8 +47,8 @@ class ArchitectureTest {
             3 proxy:            ., unpack
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
-            2 net:              ., connection, shm.file, shm.ring, shm.handshake, shm, socket.stream, socket.rails,
-                                socket.stripes, socket.handshake, socket, auto, fault
+            2 net:              ., connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,
+                                socket.stream, socket.rails, socket.stripes, socket.handshake, socket, auto, fault
             2 cuda:             library, ., copy
             1 abi:              .
             1 agent:            .

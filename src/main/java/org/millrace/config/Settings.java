@@ -169,6 +169,12 @@ public final class Settings {
     public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET", words("auto", "shm", "socket"), "auto",
             "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; "
                     + "auto: memory that two ranks share, frames where there is none");
+    /** Whether frames over shared memory are copied once. */
+    public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
+            new Setting<>("MILLRACE_SHM_SINGLE_COPY", optional(ValueTypes.booleans()), Optional.empty(),
+                    "1: large payloads of frames over shared memory are read where they lie in the sending process's"
+                            + " memory, or it is an error; 0: they are copied into a ring and out of it; unset: read"
+                            + " where the kernel allows it and that takes less of a core's time");
     /** Which interfaces are used. */
     public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(
             text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact"
@@ -243,8 +249,8 @@ public final class Settings {
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
-            NETWORK, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS, IDLE_THRESHOLD,
-            IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
+            NETWORK, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS,
+            IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
 
     private Settings() {}
 

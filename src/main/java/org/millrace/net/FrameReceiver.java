@@ -53,10 +53,12 @@ public interface FrameReceiver extends AutoCloseable {
     long framesCompleted();
 
     /**
-     * {@return whether payloads whose destination and length are multiples of 8 are stored in whole 8-byte words, in
-     * any order, so that a thread that polls the destination never sees half of one}
+     * {@return whether payloads of so many bytes at the most, whose destination and length are multiples of 8, are
+     * stored in whole 8-byte words, in any order, so that a thread that polls the destination never sees half of one}
+     *
+     * @param bytes length of the longest payload that needs it
      */
-    default boolean storesWholeWords() {
+    default boolean storesWholeWords(long bytes) {
         return false;
     }
 

@@ -32,6 +32,16 @@ public interface FrameSender extends AutoCloseable {
      */
     long framesCompleted();
 
+    /**
+     * Completes frames in flight without the peer where that is possible, by copying their payloads, as their memory is
+     * needed before the peer has come for them.
+     *
+     * @throws ConnectionException if the connection is lost
+     */
+    default void settle() {
+        // what a sender copies is complete as soon as it can be
+    }
+
     /** What this connection leads to, for messages: its peer's address and the network's name. */
     @Override
     String toString();

@@ -90,7 +90,8 @@ public final class InProcessPlugin {
             Path path = file.toRealPath();
             PluginInstaller.Library.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
-            int result = PluginEntry.create().install(library.find("millraceInstallUpcalls").orElseThrow());
+            int result =
+                    PluginEntry.Tables.create().upcalls().install(library.find("millraceInstallUpcalls").orElseThrow());
             if (result != NcclResult.SUCCESS.code()) {
                 throw new MillraceException(
                         path + " and the classes of Millrace are of different releases; build both anew");

@@ -30,7 +30,7 @@ public final class PluginEntry {
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
         }
         try {
-            int result = create().install(MemorySegment.ofAddress(installFunction));
+            int result = Tables.create().upcalls().install(MemorySegment.ofAddress(installFunction));
             return result == NcclResult.SUCCESS.code() ? null
                     : "the plugin refused its functions with NCCL's result " + result;
         } catch (Throwable e) {
@@ -38,13 +38,19 @@ public final class PluginEntry {
         }
     }
 
-    /** The plugin with what it is made of. */
-    static Upcalls create() {
-        LossWatch losses = new LossWatch();
-        NetPlugin net = new NetPlugin(PluginEntry::path, losses);
-        return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER,
-                new TunerPlugin(net::takesOver, net::operationComing, losses), Upcalls.Table.GIN,
-                new GinPlugin(NativeEnvironment::get)));
+    /** The plugin: what stands behind each of NCCL's tables. */
+    record Tables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) {
+
+        static Tables create() {
+            LossWatch losses = new LossWatch();
+            NetPlugin net = new NetPlugin(PluginEntry::path, losses);
+            return new Tables(net, new TunerPlugin(net::takesOver, net::operationComing, losses),
+                    new GinPlugin(NativeEnvironment::get));
+        }
+
+        Upcalls upcalls() {
+            return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, tuner, Upcalls.Table.GIN, gin));
+        }
     }
 
     private static DataPath path(PluginConfiguration settings) {

@@ -10,6 +10,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.Locale;
 import java.util.jar.JarFile;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
@@ -22,11 +23,12 @@ import org.millrace.MillraceException;
  * DIR/millrace.jar
  * DIR/runtime -&gt; the Java to run on; without it the library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH
                and /usr/lib/jvm
+ * DIR/millrace-....aot: what StartupCache makes, if it does
  * </pre>
  */
 public final class PluginInstaller {
 
-    private static final String JAR = "millrace.jar";
+    static final String JAR = "millrace.jar";
     private static final String RUNTIME = "runtime";
     /** A class of what Millrace depends on: a jar without it cannot run by itself. */
     private static final String DEPENDENCY = "org/apache/logging/log4j/LogManager.class";
@@ -102,6 +104,7 @@ public final class PluginInstaller {
                 Files.deleteIfExists(fresh.resolve(RUNTIME));
                 Files.delete(fresh);
             }
+            deleteCaches(home);
             return library;
         } catch (IOException e) {
             throw new MillraceException("cannot install the plugin into " + directory + ": " + e.getMessage()
@@ -109,11 +112,21 @@ public final class PluginInstaller {
         }
     }
 
+    /** They may be of another jar, or of another Java: they are of no use then. */
+    private static void deleteCaches(Path home) throws IOException {
+        try (Stream<Path> files = Files.list(home)) {
+            for (Path file : (Iterable<Path>) files.filter(StartupCache::isCache)::iterator) {
+                Files.delete(file);
+            }
+        }
+    }
+
     /**
-     * Whether a file is one of those that {@link #install} writes.
+     * Whether a file is one of those that {@link #install} and {@link StartupCache} write.
      */
     public static boolean isInstalled(Path file) {
-        return List.of(Library.NAME, JAR, RUNTIME).contains(file.getFileName().toString());
+        return List.of(Library.NAME, JAR, RUNTIME).contains(file.getFileName().toString())
+                || StartupCache.isCache(file);
     }
 
     private static void replace(Path from, Path to) throws IOException {

@@ -4,6 +4,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
@@ -75,8 +76,8 @@ public final class ReceiveProxy extends AbstractProxy {
     public static ReceiveProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
             StopListener listener) {
-        ReceiveStepSource source =
-                new OperationReceiveSource(name, info, memory, staging, receiver.storesWholeWords(), queue, share);
+        ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging,
+                receiver.storesWholeWords(info.layout().slotBytes(Protocol.LL)), queue, share);
         return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, source, listener);
     }
 
@@ -112,8 +113,8 @@ public final class ReceiveProxy extends AbstractProxy {
     public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
             MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener,
             UnaryOperator<ReceiveStepSource> refined) {
-        ReceiveStepSource slots =
-                new MemoryReceiveSource(name, layout, memory, staging, receiver.storesWholeWords(), firstStep);
+        ReceiveStepSource slots = new MemoryReceiveSource(name, layout, memory, staging,
+                receiver.storesWholeWords(layout.slotBytes(Protocol.LL)), firstStep);
         return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver,
                 refined.apply(slots), listener);
     }

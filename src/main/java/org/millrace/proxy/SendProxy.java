@@ -135,7 +135,11 @@ public final class SendProxy extends AbstractProxy {
     @Override
     public boolean drained() {
         // the source is asked in any case: it may find out that there is nothing to wait for
-        return source.drained() && window.isEmpty();
+        boolean nothingFollows = source.drained();
+        if (nothingFollows && !window.isEmpty()) {
+            sender.settle(); // the memory is to be freed, and the peer may come for its data later
+        }
+        return nothingFollows && window.isEmpty();
     }
 
     /**

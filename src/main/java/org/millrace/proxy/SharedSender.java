@@ -101,6 +101,11 @@ public final class SharedSender extends SharedEnd {
             return completed(sender.framesCompleted());
         }
 
+        @Override
+        public void settle() {
+            sender.settle();
+        }
+
         /** What one member gives up is lost for all: the peer cannot take one from the order of the others. */
         @Override
         public void abort() {

@@ -150,7 +150,7 @@ public final class MemoryFrames {
     public FrameReceiver receiver(boolean storesWholeWords) {
         return new FrameReceiver() {
             @Override
-            public boolean storesWholeWords() {
+            public boolean storesWholeWords(long bytes) {
                 return storesWholeWords;
             }
 

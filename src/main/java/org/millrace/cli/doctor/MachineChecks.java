@@ -16,6 +16,7 @@ import java.util.stream.Collectors;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.plugin.net.ProxyThreads;
 
@@ -37,7 +38,8 @@ final class MachineChecks {
                 new Check("cores", MachineChecks::cores), new Check("proxy threads", MachineChecks::proxyThreads),
                 new Check("memory", MachineChecks::memory),
                 new Check("shared memory", () -> sharedMemory(Path.of("/dev/shm"))),
-                new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)));
+                new Check("single copies", () -> singleCopies(settings)), new Check("limits", MachineChecks::limits),
+                new Check("rails", () -> rails(settings)));
     }
 
     /** The JVM, and whether it lets us call native functions. */
@@ -120,6 +122,13 @@ final class MachineChecks {
         } catch (IOException failure) {
             return CheckResult.unusable(directory + ": " + failure, MORE);
         }
+    }
+
+    /** Whether large payloads between processes of one host are copied once. */
+    static CheckResult singleCopies(Map<String, String> settings) {
+        return Configuration.load(settings).get(Settings.SHM_SINGLE_COPY).orElse(true)
+                ? CheckResult.works(SingleCopy.describe())
+                : CheckResult.missing("switched off by " + SingleCopy.SETTING + ": payloads are copied twice");
     }
 
     /**

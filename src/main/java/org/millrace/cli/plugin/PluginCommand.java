@@ -10,6 +10,7 @@ import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.millrace.MillraceException;
 import org.millrace.plugin.PluginInstaller;
+import org.millrace.plugin.StartupCache;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -64,6 +65,12 @@ public final class PluginCommand implements Runnable {
                 description = "The jar to install, where this program does not run from it.")
         private Path jar;
 
+        @Option(
+                names = "--no-cache",
+                description = "Make no cache of classes and profiles. With one, which takes some seconds and Java 25,"
+                        + " the first operations of a process are quicker.")
+        private boolean noCache;
+
         /** For picocli. */
         public InstallCommand() {}
 
@@ -71,8 +78,12 @@ public final class PluginCommand implements Runnable {
         public Integer call() {
             PluginInstaller installer = jar == null ? PluginInstaller.ofRunningJar() : new PluginInstaller(jar);
             Path library = installer.install(directory, java);
+            StartupCache.Outcome cache = noCache ? null : StartupCache.make(library, java);
             PrintWriter out = spec.commandLine().getOut();
             written(library.getParent()).forEach(file -> out.println("# " + describe(file)));
+            if (cache != null) {
+                out.println("# " + cache.report());
+            }
             out.println("# In the shell that starts an NCCL program:");
             out.println(PluginInstaller.exportLine(library));
             out.flush();

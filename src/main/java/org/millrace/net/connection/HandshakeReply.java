@@ -37,7 +37,9 @@ public enum HandshakeReply {
     /** The numbers of streams make no sense. */
     MALFORMED("it cannot make sense of the hello's streams"),
     /** The ring that the hello names cannot be mapped. */
-    NO_RING("it cannot map the ring: see its log");
+    NO_RING("it cannot map the ring: see its log"),
+    /** The listener must read the client's memory, and cannot. */
+    NO_SINGLE_COPY("it cannot read this process's memory, and MILLRACE_SHM_SINGLE_COPY=1 requires that: see its log");
 
     /** Why a listener refuses a client. */
     public static final class Refusal extends Exception {

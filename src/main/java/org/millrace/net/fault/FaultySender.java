@@ -132,6 +132,11 @@ final class FaultySender implements FrameSender {
     }
 
     @Override
+    public void settle() {
+        sender.settle();
+    }
+
+    @Override
     public void close() {
         try {
             pollsToHold = 0;

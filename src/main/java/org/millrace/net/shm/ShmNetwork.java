@@ -14,6 +14,7 @@ import org.millrace.net.shm.handshake.ShmAddress;
 import org.millrace.net.shm.handshake.ShmConnect;
 import org.millrace.net.shm.handshake.ShmListener;
 import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ring.ShmRegion;
 
 /**
  * Frames over memory that processes of one user on one host share: no system call, no lock and no thread of its own on
@@ -83,12 +84,13 @@ public final class ShmNetwork implements Network {
     @Override
     public NativeRegion register(MemorySegment memory) {
         open.checkOpen();
-        return new NativeRegion(open, memory, "shared-memory network's region");
+        return ShmRegion.of(open, memory, options.singleCopy());
     }
 
     @Override
     public NativeRegion allMemory() {
-        return register(NativeRegion.ALL_MEMORY);
+        open.checkOpen();
+        return ShmRegion.all(open);
     }
 
     @Override

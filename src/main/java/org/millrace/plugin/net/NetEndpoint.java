@@ -11,6 +11,7 @@ import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -38,7 +39,8 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device) 
         long streams = settings.ncclNumber("NCCL_SOCKET_NTHREADS", 1) * settings.ncclNumber("NCCL_NSOCKS_PERTHREAD", 1);
         Network network = NetworkChoice.parse(settings.get(Settings.NETWORK))
                 .open(options.withStreams((int) Math.clamp(streams, 1, MAX_STREAMS), options.stripeThreshold())
-                        .withAddresses(names, family, address), ShmOptions.defaults());
+                        .withAddresses(names, family, address),
+                        ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY))));
         return new NetEndpoint(network, network.listen(), NetDevice.of(address));
     }
 

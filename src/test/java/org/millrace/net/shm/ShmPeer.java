@@ -20,6 +20,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
+import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /**
@@ -40,7 +41,7 @@ public final class ShmPeer implements AutoCloseable {
 
     /** Starts a peer and connects both ways. */
     ShmPeer(ShmNetwork network, ShmOptions options) throws IOException {
-        process = start(options.directory(), options.ringBytes(), options.pieceBytes());
+        process = start(options);
         listener = network.listen();
         process.outputWriter().append(HexFormat.of().formatHex(listener.address())).append('\n').flush();
         Connected both = connect(network, listener, address(process), TO_PEER, FROM_PEER);
@@ -48,11 +49,12 @@ public final class ShmPeer implements AutoCloseable {
         receiver = both.receiver();
     }
 
-    private static Process start(Path directory, int ring, int piece) throws IOException {
-        return new ProcessBuilder(
-                List.of(ProcessHandle.current().info().command().orElseThrow(), "--enable-native-access=ALL-UNNAMED",
-                        "-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classPathWithoutChronicle(),
-                        ShmPeer.class.getName(), directory.toString(), Integer.toString(ring), Integer.toString(piece)))
+    private static Process start(ShmOptions options) throws IOException {
+        return new ProcessBuilder(List.of(ProcessHandle.current().info().command().orElseThrow(),
+                "--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp",
+                classPathWithoutChronicle(), ShmPeer.class.getName(), options.directory().toString(),
+                Integer.toString(options.ringBytes()), Integer.toString(options.pieceBytes()),
+                options.singleCopy().use().name(), Integer.toString(options.singleCopy().fromBytes())))
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
     }
@@ -120,12 +122,13 @@ public final class ShmPeer implements AutoCloseable {
         }
     }
 
-    /** The peer: directory, ring bytes, piece bytes. */
+    /** The peer: directory, ring bytes, piece bytes, when payloads are read in place, and from which length on. */
     public static void main(String[] args) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         ShmOptions options = ShmOptions.defaults()
                 .withDirectory(Path.of(args[0]))
-                .withRing(Integer.parseInt(args[1]), Integer.parseInt(args[2]));
+                .withRing(Integer.parseInt(args[1]), Integer.parseInt(args[2]))
+                .withSingleCopy(new SingleCopy(SingleCopy.Use.valueOf(args[3]), Integer.parseInt(args[4])));
         try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
             System.out.println("address " + HexFormat.of().formatHex(listener.address()));
             byte[] back = HexFormat.of().parseHex(input.readLine());

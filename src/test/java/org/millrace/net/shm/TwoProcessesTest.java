@@ -4,12 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -23,6 +25,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
+import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /** Another process at the other end: what it gets, how it learns of the end, and what is left when it is killed. */
@@ -119,6 +122,71 @@ class TwoProcessesTest {
         peer.sender().abort();
         assertTrue(peer.process().waitFor() != 0, "the peer throws what it did not expect");
         peer.close();
+    }
+
+    private ShmOptions readingInPlace() {
+        assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);
+        return options.withSingleCopy(new SingleCopy(SingleCopy.Use.REQUIRED, 64));
+    }
+
+    @Test
+    void largePayloadsAreReadInPlaceBothWays() throws IOException {
+        ShmOptions reading = readingInPlace();
+        try (Arena arena = Arena.ofShared();
+                ShmNetwork ours = new ShmNetwork(reading);
+                ShmPeer peer = new ShmPeer(ours, reading)) {
+            MemoryRegion memory = ours.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64));
+            var sending = new RandomFrames.Sending(peer.sender(), memory, SLOTS, 5, 500);
+            var receiving = new RandomFrames.Receiving(peer.receiver(),
+                    ours.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
+            boolean sent = false;
+            boolean received = false;
+            while (!sent || !received) {
+                sent = sending.step();
+                received = receiving.step();
+            }
+            FrameHeader header = new FrameHeader();
+            header.payloadBytes(SLOT_BYTES / 16);
+            peer.sender().offer(header, memory, 0);
+            assertEquals(500, peer.sender().framesCompleted(), "it would be complete if it were in the ring");
+            while (peer.sender().framesCompleted() == 500) {
+                peer.sender().progress();
+            }
+        }
+    }
+
+    /** Its memory went with it: what it had not given away is lost, and nothing else is read in its place. */
+    @Test
+    void aKilledSendersPayloadIsLost() throws Exception {
+        ShmOptions reading = readingInPlace();
+        try (Arena arena = Arena.ofConfined(); ShmNetwork ours = new ShmNetwork(reading)) {
+            MemoryRegion memory = ours.register(arena.allocate(4 << 20));
+            FrameHeader header = new FrameHeader();
+            header.payloadBytes(4 << 20);
+            ShmPeer peer = new ShmPeer(ours, reading);
+            peer.sender().offer(header, memory, 0);
+            while (peer.receiver().poll() == null) {
+                peer.sender().progress();
+            }
+            peer.receiver().accept(memory, 0); // a piece of several
+            peer.process().destroyForcibly().waitFor();
+            assertLost(Connected.failureOf(peer.receiver()::progress), peer);
+            assertEquals(0, peer.receiver().framesCompleted());
+            peer.close();
+        }
+    }
+
+    /** The peer that does not want to be read decides, and nobody fails. */
+    @Test
+    void aPeerThatSwitchedItOffIsSentCopies() throws IOException {
+        try (Arena arena = Arena.ofConfined();
+                ShmPeer peer = new ShmPeer(network, options.withSingleCopy(SingleCopy.of(Optional.of(false))))) {
+            MemoryRegion memory = network.register(arena.allocate(options.pieceBytes()));
+            FrameHeader header = new FrameHeader();
+            header.payloadBytes(options.pieceBytes());
+            peer.sender().offer(header, memory, 0);
+            assertEquals(1, peer.sender().framesCompleted());
+        }
     }
 
     /** A killed listener's socket stays: the survivor deletes it, which {@link #nothingIsLeft} looks for. */

@@ -19,10 +19,13 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.FileName;
 import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.peer.PeerMemory;
+import org.millrace.net.shm.peer.SingleCopyException;
 import org.millrace.net.shm.ring.RingMemory;
 import org.millrace.net.shm.ring.ShmConnection;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.shm.ring.ShmReceiver;
+import org.millrace.net.shm.ring.SingleCopyHandshake;
 
 /** A connection that a listener expects: a client, and the ring that it made. */
 final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
@@ -87,6 +90,10 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
             LOG.warn("{}: {}", this, e.getMessage());
             came.refuse(new Refusal(HandshakeReply.NO_RING, String.valueOf(e.getMessage())));
             throw e;
+        } catch (SingleCopyException e) {
+            LOG.warn("{}: {}", this, e.getMessage());
+            came.refuse(new Refusal(HandshakeReply.NO_SINGLE_COPY, String.valueOf(e.getMessage())));
+            throw e;
         }
     }
 
@@ -104,18 +111,20 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
         }
         int capacity = (int) hello.capacity();
         RingMemory ring = RingMemory.open(file, options.access(), capacity);
+        PeerMemory memory;
         try {
+            memory = SingleCopyHandshake.answer(ring, options, name.owner());
             // From now on only the two mappings hold the memory: it is free again when both processes have ended,
             // however they end.
             PrivateFile.delete(file);
             came.reply(HandshakeReply.ACCEPTED);
-        } catch (IOException | ShmUnavailableException e) {
+        } catch (IOException | ConnectionException e) {
             ring.close();
             throw e;
         }
         ShmConnection connection = new ShmConnection(network,
                 "shared-memory connection " + key() + " from " + name.owner(), came.channel(), name.owner(), ring);
-        ShmReceiver receiver = new ShmReceiver(connection, capacity, options.pieceBytes());
+        ShmReceiver receiver = new ShmReceiver(connection, capacity, options.pieceBytes(), memory);
         network.opened(connection, receiver::close);
         return receiver;
     }

@@ -27,6 +27,7 @@ import org.millrace.net.shm.ring.RingMemory;
 import org.millrace.net.shm.ring.ShmConnection;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.shm.ring.ShmSender;
+import org.millrace.net.shm.ring.SingleCopyHandshake;
 
 /**
  * A connection to a listener in the making: connects to its socket, makes the ring, says hello, and waits for the
@@ -114,6 +115,7 @@ public final class ShmConnect extends OutgoingConnection {
 
     private void makeRing() throws IOException {
         ring = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
+        SingleCopyHandshake.invite(ring, options);
         if (!PrivateFile.isOurs(listener)) {
             throw new ShmUnavailableException(this + ": the listener's process is another user's");
         }
@@ -146,6 +148,7 @@ public final class ShmConnect extends OutgoingConnection {
         }
         // The listener has deleted it; where it could not, this side can.
         PrivateFile.delete(file);
+        SingleCopyHandshake.check(mapped, options, toString());
         ShmConnection connection = new ShmConnection(network(), toString(), connected, peer, mapped);
         ShmSender sender = new ShmSender(connection, options);
         network().opened(connection, sender::close);

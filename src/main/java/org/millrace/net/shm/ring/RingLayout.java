@@ -2,18 +2,27 @@ package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.LastWords;
+import org.millrace.net.shm.peer.Cookie;
 
 /**
  * A ring's bytes, in the host's byte order. One process produces, one consumes; each word has one writer.
  *
  * <pre>
- *   0          8         16         24                 128          136       256          264        4096
- *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+-----------+
- *   | magic    | version | capacity | first  | 0 ...   | producer   | producer| consumer   | consumer | capacity  |
- *   | i64      | i64     | i64      | i64    |         | position   | state   | position   | state    | of data   |
- *   +----------+---------+----------+--------+---------+------------+---------+------------+----------+-----------+
- *   written once, by the side that made the file        by producer            by consumer             by producer
+ *   0        8         16         24      32        56       written once, by the side that made the file
+ *   +--------+---------+----------+-------+---------+---------+
+ *   | magic  | version | capacity | first | cookie  | least   |
+ *   | i64    | i64     | i64      | i64   | 3 x i64 | in place|
+ *   +--------+---------+----------+-------+---------+---------+
+ *   128        136      by the producer     256        264       272     by the consumer     4096       by the producer
+ *   +----------+-------+                    +----------+-------+-------+                     +------------------+
+ *   | position | state |                    | position | state | reads |                     | capacity of data |
+ *   | i64      | i64   |                    | i64      | i64   | i64   |                     |                  |
+ *   +----------+-------+                    +----------+-------+-------+                     +------------------+
  * </pre>
+ *
+ * <p>
+ * With a {@link Cookie} the producer invites the consumer to read its memory, and says how long a payload must be to be
+ * left there. The consumer's answer, {@code reads}, is in the ring before the handshake's.
  *
  * <p>
  * A position counts bytes since {@code first}, only grows, wraps past 2<sup>63</sup>, and is compared by difference:
@@ -29,7 +38,11 @@ import org.millrace.net.connection.LastWords;
  * <li>the release store of the consumer position, after the data up to it was copied out, with the producer's acquire
  * load before it writes there again;
  * <li>the release store of a state, after the last position, with the other side's acquire load before its last look at
- * that position.
+ * that position;
+ * <li>the full fence behind the store of the state {@link #ABANDONED}, before the producer's memory may be freed, with
+ * the consumer's acquire fence between its reading of that memory and its load of the state: bytes that were stored
+ * after the fence are never taken for a payload. For a single payload the place in {@link FrameLayout} that tells that
+ * it was moved does the same.
  * </ul>
  */
 public final class RingLayout {
@@ -37,13 +50,15 @@ public final class RingLayout {
     /** Says that the bytes are a ring. */
     static final long MAGIC = 0x4d694c6c52694e67L;
     /** Of everything that the two processes share. */
-    public static final int VERSION = 2;
+    public static final int VERSION = 3;
     /** Of positions, frames and pieces: a cache line. */
     static final int ALIGNMENT = 64;
     /** Value of a state while its side may go on. */
     static final long OPEN = 0;
     /** Value of a state once its side has said goodbye. */
     static final long CLOSED = 1;
+    /** Value of the producer's state once its memory must not be read any more. Nothing follows. */
+    static final long ABANDONED = 2;
 
     /** Where the data begins: a page of its own. */
     public static final int DATA_OFFSET = 4096;
@@ -52,10 +67,13 @@ public final class RingLayout {
     private static final int VERSION_OFFSET = 8;
     private static final int CAPACITY_OFFSET = 16;
     private static final int FIRST_OFFSET = 24;
+    private static final int COOKIE_OFFSET = 32;
+    private static final int LEAST_IN_PLACE_OFFSET = 56;
     private static final int PRODUCER_POSITION_OFFSET = 128;
     private static final int PRODUCER_STATE_OFFSET = 136;
     private static final int CONSUMER_POSITION_OFFSET = 256;
     private static final int CONSUMER_STATE_OFFSET = 264;
+    private static final int CONSUMER_READS_OFFSET = 272;
 
     /** What a side says when it leaves for the sake of another process that was lost. */
     private static final int PRODUCER_LAST_WORDS_OFFSET = 512;
@@ -118,6 +136,32 @@ public final class RingLayout {
 
     static long first(RingMemory ring) {
         return ring.getLong(FIRST_OFFSET);
+    }
+
+    static void invite(RingMemory ring, Cookie cookie, long leastInPlace) {
+        ring.putLong(COOKIE_OFFSET, cookie.address());
+        ring.putLong(COOKIE_OFFSET + Long.BYTES, cookie.first());
+        ring.putLong(COOKIE_OFFSET + 2 * Long.BYTES, cookie.second());
+        ring.putLong(LEAST_IN_PLACE_OFFSET, leastInPlace);
+    }
+
+    static Cookie cookie(RingMemory ring) {
+        return new Cookie(ring.getLong(COOKIE_OFFSET), ring.getLong(COOKIE_OFFSET + Long.BYTES),
+                ring.getLong(COOKIE_OFFSET + 2 * Long.BYTES));
+    }
+
+    /** The smallest payload that the producer leaves in its memory. */
+    static long leastInPlace(RingMemory ring) {
+        return ring.getLong(LEAST_IN_PLACE_OFFSET);
+    }
+
+    static void consumerReads(RingMemory ring, boolean reads) {
+        ring.putLongRelease(CONSUMER_READS_OFFSET, reads ? 1 : 0);
+    }
+
+    /** Whether the consumer reads payloads in the producer's memory. */
+    static boolean consumerReads(RingMemory ring) {
+        return ring.getLongAcquire(CONSUMER_READS_OFFSET) == 1;
     }
 
     static long producerPositionAcquire(RingMemory ring) {

@@ -1,22 +1,34 @@
 package org.millrace.net.shm.ring;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
 import net.openhft.chronicle.bytes.PointerBytesStore;
 import net.openhft.chronicle.core.Memory;
 import net.openhft.chronicle.core.OS;
+import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
 
 /** The mapped bytes of a ring, and the accesses that rings need, named by their ordering. */
 public abstract sealed class RingMemory {
+
+    private final FileChannel channel;
+    /** Where this side appends to the file. */
+    private long end;
+
+    private RingMemory(FileChannel channel, long bytes) {
+        this.channel = channel;
+        end = bytes;
+    }
 
     abstract long getLong(long offset);
 
@@ -36,7 +48,40 @@ public abstract sealed class RingMemory {
     abstract boolean copiesWholeWords();
 
     /** Gives the mapping back; may be called again, and by any thread. */
-    public abstract void close();
+    abstract void unmap();
+
+    /** Closes the file and gives the mapping back; may be called again, and by any thread. */
+    public final void close() {
+        ConnectionState.closeQuietly(channel);
+        unmap();
+    }
+
+    /**
+     * Copies from the caller's memory behind the ring in its file, and behind what was appended before. Such bytes are
+     * freed with the ring.
+     *
+     * @return where in the file they are
+     */
+    final long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
+        long place = end;
+        ByteBuffer buffer = from.asSlice(fromOffset, bytes).asByteBuffer();
+        while (buffer.hasRemaining()) {
+            end += channel.write(buffer, end);
+        }
+        return place;
+    }
+
+    /** Copies what the other side appended to the caller's memory. */
+    final void readAppended(long place, MemorySegment to, long toOffset, long bytes) throws IOException {
+        ByteBuffer buffer = to.asSlice(toOffset, bytes).asByteBuffer();
+        for (long at = place; buffer.hasRemaining();) {
+            int read = at < 0 ? -1 : channel.read(buffer, at);
+            if (read < 0) {
+                throw new EOFException("the ring's file has no " + bytes + " bytes at " + place);
+            }
+            at += read;
+        }
+    }
 
     /**
      * Makes a file with a ring in it and maps it. All its bytes are written: memory that is only promised would kill
@@ -47,8 +92,8 @@ public abstract sealed class RingMemory {
      */
     public static RingMemory create(Path file, ShmOptions.RingAccess access, int capacity, long first) {
         long bytes = RingLayout.fileBytes(capacity);
-        try (FileChannel channel = PrivateFile.create(file, bytes)) {
-            RingMemory ring = access.map(channel, bytes);
+        try {
+            RingMemory ring = map(PrivateFile.create(file, bytes), access, bytes);
             RingLayout.initialize(ring, capacity, first);
             return ring;
         } catch (ShmUnavailableException e) {
@@ -67,12 +112,15 @@ public abstract sealed class RingMemory {
      */
     public static RingMemory open(Path file, ShmOptions.RingAccess access, int capacity) {
         long bytes = RingLayout.fileBytes(capacity);
-        try (FileChannel channel = PrivateFile.open(file)) {
-            if (channel.size() != bytes) {
+        try {
+            FileChannel channel = PrivateFile.open(file);
+            long length = channel.size();
+            if (length != bytes) {
+                channel.close();
                 throw new ShmUnavailableException(
-                        "the ring " + file + " has " + channel.size() + " bytes, and the peer said " + bytes);
+                        "the ring " + file + " has " + length + " bytes, and the peer said " + bytes);
             }
-            RingMemory ring = access.map(channel, bytes);
+            RingMemory ring = map(channel, access, bytes);
             String problem = RingLayout.problem(ring, capacity);
             if (problem != null) {
                 ring.close();
@@ -83,6 +131,15 @@ public abstract sealed class RingMemory {
             throw new ShmUnavailableException(
                     "cannot open the peer's ring " + file + ": " + e + "; do both processes see the same directory?",
                     e);
+        }
+    }
+
+    private static RingMemory map(FileChannel channel, ShmOptions.RingAccess access, long bytes) throws IOException {
+        try {
+            return access.map(channel, bytes);
+        } catch (IOException | RuntimeException e) {
+            channel.close();
+            throw e;
         }
     }
 
@@ -97,7 +154,8 @@ public abstract sealed class RingMemory {
         private final Arena arena;
         private final MemorySegment segment;
 
-        private OfSegment(Arena arena, MemorySegment segment) {
+        private OfSegment(FileChannel channel, Arena arena, MemorySegment segment) {
+            super(channel, segment.byteSize());
             this.arena = arena;
             this.segment = segment;
         }
@@ -107,7 +165,7 @@ public abstract sealed class RingMemory {
             // memory that is unmapped.
             Arena arena = Arena.ofShared();
             try {
-                return new OfSegment(arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
+                return new OfSegment(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
             } catch (IOException | RuntimeException e) {
                 arena.close();
                 throw e;
@@ -154,7 +212,7 @@ public abstract sealed class RingMemory {
         }
 
         @Override
-        public synchronized void close() {
+        synchronized void unmap() {
             if (arena.scope().isAlive()) {
                 arena.close();
             }
@@ -175,13 +233,14 @@ public abstract sealed class RingMemory {
         private final MemorySegment segment;
         private final PointerBytesStore store = new PointerBytesStore();
 
-        private OfChronicle(MemorySegment segment) {
+        private OfChronicle(FileChannel channel, MemorySegment segment) {
+            super(channel, segment.byteSize());
             this.segment = segment;
             store.set(segment.address(), segment.byteSize());
         }
 
         static OfChronicle map(FileChannel channel, long bytes) throws IOException {
-            return new OfChronicle(channel.map(MapMode.READ_WRITE, 0, bytes, Arena.ofAuto()));
+            return new OfChronicle(channel, channel.map(MapMode.READ_WRITE, 0, bytes, Arena.ofAuto()));
         }
 
         @Override
@@ -224,7 +283,7 @@ public abstract sealed class RingMemory {
 
         /** Leaves the mapping to the garbage collector. */
         @Override
-        public void close() {
+        void unmap() {
             // Nothing here could unmap it safely: an access of another thread would not be noticed.
         }
     }

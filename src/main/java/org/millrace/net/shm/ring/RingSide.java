@@ -1,7 +1,10 @@
 package org.millrace.net.shm.ring;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.shm.peer.PeerMemory;
 
 /** One side of a ring: how far it has come, and what it last saw of the other. One thread. */
 abstract sealed class RingSide {
@@ -56,8 +59,38 @@ abstract sealed class RingSide {
         }
 
         void writeHeader(FrameHeader header) {
-            FrameLayout.write(memory, place(), sequence++, header);
+            FrameLayout.write(memory, place(), sequence++, header, false);
             position += FrameLayout.HEADER_BYTES;
+        }
+
+        /**
+         * Writes a header, and where its payload is.
+         *
+         * @return the place of that, for {@link #move}
+         */
+        long writeHeader(FrameHeader header, long address) {
+            FrameLayout.write(memory, place(), sequence++, header, true);
+            position += FrameLayout.HEADER_BYTES;
+            long place = place();
+            FrameLayout.writePlace(memory, place, address);
+            position += RingLayout.ALIGNMENT;
+            return place;
+        }
+
+        /** How far the consumer has read. */
+        long consumed() {
+            lookForRoom();
+            return otherSeen;
+        }
+
+        /**
+         * Copies a payload that was left in place into the ring's file, and says so at its place: the consumer reads
+         * the sender's memory no more, or does not use what it read. Only for frames that the consumer has not read, as
+         * far as this side knows: the place is the ring's still, as all that was written before it is.
+         */
+        void move(long place, MemorySegment from, long offset, long bytes) throws IOException {
+            FrameLayout.movedRelease(memory, place, memory.append(from, offset, bytes));
+            VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
 
         /** Writes a piece of payload. Only the last piece of a payload may end within a line. */
@@ -85,10 +118,23 @@ abstract sealed class RingSide {
             RingLayout.lastWords(memory, true, connection.blamed());
             RingLayout.producerStateRelease(memory, RingLayout.CLOSED);
         }
+
+        /** Tells the consumer that nothing will follow, and that this process's memory must not be read any more. */
+        void abandon() {
+            RingLayout.lastWords(memory, true, connection.blamed());
+            RingLayout.producerStateRelease(memory, RingLayout.ABANDONED);
+            VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
+        }
     }
 
     /** Reads frames from a ring, whose contents it does not believe before it has checked them. */
     static final class Consumer extends RingSide {
+
+        /** No number of bytes, and no error number: a payload is in the ring's file, not in the sender's memory. */
+        static final long MOVED = Long.MIN_VALUE;
+
+        /** Where the payload of the header that was read last is, if it was left in place. */
+        private long inPlaceAt;
 
         Consumer(RingMemory memory, long capacity, ShmConnection connection) {
             super(memory, capacity, connection);
@@ -111,13 +157,50 @@ abstract sealed class RingSide {
             return more;
         }
 
-        /** Reads the header that is next; it stays in the ring until {@link #skipHeader}. */
-        void readHeader(FrameHeader header) {
+        /**
+         * Reads the header that is next; it stays in the ring until {@link #skipHeader}.
+         *
+         * @return whether its payload was left in place
+         */
+        boolean readHeader(FrameHeader header) {
             long place = place();
-            if (!FrameLayout.read(memory, place, sequence, header)) {
+            FrameLayout.Found found = FrameLayout.read(memory, place, sequence, header);
+            if (found == FrameLayout.Found.NONE) {
                 throw connection.corrupt("no frame's header at position " + position + ": "
                         + FrameLayout.describe(memory, place, sequence));
             }
+            return found == FrameLayout.Found.IN_PLACE;
+        }
+
+        /**
+         * Goes past a header, and the line that says where its payload is.
+         *
+         * @return the payload's address
+         */
+        long skipHeaderInPlace() {
+            skipHeader();
+            if (otherSeen == position) {
+                throw connection.corrupt("a header without the address of its payload, at position " + position);
+            }
+            inPlaceAt = place();
+            position += RingLayout.ALIGNMENT;
+            return FrameLayout.address(memory, inPlaceAt);
+        }
+
+        /**
+         * Reads some of a payload that was left in place, into what was {@link PeerMemory#add added}.
+         *
+         * @return what {@link PeerMemory#read} does; or {@link #MOVED} if it is in the ring's file
+         */
+        long readInPlace(PeerMemory peer, long address, long bytes) {
+            long read = peer.read(address, bytes);
+            VarHandle.acquireFence(); // pairs with the producer's fences in move and abandon
+            return FrameLayout.movedAcquire(memory, inPlaceAt) == 0 ? read : MOVED;
+        }
+
+        /** Reads some of a payload that was moved to the ring's file. */
+        void readMoved(MemorySegment to, long offset, long from, long bytes) throws IOException {
+            memory.readAppended(FrameLayout.movedAcquire(memory, inPlaceAt) + from, to, offset, bytes);
         }
 
         void skipHeader() {
@@ -147,7 +230,11 @@ abstract sealed class RingSide {
         }
 
         boolean producerSaidGoodbye() {
-            return RingLayout.producerStateAcquire(memory) != RingLayout.OPEN;
+            return RingLayout.producerStateAcquire(memory) == RingLayout.CLOSED;
+        }
+
+        boolean producerAbandoned() {
+            return RingLayout.producerStateAcquire(memory) == RingLayout.ABANDONED;
         }
 
         /** Tells the producer that nobody will read any more. */

@@ -10,6 +10,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.net.shm.peer.SingleCopy;
 
 /**
  * What the two ends of a connection have in common: the mapped ring, the socket that shows whether the peer lives, and
@@ -32,6 +33,7 @@ public final class ShmConnection extends ConnectionState {
     private final ProcessIdentity peer;
     private final RingMemory ring;
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(1);
+    private Runnable lastAct = () -> {};
     private int idleCalls;
     private int socketLooks;
     private long lastLookNanos = System.nanoTime();
@@ -52,6 +54,11 @@ public final class ShmConnection extends ConnectionState {
 
     RingMemory ring() {
         return ring;
+    }
+
+    /** Says what an end does last, however it ends, while the ring is still mapped. */
+    void beforeRelease(Runnable last) {
+        lastAct = last;
     }
 
     /**
@@ -98,6 +105,16 @@ public final class ShmConnection extends ConnectionState {
         return first;
     }
 
+    /** What to throw when a payload cannot be read in the peer's memory. */
+    ConnectionException unreadable(long address, long bytes, String why, String progress) {
+        ConnectionException first = fail(new ConnectionException(
+                this + ": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
+                        + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
+                        + SingleCopy.SETTING + "=0 has payloads copied through the ring"));
+        closeQuietly(socket);
+        return first;
+    }
+
     /**
      * What to throw when memory was gone while it was used: the connection's own, if another thread closed it, or else
      * the caller's.
@@ -109,6 +126,7 @@ public final class ShmConnection extends ConnectionState {
 
     @Override
     protected void release() {
+        lastAct.run();
         closeQuietly(socket);
         ring.close();
     }

@@ -5,9 +5,11 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.peer.SingleCopy;
 
 /**
  * How a {@link ShmNetwork} connects and moves frames. The length of a ring is the sending side's; everything else is
@@ -24,9 +26,10 @@ import org.millrace.net.shm.file.ShmUnavailableException;
  * @param handshakeDeadline within which a client of a listener must have said who it is, and its connection must be
  *                          expected
  * @param access            with what rings are read and written
+ * @param singleCopy        whether large payloads are read in the sender's memory
  */
 public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
-        Duration handshakeDeadline, RingAccess access) {
+        Duration handshakeDeadline, RingAccess access, SingleCopy singleCopy) {
 
     private static final Path DEFAULT_DIRECTORY = Path.of("/dev/shm");
     private static final int MIN_RING_BYTES = 16 << 10;
@@ -66,7 +69,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
-                Duration.ofSeconds(10), RingAccess.SEGMENT);
+                Duration.ofSeconds(10), RingAccess.SEGMENT, SingleCopy.of(Optional.empty()));
     }
 
     private static Path defaultDirectory() {
@@ -81,26 +84,33 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     }
 
     public ShmOptions withDirectory(Path shared) {
-        return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                access);
+        return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline, access,
+                singleCopy);
     }
 
     /** These options with other rings and pieces, bytes. */
     public ShmOptions withRing(int ring, int piece) {
-        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, access);
+        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, access,
+                singleCopy);
     }
 
     public ShmOptions withFramesInFlight(int frames) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, access);
+        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, access,
+                singleCopy);
     }
 
     public ShmOptions withDeadlines(Duration connect, Duration handshake) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access);
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access, singleCopy);
     }
 
     public ShmOptions withAccess(RingAccess with) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                with);
+                with, singleCopy);
+    }
+
+    public ShmOptions withSingleCopy(SingleCopy with) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
+                access, with);
     }
 
     /** With what a process reads and writes its rings. Each side's own choice: the bytes are the same. */

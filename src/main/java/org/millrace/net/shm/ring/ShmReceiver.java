@@ -1,5 +1,6 @@
 package org.millrace.net.shm.ring;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -8,11 +9,18 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
 import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.shm.peer.PeerMemory;
 
 /**
  * The receiving end of a ring: payloads are copied from it straight to their destinations, one at a time, in pieces.
  */
 public final class ShmReceiver implements FrameReceiver {
+
+    /**
+     * How much is read in place at once: a system call and a look at the peer's pages are worth it, and other
+     * connections of the thread wait for it.
+     */
+    private static final int IN_PLACE_PIECE_BYTES = 256 << 10;
 
     private final ShmConnection connection;
     private final RingSide.Consumer consumer;
@@ -25,11 +33,22 @@ public final class ShmReceiver implements FrameReceiver {
     /** Where the payload is spread over; null if it goes to one place. */
     private @Nullable Pages pages;
     private int firstPage;
+    /** How to read payloads that are left in the peer's memory; null if none are. */
+    private final @Nullable PeerMemory peer;
+    /** The payload of the header that was shown, or of the frame that is being received, is in the peer's memory. */
+    private boolean inPlace;
+    /** Where it is there. */
+    private long address;
+    /** The smallest payload that may be left there. */
+    private final long leastInPlace;
     private long received;
     private long remaining;
     private long completed;
 
-    public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes) {
+    /** A receiver on a ring, which reads large payloads in the peer's memory if that is given. */
+    public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
+        this.peer = peer;
+        leastInPlace = peer == null ? Long.MAX_VALUE : RingLayout.leastInPlace(connection.ring());
         this.connection = connection;
         this.pieceBytes = pieceBytes;
         consumer = new RingSide.Consumer(connection.ring(), ringBytes, connection);
@@ -49,7 +68,11 @@ public final class ShmReceiver implements FrameReceiver {
                 lookAtPeer();
                 return null;
             }
-            consumer.readHeader(header);
+            inPlace = consumer.readHeader(header);
+            if (inPlace && header.payloadBytes() < leastInPlace) {
+                throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
+                        + "those from " + leastInPlace + " on are");
+            }
         } catch (IllegalStateException e) {
             throw connection.closedDuring(e);
         }
@@ -88,8 +111,13 @@ public final class ShmReceiver implements FrameReceiver {
         received = 0;
         remaining = bytes;
         headerShown = false;
-        consumer.skipHeader();
         try {
+            if (inPlace) {
+                address = consumer.skipHeaderInPlace();
+                readPiece();
+                return;
+            }
+            consumer.skipHeader();
             receivePiece();
         } catch (IllegalStateException e) {
             throw connection.closedDuring(e);
@@ -118,6 +146,65 @@ public final class ShmReceiver implements FrameReceiver {
         return bytes;
     }
 
+    /** Reads a piece in the peer's memory; only when all are read the sender may have it back. */
+    private long readPiece() {
+        long bytes = name(Math.min(remaining, IN_PLACE_PIECE_BYTES));
+        long read = consumer.readInPlace(Objects.requireNonNull(peer), address + received, bytes);
+        if (read == RingSide.Consumer.MOVED) {
+            read = readMoved();
+        } else if (consumer.producerAbandoned() || PeerMemory.isGone(read)) {
+            throw connection.lost(howFar());
+        } else if (read <= 0 || read > bytes) {
+            throw connection.unreadable(address + received, bytes, PeerMemory.describe(read), howFar());
+        }
+        received += read;
+        remaining -= read;
+        if (remaining == 0) {
+            inPlace = false;
+            completed++;
+            consumer.release();
+        }
+        return read;
+    }
+
+    /**
+     * Names where a piece goes; returns how much of it there is room to name. Bounds of pages are the region's, as in
+     * {@link #scatter}.
+     */
+    private long name(long bytes) {
+        Pages to = pages;
+        if (to == null) {
+            Objects.requireNonNull(peer).add(destination, destinationOffset + received, bytes);
+            return bytes;
+        }
+        int pageBytes = to.bytesEach();
+        long named = 0;
+        for (int parts = 0; parts < PeerMemory.MAX_PARTS && named < bytes; parts++) {
+            long at = received + named;
+            long part = Math.min(bytes - named, pageBytes - at % pageBytes);
+            long offset = Objects.checkFromIndexSize(to.offset(firstPage, at), part, destination.byteSize());
+            Objects.requireNonNull(peer).add(destination, offset, part);
+            named += part;
+        }
+        return named;
+    }
+
+    /** Takes the rest of a payload from the ring's file, where the sender put it as it needs its memory. */
+    private long readMoved() {
+        try {
+            Pages to = pages;
+            if (to == null) {
+                consumer.readMoved(destination, destinationOffset + received, received, remaining);
+                return remaining;
+            }
+            long part = Math.min(remaining, to.bytesEach() - received % to.bytesEach());
+            consumer.readMoved(destination, to.offset(firstPage, received), received, part);
+            return part;
+        } catch (IOException e) {
+            throw connection.corrupt("a payload that was moved cannot be read: " + e.getMessage());
+        }
+    }
+
     /** Bounds are the region's: a page that does not lie within it is an {@link IndexOutOfBoundsException}. */
     private void scatter(Pages to, long bytes) {
         int pageBytes = to.bytesEach();
@@ -136,6 +223,9 @@ public final class ShmReceiver implements FrameReceiver {
             return 0;
         }
         try {
+            if (inPlace) {
+                return (int) readPiece();
+            }
             if (consumer.available() == 0) {
                 lookAtPeer();
                 return 0;
@@ -151,13 +241,14 @@ public final class ShmReceiver implements FrameReceiver {
      * first.
      */
     private void lookAtPeer() {
-        if (!consumer.producerSaidGoodbye() && !connection.peerIsGone()) {
+        if (!consumer.producerSaidGoodbye() && !consumer.producerAbandoned() && !connection.peerIsGone()) {
             return;
         }
         boolean goodbye = consumer.producerSaidGoodbye();
         if (consumer.available() == 0) {
-            String lostPeer = goodbye ? RingLayout.lastWords(connection.ring(), true) : null;
-            throw goodbye && (remaining == 0 || lostPeer != null) ? connection.closedByPeer(howFar(), lostPeer)
+            String lostPeer = goodbye || consumer.producerAbandoned() ? RingLayout.lastWords(connection.ring(), true)
+                    : null;
+            throw lostPeer != null || goodbye && remaining == 0 ? connection.closedByPeer(howFar(), lostPeer)
                     : connection.lost(howFar());
         }
     }
@@ -173,8 +264,8 @@ public final class ShmReceiver implements FrameReceiver {
     }
 
     @Override
-    public boolean storesWholeWords() {
-        return consumer.copiesWholeWords();
+    public boolean storesWholeWords(long bytes) {
+        return consumer.copiesWholeWords() && bytes < leastInPlace; // the kernel promises nothing
     }
 
     @Override

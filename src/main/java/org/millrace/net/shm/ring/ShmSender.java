@@ -1,6 +1,9 @@
 package org.millrace.net.shm.ring;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
@@ -15,6 +18,8 @@ import org.millrace.net.connection.NativeRegion;
  */
 public final class ShmSender implements FrameSender {
 
+    private static final Logger LOG = LogManager.getLogger(ShmSender.class);
+
     private final ShmConnection connection;
     private final RingSide.Producer producer;
     private final int pieceBytes;
@@ -23,13 +28,22 @@ public final class ShmSender implements FrameSender {
     private MemorySegment payload = MemorySegment.NULL;
     private long payloadOffset;
     private long remaining;
-    private long completed;
+    /** Frames that are in the ring, or their places are. */
+    private long written;
+    /** From which length on a payload stays where it is until the receiver has read it. */
+    private final long leastInPlace;
+    private final UnreadFrames unread;
+    private boolean saidGoodbye;
 
+    /** A sender on a ring to whose maker the receiver has replied. */
     public ShmSender(ShmConnection connection, ShmOptions options) {
         this.connection = connection;
+        connection.beforeRelease(this::abandon);
+        leastInPlace = RingLayout.consumerReads(connection.ring()) ? options.singleCopy().fromBytes() : Long.MAX_VALUE;
         producer = new RingSide.Producer(connection.ring(), options.ringBytes(), connection);
         pieceBytes = options.pieceBytes();
         waiting = new WaitingFrames(options.framesInFlight());
+        unread = new UnreadFrames(producer, options.framesInFlight());
     }
 
     @Override
@@ -40,8 +54,7 @@ public final class ShmSender implements FrameSender {
             throw new IllegalArgumentException(
                     "a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
-        MemorySegment memory = bytes == 0 ? MemorySegment.NULL
-                : NativeRegion.check(region, connection.network(), offset, bytes).view();
+        NativeRegion memory = bytes == 0 ? null : NativeRegion.check(region, connection.network(), offset, bytes);
         try {
             if (remaining == 0 && waiting.isEmpty() && begin(header, memory, offset)) {
                 return true;
@@ -56,9 +69,22 @@ public final class ShmSender implements FrameSender {
         return true;
     }
 
-    /** Sends a header and the first piece; false if the ring has no room for both. */
-    private boolean begin(FrameHeader header, MemorySegment memory, long offset) {
+    /**
+     * Sends a header, and the first piece or where the payload is; false if the ring has no room for both, or as many
+     * payloads as it may are where they were.
+     */
+    private boolean begin(FrameHeader header, @Nullable NativeRegion region, long offset) {
         long bytes = header.payloadBytes();
+        MemorySegment memory = region == null ? MemorySegment.NULL : region.view();
+        if (bytes >= leastInPlace && region instanceof ShmRegion ours && ours.isReadable()) {
+            if (unread.isFull() || !producer.hasRoom(FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT)) {
+                return false;
+            }
+            long place = producer.writeHeader(header, memory.address() + offset);
+            unread.add(written++, place, memory, offset, bytes);
+            producer.publish();
+            return true;
+        }
         if (!producer.hasRoom(FrameLayout.HEADER_BYTES + Math.min(RingLayout.align(bytes), pieceBytes))) {
             return false;
         }
@@ -79,7 +105,7 @@ public final class ShmSender implements FrameSender {
         }
         producer.publish();
         if (remaining == 0) {
-            completed++;
+            written++;
         }
         return bytes;
     }
@@ -88,6 +114,7 @@ public final class ShmSender implements FrameSender {
     public int progress() {
         connection.checkOpen();
         try {
+            long read = unread.removeRead();
             long moved = 0;
             while (moved < pieceBytes) {
                 if (remaining > 0) {
@@ -97,16 +124,17 @@ public final class ShmSender implements FrameSender {
                     moved += sendPiece();
                 } else if (!waiting.isEmpty()
                         && begin(waiting.oldestHeader(), waiting.oldestPayload(), waiting.oldestOffset())) {
-                    moved += FrameLayout.HEADER_BYTES + waiting.oldestHeader().payloadBytes() - remaining;
+                    moved += FrameLayout.HEADER_BYTES; // and a piece at the most
                     waiting.removeOldest();
                 } else {
                     break;
                 }
             }
+            moved += read;
             if (moved == 0) {
                 lookAtPeer();
             }
-            return (int) moved;
+            return (int) Math.min(moved, Integer.MAX_VALUE);
         } catch (IllegalStateException e) {
             throw connection.closedDuring(e);
         }
@@ -114,7 +142,10 @@ public final class ShmSender implements FrameSender {
 
     private void lookAtPeer() {
         if (producer.consumerSaidGoodbye()) {
-            throw connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false));
+            if (producer.consumed() != producer.position || unread.isEmpty()) {
+                throw connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false));
+            }
+            return; // it read the last payloads before it went: the next call counts them
         }
         if (connection.peerIsGone()) {
             // It may have said goodbye between the two looks.
@@ -123,13 +154,28 @@ public final class ShmSender implements FrameSender {
     }
 
     private String howFar() {
-        return "after " + completed + " whole frames were sent"
+        return "after " + framesCompleted() + " whole frames were sent"
                 + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one to go");
     }
 
     @Override
     public long framesCompleted() {
-        return completed;
+        return unread.isEmpty() ? written : unread.oldestNumber();
+    }
+
+    /** Payloads that the peer has not read yet are copied to where it finds them. */
+    @Override
+    public void settle() {
+        connection.checkOpen();
+        try {
+            unread.removeRead();
+            unread.move();
+        } catch (IllegalStateException e) {
+            throw connection.closedDuring(e);
+        } catch (IOException e) {
+            LOG.warn("{}: payloads that the peer has not read stay where they are, as there is no room for them in "
+                    + "shared memory: {}", connection, e.toString());
+        }
     }
 
     @Override
@@ -139,7 +185,7 @@ public final class ShmSender implements FrameSender {
 
     @Override
     public void abort() {
-        connection.close(connection.blamed() == null ? () -> {} : this::finish);
+        connection.close(() -> {});
     }
 
     private void finish() {
@@ -147,11 +193,20 @@ public final class ShmSender implements FrameSender {
             while (progress() > 0) {
                 // Sends what the ring has room for.
             }
-            if (remaining == 0 && waiting.isEmpty() || connection.blamed() != null) {
+            settle();
+            if (remaining == 0 && waiting.isEmpty() && unread.isEmpty()) {
                 producer.sayGoodbye();
+                saidGoodbye = true;
             }
         } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+    /** This process's memory may be freed now: a peer that is reading it must not believe what it reads. */
+    private void abandon() {
+        if (!saidGoodbye) {
+            producer.abandon();
         }
     }
 
@@ -174,7 +229,7 @@ public final class ShmSender implements FrameSender {
     private static final class WaitingFrames {
 
         private final FrameHeader[] headers;
-        private final MemorySegment[] payloads;
+        private final @Nullable NativeRegion[] payloads;
         private final long[] offsets;
         private int oldest;
         private int count;
@@ -184,7 +239,7 @@ public final class ShmSender implements FrameSender {
             for (int i = 0; i < limit; i++) {
                 headers[i] = new FrameHeader();
             }
-            payloads = new MemorySegment[limit];
+            payloads = new NativeRegion[limit];
             offsets = new long[limit];
         }
 
@@ -197,7 +252,7 @@ public final class ShmSender implements FrameSender {
         }
 
         /** Adds a frame: the header is copied. */
-        void add(FrameHeader header, MemorySegment payload, long offset) {
+        void add(FrameHeader header, @Nullable NativeRegion payload, long offset) {
             int slot = (oldest + count) % headers.length;
             headers[slot].set(header);
             payloads[slot] = payload;
@@ -209,7 +264,8 @@ public final class ShmSender implements FrameSender {
             return headers[oldest];
         }
 
-        MemorySegment oldestPayload() {
+        @Nullable
+        NativeRegion oldestPayload() {
             return payloads[oldest];
         }
 
@@ -218,7 +274,7 @@ public final class ShmSender implements FrameSender {
         }
 
         void removeOldest() {
-            payloads[oldest] = MemorySegment.NULL;
+            payloads[oldest] = null;
             oldest = (oldest + 1) % headers.length;
             count--;
         }

@@ -8,16 +8,27 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.function.UnaryOperator;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.net.shm.peer.PeerMemory;
+import org.millrace.net.shm.peer.SingleCopy;
 
 /** Both ends of a ring without a handshake, and the ring's memory, for tests that look at it or spoil it. */
 record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
         ShmReceiver receiver) implements AutoCloseable {
 
     static RingPair make(ShmOptions options, long firstPosition) throws IOException {
+        return make(options, firstPosition, UnaryOperator.identity());
+    }
+
+    /**
+     * As the other method does.
+     *
+     * @param spoiled what the receiver reads the sender's memory with, given what it would
+     */
+    static RingPair make(ShmOptions options, long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
         OpenResources open = new OpenResources("network under test");
         Path directory = Files.createTempDirectory("ring");
         Path socket = directory.resolve("socket");
@@ -30,11 +41,14 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
             other.configureBlocking(false);
             RingMemory ofSender = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
             RingMemory ofReceiver = RingMemory.open(file, options.access(), options.ringBytes());
+            SingleCopyHandshake.invite(ofSender, options);
+            PeerMemory found = SingleCopyHandshake.answer(ofReceiver, options, ProcessIdentity.CURRENT);
+            PeerMemory memory = found == null ? null : spoiled.apply(found);
             ShmConnection sending = new ShmConnection(open, "sending end", one, ProcessIdentity.CURRENT, ofSender);
             ShmConnection receiving =
                     new ShmConnection(open, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
             return new RingPair(open, ofReceiver, new ShmSender(sending, options),
-                    new ShmReceiver(receiving, options.ringBytes(), options.pieceBytes()));
+                    new ShmReceiver(receiving, options.ringBytes(), options.pieceBytes(), memory));
         } finally {
             Files.deleteIfExists(file);
             Files.deleteIfExists(socket);
@@ -43,7 +57,7 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
     }
 
     MemoryRegion register(MemorySegment memory) {
-        return new NativeRegion(network, memory, "region under test");
+        return ShmRegion.of(network, memory, new SingleCopy(SingleCopy.Use.WHERE_IT_PAYS, 0));
     }
 
     @Override

@@ -31,7 +31,7 @@ class WholeWordsTest {
     void wordsAreNotTorn() throws Exception {
         try (Arena arena = Arena.ofShared();
                 RingPair ring = RingPair.make(ShmOptions.defaults().withRing(16 << 10, 1 << 10), -(5L << 10))) {
-            assertTrue(ring.receiver().storesWholeWords());
+            assertTrue(ring.receiver().storesWholeWords(BYTES));
             MemoryRegion out = ring.register(arena.allocate(BYTES, 64));
             MemoryRegion in = ring.register(arena.allocate(BYTES, 64));
             AtomicBoolean done = new AtomicBoolean();
@@ -84,7 +84,7 @@ class WholeWordsTest {
     void chroniclePromisesNothing() throws Exception {
         ShmOptions options = ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE);
         try (RingPair ring = RingPair.make(options, 0)) {
-            assertFalse(ring.receiver().storesWholeWords());
+            assertFalse(ring.receiver().storesWholeWords(BYTES));
         }
     }
 }

@@ -1,0 +1,40 @@
+package org.millrace.net.shm.ring;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.net.shm.peer.PeerMemory;
+import org.millrace.net.shm.peer.SingleCopyException;
+
+/** How the two ends of a ring that is new agree on whether large payloads are left in the sender's memory. */
+public final class SingleCopyHandshake {
+
+    private SingleCopyHandshake() {}
+
+    /** The producer says how it can be read, before the consumer knows of the ring. */
+    public static void invite(RingMemory ring, ShmOptions options) {
+        RingLayout.invite(ring, options.singleCopy().invite(), options.singleCopy().fromBytes());
+    }
+
+    /**
+     * The consumer finds out whether it can and is to read the producer's memory, and says so, before it replies.
+     *
+     * @return null if all payloads go through the ring
+     * @throws SingleCopyException if it cannot, and this side requires it
+     */
+    public static @Nullable PeerMemory answer(RingMemory ring, ShmOptions options, ProcessIdentity producer) {
+        PeerMemory memory = options.singleCopy().open(producer, RingLayout.cookie(ring));
+        RingLayout.consumerReads(ring, memory != null);
+        return memory;
+    }
+
+    /**
+     * The producer has the consumer's reply.
+     *
+     * @throws SingleCopyException if the consumer does not read, and this side requires it
+     */
+    public static void check(RingMemory ring, ShmOptions options, String connection) {
+        if (!RingLayout.consumerReads(ring)) {
+            options.singleCopy().declined(connection);
+        }
+    }
+}

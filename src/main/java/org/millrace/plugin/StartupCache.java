@@ -1,0 +1,202 @@
+package org.millrace.plugin;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.plugin.shim.NativeMemory;
+
+/**
+ * The cache that a JVM starts with which the plugin starts: classes that are loaded and linked, and what earlier calls
+ * of their methods have shown, so that the compiler need not wait for it (JEP 483, 514, 515). The JVM makes it of a
+ * {@link TrainingRun}, and takes it only for the very jar and Java that it was made with.
+ */
+public final class StartupCache {
+
+    /** Of any jar's; {@code jvm_options.c} says which is whose, and has the same oldest release. */
+    private static final Pattern NAMES = Pattern.compile("millrace-[0-9a-f]{16}\\.aot");
+    private static final int NAME_BYTES = 64;
+    private static final int OLDEST_JAVA = 25;
+
+    private static final Duration DEADLINE = Duration.ofSeconds(120);
+    private static final int WORDS_OF_FAILURE = 500;
+
+    private StartupCache() {}
+
+    /**
+     * What came of it.
+     *
+     * @param made   whether there is one now
+     * @param report a line for the user
+     */
+    public record Outcome(boolean made, String report) {
+
+        private static Outcome none(String why) {
+            return new Outcome(false, "no cache, so the first operations of a process are slower: " + why);
+        }
+    }
+
+    /**
+     * Makes the cache of what is installed; what was there is replaced if it succeeds.
+     *
+     * @param library  what {@link PluginInstaller#install} returned
+     * @param javaHome the Java that will run it
+     */
+    public static Outcome make(Path library, Path javaHome) {
+        Path java = javaHome.resolve("bin/java");
+        if (!Files.isExecutable(java)) {
+            return Outcome.none("there is no " + java + " to make it with");
+        }
+        int release = release(javaHome);
+        if (release < OLDEST_JAVA) {
+            return Outcome.none("it takes Java " + OLDEST_JAVA + " or newer, and " + javaHome
+                    + (release == 0 ? " does not say what it is" : " is " + release));
+        }
+        long begin = System.nanoTime();
+        Shim shim = new Shim(library);
+        Path cache = shim.cache(library.resolveSibling(PluginInstaller.JAR));
+        try {
+            Path fresh = Files.createTempDirectory(library.getParent(), ".cache");
+            try {
+                Path made = fresh.resolve(cache.getFileName());
+                List<String> command = new ArrayList<>(List.of(java.toString()));
+                command.addAll(shim.options());
+                command.addAll(List.of("-cp", library.resolveSibling(PluginInstaller.JAR).toString(),
+                        "-XX:AOTCacheOutput=" + made, TrainingRun.class.getName(), library.toString()));
+                String problem = run(command, fresh.resolve("output"));
+                if (problem == null && !Files.exists(made)) {
+                    problem = "the JVM that was to make it said nothing, and made none";
+                }
+                if (problem != null) {
+                    return Outcome.none(problem);
+                }
+                Files.move(made, cache, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            } finally {
+                deleteAll(fresh);
+            }
+            return new Outcome(true, "%s (%d bytes), made in %.1f s".formatted(cache, Files.size(cache),
+                    (System.nanoTime() - begin) / 1e9));
+        } catch (IOException e) {
+            return Outcome.none(e.getMessage());
+        }
+    }
+
+    /** What a Java's file {@code release} says; 0 if it says nothing. */
+    static int release(Path javaHome) {
+        Properties release = new Properties();
+        try (InputStream in = Files.newInputStream(javaHome.resolve("release"))) {
+            release.load(in);
+            String version = release.getProperty("JAVA_VERSION", "").replace("\"", "");
+            return version.isEmpty() ? 0 : Runtime.Version.parse(version).feature();
+        } catch (IOException | IllegalArgumentException unknown) {
+            return 0;
+        }
+    }
+
+    /** Runs the program, without what the user has set for others; returns what went wrong, null if nothing. */
+    private static @Nullable String run(List<String> command, Path output) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+        builder.environment()
+                .keySet()
+                .removeIf(name -> name.startsWith("NCCL_") || name.startsWith("MILLRACE_") || name.contains("JAVA")
+                        || name.startsWith("JDK_"));
+        Process process = builder.start();
+        try {
+            if (!process.waitFor(DEADLINE.toSeconds(), TimeUnit.SECONDS)) {
+                return "the training run did not end within " + DEADLINE.toSeconds() + " s";
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new MillraceException("the thread was interrupted while the cache was made");
+        } finally {
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
+            process.destroyForcibly();
+        }
+        if (process.exitValue() == 0) {
+            return null;
+        }
+        String words = Files.readString(output).strip().replaceAll("\\s*\\R\\s*", " | ");
+        return "the training run ended with exit status " + process.exitValue() + ": "
+                + words.substring(Math.max(0, words.length() - WORDS_OF_FAILURE));
+    }
+
+    private static void deleteAll(Path directory) throws IOException {
+        try (var files = Files.list(directory)) {
+            for (Path file : (Iterable<Path>) files::iterator) {
+                Files.delete(file);
+            }
+        }
+        Files.delete(directory);
+    }
+
+    /** Whether a file is such a cache, of whatever jar. */
+    static boolean isCache(Path file) {
+        return NAMES.matcher(file.getFileName().toString()).matches();
+    }
+
+    /** The plugin's library, which knows what it starts a JVM with. */
+    @SuppressWarnings("restricted") // our own library
+    private static final class Shim {
+
+        private final SymbolLookup library;
+
+        Shim(Path library) {
+            this.library = SymbolLookup.libraryLookup(library, Arena.global());
+        }
+
+        private MethodHandle function(String name, FunctionDescriptor descriptor) {
+            return Linker.nativeLinker().downcallHandle(library.find(name).orElseThrow(), descriptor);
+        }
+
+        /** The options that a cache must be made with, as it is good for the same alone. */
+        List<String> options() {
+            List<String> options = new ArrayList<>();
+            try {
+                long list = (long) function("millraceJavaOptions", FunctionDescriptor.of(JAVA_LONG)).invokeExact();
+                for (; NativeMemory.getLong(list) != 0; list += Long.BYTES) {
+                    options.add(NativeMemory.string(NativeMemory.getLong(list)));
+                }
+            } catch (Throwable e) {
+                throw new IllegalStateException("cannot ask the plugin's library for the options of its JVM", e);
+            }
+            return options;
+        }
+
+        /** Where the cache of a jar lies. */
+        Path cache(Path jar) {
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment name = arena.allocate(NAME_BYTES);
+                int result = (int) function("millraceCacheName",
+                        FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, JAVA_LONG))
+                        .invokeExact(arena.allocateFrom(jar.toString()), name, (long) NAME_BYTES);
+                if (result != 0) {
+                    throw new MillraceException("cannot read " + jar);
+                }
+                return jar.resolveSibling(name.getString(0));
+            } catch (MillraceException e) {
+                throw e;
+            } catch (Throwable e) {
+                throw new IllegalStateException("cannot ask the plugin's library for the name of a cache", e);
+            }
+        }
+    }
+}

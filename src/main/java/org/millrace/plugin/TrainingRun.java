@@ -1,0 +1,196 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.millrace.MillraceException;
+import org.millrace.abi.Protocol;
+import org.millrace.config.Settings;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.plugin.net.NetPlugin;
+import org.millrace.plugin.shim.NativeEnvironment;
+import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.takeover.KernelPair;
+
+/**
+ * What a JVM is to learn from when it makes the cache that later ones start with ({@link StartupCache}): the plugin's
+ * life from its start to its end, with all that NCCL asks of it, between two ranks of this process. Over shared memory
+ * and over TCP, taken over and not, and GIN with what a kernel can post. A program of its own: {@code main LIBRARY}.
+ */
+public final class TrainingRun {
+
+    private static final long STEPS = 10_000;
+    private static final int FALLBACK_MESSAGES = 1_000;
+    private static final long WINDOW_BYTES = 1 << 20;
+    private static final Duration DEADLINE = Duration.ofSeconds(20);
+    private static final int TABLE_VERSION = 11;
+    private static final long COMMUNICATOR = 1;
+
+    /** Stands where a request was. */
+    private static final long DONE = -1;
+
+    private static final Arena ARENA = Arena.global();
+
+    private final PluginEntry.Tables tables = PluginEntry.Tables.create();
+    private final NetPlugin net = tables.net();
+    private final long scratch = number();
+
+    private TrainingRun() {}
+
+    /**
+     * Runs.
+     *
+     * @param arguments the plugin's library
+     */
+    public static void main(String[] arguments) {
+        new TrainingRun().run(Path.of(arguments[0]));
+    }
+
+    @SuppressWarnings("restricted") // our own library
+    private void run(Path library) {
+        SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
+        tables.upcalls().install(shim.find("millraceInstallUpcalls").orElseThrow());
+        NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
+        NativeEnvironment.set(Settings.THREADS.name(), "1"); // more would only take each other's cores
+        for (String network : List.of("auto", "socket")) {
+            NativeEnvironment.set(Settings.NETWORK.name(), network);
+            NativeEnvironment.set(Settings.TAKEOVER.name(), "1");
+            new Session().run(this::takeOver);
+        }
+        NativeEnvironment.set(Settings.TAKEOVER.name(), "0");
+        new Session().run(this::exchangeMessages);
+    }
+
+    private static long number() {
+        return ARENA.allocate(Long.BYTES, Long.BYTES).address();
+    }
+
+    private static void await(BooleanSupplier done) {
+        long end = System.nanoTime() + DEADLINE.toNanos();
+        while (!done.getAsBoolean()) {
+            Thread.yield(); // to the threads that are waited for: there may be one core
+            if (System.nanoTime() - end > 0) {
+                throw new MillraceException("the training run waits in vain");
+            }
+        }
+    }
+
+    /** Steps between two kernels that this program plays. */
+    private void takeOver(Link link) {
+        MemorySegment from = KernelPair.memory(ARENA);
+        MemorySegment to = KernelPair.memory(ARENA);
+        long[] sending = register(link.sender(), from);
+        long[] receiving = register(link.receiver(), to);
+        KernelPair kernels = new KernelPair(from, to, STEPS);
+        await(() -> !kernels.turn());
+        for (int i = 0; i < sending.length; i++) {
+            net.deregMr(link.sender(), sending[i]);
+            net.deregMr(link.receiver(), receiving[i]);
+        }
+    }
+
+    private long[] register(long connection, MemorySegment memory) {
+        long[] handles = new long[Protocol.values().length];
+        for (Protocol protocol : Protocol.values()) {
+            long handle = number();
+            net.regMr(connection, memory.address() + KernelPair.LAYOUT.bufferOffset(protocol),
+                    KernelPair.LAYOUT.bufferBytes(protocol), plugin_h.NCCL_PTR_HOST(), handle);
+            handles[protocol.id()] = NativeMemory.getLong(handle);
+        }
+        return handles;
+    }
+
+    /** Messages, as NCCL's own proxy has them carried. */
+    private void exchangeMessages(Link link) {
+        long memory = ARENA.allocate(2 * WINDOW_BYTES, Long.BYTES).address();
+        long handle = number();
+        net.regMr(link.sender(), memory, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
+        long source = NativeMemory.getLong(handle);
+        net.regMr(link.receiver(), memory + WINDOW_BYTES, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
+        long target = NativeMemory.getLong(handle);
+        long sending = number();
+        long receiving = number();
+        for (int i = 0; i < FALLBACK_MESSAGES; i++) {
+            long bytes = i % 64 == 0 ? WINDOW_BYTES : i % 8192;
+            NativeMemory.putLong(sending, 0);
+            NativeMemory.putLong(receiving, 0);
+            await(() -> {
+                if (NativeMemory.getLong(sending) == 0) {
+                    net.isend(link.sender(), memory, bytes, source, sending);
+                }
+                if (NativeMemory.getLong(receiving) == 0) {
+                    net.irecv(link.receiver(), memory + WINDOW_BYTES, bytes, target, receiving);
+                }
+                return isDone(sending) & isDone(receiving);
+            });
+        }
+        net.deregMr(link.sender(), source);
+        net.deregMr(link.receiver(), target);
+    }
+
+    /** Whether the request that was put there is done; a message that could not be begun has none. */
+    private boolean isDone(long place) {
+        long request = NativeMemory.getLong(place);
+        if (request == 0 || request == DONE) {
+            return request == DONE;
+        }
+        net.test(request, scratch, 0);
+        boolean done = (int) NativeMemory.getLong(scratch) != 0;
+        if (done) {
+            NativeMemory.putLong(place, DONE);
+        }
+        return done;
+    }
+
+    /** The two ends of a connection. */
+    private record Link(long sender, long receiver) {
+    }
+
+    /** From init to finalize of a communicator of two ranks. */
+    private final class Session {
+
+        private final long[] contexts = new long[2];
+
+        void run(Consumer<Link> traffic) {
+            for (int rank = 0; rank < contexts.length; rank++) {
+                long context = number();
+                net.init(TABLE_VERSION, context, COMMUNICATOR, 0);
+                contexts[rank] = NativeMemory.getLong(context);
+            }
+            net.devices(number());
+            net.getProperties(TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());
+            Link link = connect();
+            traffic.accept(link);
+            net.closeSend(link.sender);
+            net.closeRecv(link.receiver);
+            for (long context : contexts) {
+                net.finalize(context);
+            }
+        }
+
+        private Link connect() {
+            long handle = ARENA.allocate(128, Long.BYTES).address();
+            long listener = number();
+            long sender = number();
+            long receiver = number();
+            long device = number();
+            net.listen(contexts[1], 0, handle, listener);
+            await(() -> {
+                if (NativeMemory.getLong(sender) == 0) {
+                    net.connect(contexts[0], 0, handle, sender, device);
+                }
+                if (NativeMemory.getLong(receiver) == 0) {
+                    net.accept(NativeMemory.getLong(listener), receiver, device);
+                }
+                return NativeMemory.getLong(sender) != 0 && NativeMemory.getLong(receiver) != 0;
+            });
+            net.closeListen(NativeMemory.getLong(listener));
+            return new Link(NativeMemory.getLong(sender), NativeMemory.getLong(receiver));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The cache is made once for all of these: it takes seconds. */
+@Tag("slow")
+class StartupCacheTest {
+
+    private static final Path JAVA = Path.of(System.getProperty("java.home"));
+
+    @TempDir
+    private static Path temporary;
+
+    private static Path library;
+    private static StartupCache.Outcome made;
+
+    @BeforeAll
+    static void install() throws Exception {
+        library = new PluginInstaller(WholeJar.write(temporary.resolve("whole.jar")))
+                .install(temporary.resolve("installed"), JAVA);
+        made = StartupCache.make(library, JAVA);
+    }
+
+    /** Starts the plugin; returns where its first class came from, as the JVM says it. */
+    private static String sourceOfClasses(Path library, Path java, String options) throws Exception {
+        Path log = Files.createTempFile(temporary, "classes", ".log");
+        var outcome = HostProgram.compile("start_host")
+                .with("MILLRACE_JAR", null)
+                .with("MILLRACE_JAVA_HOME", java.toString())
+                .with("MILLRACE_JAVA_OPTS", "-Xlog:class+load:file=" + log + " " + options)
+                .run(library);
+        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        assertFalse(outcome.output().contains("[warning]") || outcome.output().contains("[error]"), outcome.output());
+        return Files.readAllLines(log)
+                .stream()
+                .filter(line -> line.contains(PluginEntry.class.getName() + " source: "))
+                .map(line -> line.substring(line.indexOf("source: ") + "source: ".length()))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static String jar(Path library) {
+        return "file:" + library.resolveSibling("millrace.jar");
+    }
+
+    private static void assumeMade() {
+        assumeTrue(Runtime.version().feature() >= 25, "caches take Java 25");
+        assertTrue(made.made(), made.report());
+    }
+
+    @Test
+    void theClassesComeOutOfTheCache() throws Exception {
+        assumeMade();
+        assertEquals("shared objects file", sourceOfClasses(library, JAVA, ""));
+    }
+
+    @Test
+    void whereTheUserChoosesAnArchiveTheCacheIsLeftAlone() throws Exception {
+        assumeMade();
+        assertEquals(jar(library), sourceOfClasses(library, JAVA, "-Xshare:auto"));
+    }
+
+    @Test
+    void aCacheThatDoesNotFitTheUsersOptionsIsLeftAlone() throws Exception {
+        assumeMade();
+        assertEquals(jar(library), sourceOfClasses(library, JAVA, "-XX:-UseSerialGC -XX:+UseZGC"));
+    }
+
+    /** The jar in a directory, with a cache that is no cache under the name of its own. */
+    private static Path spoiled(String directory, Path java) throws Exception {
+        Path other = new PluginInstaller(temporary.resolve("whole.jar")).install(temporary.resolve(directory), java);
+        Files.writeString(other.resolveSibling(cache(library).getFileName()), "this is no cache");
+        return other;
+    }
+
+    private static Path cache(Path library) throws IOException {
+        try (var files = Files.list(library.getParent())) {
+            return files.filter(StartupCache::isCache).findFirst().orElseThrow();
+        }
+    }
+
+    @Test
+    void whatIsNoCacheIsLeftAlone() throws Exception {
+        assumeMade();
+        Path other = spoiled("spoiled", JAVA);
+        assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
+    }
+
+    /** A JVM would take it, and run the classes of the jar that it was made of. */
+    @Test
+    void theCacheOfAnotherJarIsLeftAlone() throws Exception {
+        assumeMade();
+        Path jar = Files.copy(temporary.resolve("whole.jar"), temporary.resolve("next.jar"));
+        try (var zip = FileSystems.newFileSystem(jar)) {
+            Files.writeString(zip.getPath("next"), "one more file");
+        }
+        Path other = new PluginInstaller(jar).install(temporary.resolve("next"), JAVA);
+        Files.copy(cache(library), other.resolveSibling(cache(library).getFileName()));
+        assertEquals(jar(other), sourceOfClasses(other, JAVA, ""));
+    }
+
+    /** Such a JVM would not start. */
+    @Test
+    void anOlderJavaIsNotGivenTheCache() throws Exception {
+        Path old = Files.createDirectories(temporary.resolve("old"));
+        Files.createSymbolicLink(old.resolve("lib"), JAVA.resolve("lib"));
+        Files.writeString(old.resolve("release"), "JAVA_VERSION=\"24.0.1\"\n");
+        assumeMade();
+        Path other = spoiled("old-plugin", old);
+        assertEquals(jar(other), sourceOfClasses(other, old, ""));
+        assertEquals("no cache, so the first operations of a process are slower: there is no " + old.resolve("bin/java")
+                + " to make it with", StartupCache.make(other, old).report());
+        Files.createSymbolicLink(old.resolve("bin"), JAVA.resolve("bin"));
+        assertEquals("no cache, so the first operations of a process are slower: it takes Java 25 or newer, and " + old
+                + " is 24", StartupCache.make(other, old).report());
+    }
+
+    @Test
+    void installingAgainTakesTheOldCacheAway() throws Exception {
+        assumeMade();
+        Path again = spoiled("again", JAVA);
+        new PluginInstaller(temporary.resolve("whole.jar")).install(again.getParent(), JAVA);
+        assertFalse(Files.exists(again.resolveSibling(cache(library).getFileName())));
+    }
+}
