@@ -52,8 +52,8 @@ public interface FrameSender extends AutoCloseable {
     }
 
     /**
-     * The connection will be closed because another process was lost: the peer is then told which, where the network can
-     * tell it. Safe from any thread.
+     * The connection will be closed because another process was lost: the peer is then told which, where the network
+     * can tell it. Safe from any thread.
      *
      * @param lostPeer that process, as its own connection's {@link #peer} names it
      */

@@ -131,8 +131,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
             NcclLog.warn(line);
             ConnectionFailures.report(new MillraceException(line, reason));
             String lostPeer = reason instanceof PeerLostException other ? other.lostPeer() : peer;
-            owner.losses()
-                    .add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
+            owner.losses().add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
         }
     }
 

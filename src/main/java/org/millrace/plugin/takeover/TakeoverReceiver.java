@@ -65,8 +65,7 @@ final class TakeoverReceiver extends TakeoverConnection {
         if (unpack == null) {
             return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped);
         }
-        UnpackReceiveSource.UnpackMemory pages =
-                unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
+        UnpackReceiveSource.UnpackMemory pages = unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
         return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped,
                 slots -> new UnpackReceiveSource(name, pages, slots));
     }

@@ -77,19 +77,17 @@ class LossHostTest {
     @ParameterizedTest
     @CsvSource({"shm, report, 2", "socket, exit, 2", "shm, exit, 4", "socket, report, 4"})
     void theNextEnqueueFailsAndWhoDestroysIsNotEnded(String network, String onLoss, int ranks) throws Exception {
-        var outcome = run(host(network).with("MILLRACE_ON_LOSS", onLoss).with("MILLRACE_LOSS_GRACE", "1m"), "enqueue",
-                ranks);
+        var outcome =
+                run(host(network).with("MILLRACE_ON_LOSS", onLoss).with("MILLRACE_LOSS_GRACE", "1m"), "enqueue", ranks);
         for (int rank = 1; rank < ranks; rank++) {
             assertEquals(1, outcome.count("rank " + rank + " enqueues: result 6"), outcome.output());
             assertEquals(1, outcome.count("rank " + rank + " ended with status 0"), outcome.output());
         }
-        assertEquals(ranks - 1,
-                outcome.warnings()
-                        .stream()
-                        .filter(line -> line.contains("tunerGetCollInfo: the communicator has lost a peer, abort it: pid "
-                                + pid(outcome, 0) + " on "))
-                        .count(),
-                outcome.output());
+        assertEquals(ranks - 1, outcome.warnings()
+                .stream()
+                .filter(line -> line.contains("tunerGetCollInfo: the communicator has lost a peer, abort it: pid "
+                        + pid(outcome, 0) + " on "))
+                .count(), outcome.output());
     }
 
     @Test

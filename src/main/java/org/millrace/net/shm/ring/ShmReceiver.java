@@ -246,8 +246,8 @@ public final class ShmReceiver implements FrameReceiver {
         }
         boolean goodbye = consumer.producerSaidGoodbye();
         if (consumer.available() == 0) {
-            String lostPeer = goodbye || consumer.producerAbandoned() ? RingLayout.lastWords(connection.ring(), true)
-                    : null;
+            String lostPeer =
+                    goodbye || consumer.producerAbandoned() ? RingLayout.lastWords(connection.ring(), true) : null;
             throw lostPeer != null || goodbye && remaining == 0 ? connection.closedByPeer(howFar(), lostPeer)
                     : connection.lost(howFar());
         }

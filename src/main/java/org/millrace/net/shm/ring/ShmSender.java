@@ -149,7 +149,9 @@ public final class ShmSender implements FrameSender {
         }
         if (connection.peerIsGone()) {
             // It may have said goodbye between the two looks.
-            throw producer.consumerSaidGoodbye() ? connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false)) : connection.lost(howFar());
+            throw producer.consumerSaidGoodbye()
+                    ? connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false))
+                    : connection.lost(howFar());
         }
     }
 

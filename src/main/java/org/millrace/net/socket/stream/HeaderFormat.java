@@ -17,8 +17,8 @@ import org.millrace.net.connection.LastWords;
  * </pre>
  *
  * <p>
- * A goodbye has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it is all that ever travels that
- * way.
+ * A goodbye has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it is all
+ * that ever travels that way.
  */
 public final class HeaderFormat {
 

@@ -1,10 +1,10 @@
 package org.millrace.net.socket.stream;
 
-import org.jspecify.annotations.Nullable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
