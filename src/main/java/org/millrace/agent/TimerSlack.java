@@ -20,7 +20,8 @@ final class TimerSlack {
         }
         MethodHandle prctl = CLibrary.function("prctl");
         try {
-            long ignored = (long) prctl.invokeExact(PR_SET_TIMERSLACK, LEAST_NANOS, 0L); // a refusal leaves it as it was
+            long ignored = (long) prctl.invokeExact(PR_SET_TIMERSLACK, LEAST_NANOS, 0L); // a refusal leaves it as it
+                                                                                         // was
         } catch (Throwable e) {
             throw new IllegalStateException("cannot call prctl", e);
         }

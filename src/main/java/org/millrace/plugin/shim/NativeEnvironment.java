@@ -30,7 +30,8 @@ public final class NativeEnvironment {
     public static void set(String name, String value) {
         int result;
         try (Arena arena = Arena.ofConfined()) {
-            result = (int) (long) SETENV.invokeExact(arena.allocateFrom(name).address(), arena.allocateFrom(value).address(), 1L);
+            result = (int) (long) SETENV.invokeExact(arena.allocateFrom(name).address(),
+                    arena.allocateFrom(value).address(), 1L);
         } catch (Throwable e) {
             throw new IllegalStateException("cannot set the environment variable " + name, e);
         }

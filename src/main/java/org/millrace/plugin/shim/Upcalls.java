@@ -19,8 +19,8 @@ import org.millrace.plugin.log.NcclLog;
 /**
  * What {@code src/main/c/upcalls.h} says, in Java: the functions that the shim calls, by number. All come through one
  * native function, as each costs ten milliseconds and more to make, and NCCL's user waits for it. A call that returns
- * has succeeded. Nothing that it throws leaves it, as that would end the process: it becomes a line in NCCL's log, and a
- * result code.
+ * has succeeded. Nothing that it throws leaves it, as that would end the process: it becomes a line in NCCL's log, and
+ * a result code.
  */
 public final class Upcalls {
 
@@ -83,7 +83,9 @@ public final class Upcalls {
 
         /** As C has it: {@code regMr}. */
         String nameInC() {
-            return Pattern.compile("_(.)").matcher(name().toLowerCase(Locale.ROOT)).replaceAll(letter -> letter.group(1).toUpperCase(Locale.ROOT));
+            return Pattern.compile("_(.)")
+                    .matcher(name().toLowerCase(Locale.ROOT))
+                    .replaceAll(letter -> letter.group(1).toUpperCase(Locale.ROOT));
         }
     }
 
