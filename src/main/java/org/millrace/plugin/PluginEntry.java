@@ -29,6 +29,10 @@ public final class PluginEntry {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
         }
+        String unfit = RuntimeModules.problemHere();
+        if (unfit != null) {
+            return unfit;
+        }
         try {
             int result = Tables.create().upcalls().install(MemorySegment.ofAddress(installFunction));
             return result == NcclResult.SUCCESS.code() ? null
