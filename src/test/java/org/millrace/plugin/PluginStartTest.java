@@ -80,17 +80,21 @@ class PluginStartTest {
         Path jlink = Path.of(System.getProperty("java.home"), "bin", "jlink");
         assumeTrue(Files.isExecutable(jlink), "this Java has no jlink");
         Path runtime = directory.resolve("runtime");
-        Process linking = new ProcessBuilder(jlink.toString(), "--add-modules", "java.base", "--output",
-                runtime.toString()).inheritIO().start();
+        Process linking =
+                new ProcessBuilder(jlink.toString(), "--add-modules", "java.base", "--output", runtime.toString())
+                        .inheritIO()
+                        .start();
         assertEquals(0, linking.waitFor());
-        String unfit = "the Java runtime " + runtime + " lacks the module jdk.net. Take a whole JDK, or make the runtime"
+        String unfit = "the Java runtime " + runtime
+                + " lacks the module jdk.net. Take a whole JDK, or make the runtime"
                 + " with 'jlink --add-modules java.base,java.logging,java.management,java.naming,java.xml,jdk.net,"
                 + "jdk.unsupported --output DIRECTORY'";
         var outcome = host().with("MILLRACE_JAVA_HOME", runtime.toString()).run(HostProgram.library());
         assertTrue(outcome.logLine(WARN).contains(": " + unfit), outcome.output());
         PluginInstaller installer = new PluginInstaller(WholeJar.write(directory.resolve("whole.jar")));
-        assertEquals(unfit, assertThrows(MillraceException.class,
-                () -> installer.install(directory.resolve("plugin"), runtime)).getMessage());
+        assertEquals(unfit,
+                assertThrows(MillraceException.class, () -> installer.install(directory.resolve("plugin"), runtime))
+                        .getMessage());
         assertNull(RuntimeModules.problemHere());
         assertNull(RuntimeModules.incompleteHere());
     }
