@@ -1,21 +1,15 @@
 package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
-import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.net.PluginConfiguration;
-import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TakeoverPath;
-import org.millrace.plugin.takeover.TunerPlugin;
 import org.millrace.plugin.unpack.UnpackDevice;
 
 /** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
