@@ -3,6 +3,8 @@ package org.millrace.plugin;
 import static org.millrace.plugin.shim.Upcalls.Arguments.number;
 import static org.millrace.plugin.shim.Upcalls.Arguments.word;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
 import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.loss.LossWatch;
@@ -22,6 +24,13 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements 
         NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net, new TunerPlugin(net::takesOver, net::operationComing, losses),
                 new GinPlugin(NativeEnvironment::get));
+    }
+
+    /** Calls as the shim does. */
+    void callAsShim(Upcalls.Function function, long... arguments) {
+        try (Arena arena = Arena.ofConfined()) {
+            call(function, arena.allocateFrom(ValueLayout.JAVA_LONG, arguments).address());
+        }
     }
 
     @Override

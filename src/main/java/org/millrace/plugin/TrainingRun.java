@@ -10,6 +10,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
+import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.shim.NativeEnvironment;
@@ -31,7 +32,6 @@ public final class TrainingRun {
     private static final Duration DEADLINE = Duration.ofSeconds(20);
     private static final int TABLE_VERSION = 11;
     private static final long COMMUNICATOR = 1;
-    private static final long MOST_ARGUMENTS = 16;
 
     /** Stands where a request was. */
     private static final long DONE = -1;
@@ -40,7 +40,6 @@ public final class TrainingRun {
 
     private final PluginTables tables = PluginEntry.tables();
     private final long scratch = number();
-    private final long words = ARENA.allocate(MOST_ARGUMENTS * Long.BYTES, Long.BYTES).address();
 
     private TrainingRun() {}
 
@@ -66,21 +65,22 @@ public final class TrainingRun {
         }
         NativeEnvironment.set(Settings.TAKEOVER.name(), "0");
         new Session().run(this::exchangeMessages);
+        NativeEnvironment.set(PluginSettings.GIN.name(), "host");
+        for (String shared : List.of("1", "0")) {
+            NativeEnvironment.set(PluginSettings.GIN_SHARED.name(), shared);
+            new GinTraining(PluginEntry.tables()).run();
+        }
     }
 
-    /** As the shim calls. */
-    private void call(Upcalls.Function function, long... arguments) {
-        for (int i = 0; i < arguments.length; i++) {
-            NativeMemory.putLong(words + (long) i * Long.BYTES, arguments[i]);
-        }
-        tables.call(function, words);
+    private void call(Function function, long... arguments) {
+        tables.callAsShim(function, arguments);
     }
 
     private static long number() {
         return ARENA.allocate(Long.BYTES, Long.BYTES).address();
     }
 
-    private static void await(BooleanSupplier done) {
+    static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {
             Thread.yield(); // to the threads that are waited for: there may be one core

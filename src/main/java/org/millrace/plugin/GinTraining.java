@@ -1,0 +1,182 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CyclicBarrier;
+import org.millrace.MillraceException;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinGpuContext;
+import org.millrace.abi.GinIndices;
+import org.millrace.abi.GinOp;
+import org.millrace.abi.GinQueueMemory;
+import org.millrace.abi.NetDeviceHandle;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.Upcalls.Function;
+
+/**
+ * GIN's part of a {@link TrainingRun}: two ranks of this process, each on a thread of its own as the calls wait for each
+ * other, post what kernels post and what programs begin by RMA.
+ */
+final class GinTraining {
+
+    private static final int RANKS = 2;
+    private static final int PUTS = 4_000;
+    private static final int RMA_PUTS = 1_000;
+    private static final long WINDOW_BYTES = 1 << 20;
+    private static final int MOST_BYTES = 16 * 1024;
+    private static final int SIGNALS = 64;
+    private static final int TABLE_VERSION = 11;
+    private static final long HANDLE_BYTES = 128;
+
+    private static final Arena ARENA = Arena.global();
+
+    private final PluginTables tables;
+    private final long peers = ARENA.allocate(RANKS * Long.BYTES, Long.BYTES).address();
+    private final CyclicBarrier barrier = new CyclicBarrier(RANKS);
+
+    GinTraining(PluginTables tables) {
+        this.tables = tables;
+    }
+
+    void run() {
+        List<CompletableFuture<Void>> ranks = new ArrayList<>();
+        for (int i = 0; i < RANKS; i++) {
+            Rank rank = new Rank(i);
+            CompletableFuture<Void> ended = new CompletableFuture<>();
+            ranks.add(ended);
+            Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    rank.run();
+                    ended.complete(null);
+                } catch (Throwable failure) {
+                    ended.completeExceptionally(failure);
+                }
+            });
+        }
+        ranks.forEach(rank -> TrainingRun.await(rank::isDone));
+        ranks.forEach(CompletableFuture::join);
+    }
+
+    /** One of the two. */
+    private final class Rank {
+
+        private final int number;
+        private final long result = ARENA.allocate(Long.BYTES, Long.BYTES).address();
+        private final Random random = new Random(1);
+
+        Rank(int number) {
+            this.number = number;
+        }
+
+        /** A call whose last argument is where its result goes. */
+        private long made(Function function, long... arguments) {
+            long[] all = java.util.Arrays.copyOf(arguments, arguments.length + 1);
+            all[arguments.length] = result;
+            tables.callAsShim(function, all);
+            return NativeMemory.getLong(result);
+        }
+
+        private void meet() {
+            try {
+                barrier.await();
+            } catch (Exception e) {
+                throw new MillraceException("the other rank is gone", e);
+            }
+        }
+
+        void run() {
+            tables.callAsShim(Function.GIN_INIT, result, 1, 0);
+            long context = NativeMemory.getLong(result);
+            made(Function.GIN_DEVICES);
+            made(Function.GIN_GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());
+            long handle = ARENA.allocate(HANDLE_BYTES, Long.BYTES).address();
+            long listener = made(Function.GIN_LISTEN, context, 0, handle);
+            NativeMemory.putLong(peers + (long) number * Long.BYTES, handle);
+            meet();
+            long group = made(Function.GIN_CONNECT, context, peers, RANKS, number, 0, listener);
+            long served = ARENA.allocate(Long.BYTES, Long.BYTES).address();
+            long device = made(Function.GIN_CREATE_CONTEXT, TABLE_VERSION, group, SIGNALS, SIGNALS, 1, 0, 0, served);
+            long rma = made(Function.RMA_CREATE_CONTEXT, group, 1);
+            tables.callAsShim(Function.GIN_CLOSE_LISTEN, listener);
+            long window = ARENA.allocate(Long.BYTES, Long.BYTES).address();
+            long memory = register(group, window);
+            putAsKernel(device, NativeMemory.getLong(window));
+            putAsProgram(group, rma, memory);
+            meet();
+            tables.callAsShim(Function.GIN_DESTROY_CONTEXT, NativeMemory.getLong(served));
+            tables.callAsShim(Function.GIN_DESTROY_CONTEXT, rma);
+            tables.callAsShim(Function.GIN_DEREG_MR_SYM, group, memory);
+            tables.callAsShim(Function.GIN_CLOSE_COLL, group);
+            tables.callAsShim(Function.GIN_FINALIZE, context);
+        }
+
+        private long register(long group, long window) {
+            long bytes = ARENA.allocate(WINDOW_BYTES, HANDLE_BYTES).address();
+            long memory = ARENA.allocate(Long.BYTES, Long.BYTES).address();
+            tables.callAsShim(Function.GIN_REG_MR_SYM, group, bytes, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), memory,
+                    window);
+            return NativeMemory.getLong(memory);
+        }
+
+        /** Signals alone, values in the descriptor, and puts from the window, with counters and without. */
+        private void putAsKernel(long device, long window) {
+            NetDeviceHandle handle = NetDeviceHandle.of(NativeMemory.at(device, NetDeviceHandle.BYTES));
+            GinGpuContext seen = GinGpuContext.of(NativeMemory.at(handle.handle(), handle.size()));
+            GinDescriptorFormat format = GinDescriptorFormat.V28;
+            MemorySegment queued =
+                    NativeMemory.at(seen.queues(), GinQueueMemory.bytes(format, RANKS, seen.queueSize()));
+            GinQueueMemory queues = GinQueueMemory.of(queued, format, RANKS, seen.queueSize());
+            GinIndices done = GinIndices.of(NativeMemory.at(seen.cis(), RANKS * Integer.BYTES), RANKS);
+            int[] posted = new int[RANKS];
+            long[] words = new long[GinDescriptorFormat.MAX_WORDS];
+            for (int i = 0; i < PUTS; i++) {
+                int peer = i % 8 == 0 ? number : 1 - number;
+                TrainingRun.await(() -> posted[peer] - done.acquire(peer) < seen.queueSize());
+                describe(format, words, window, i);
+                VarHandle.fullFence();
+                queues.storeOpaque(queues.at(peer, posted[peer]++), words);
+            }
+            for (int peer = 0; peer < RANKS; peer++) {
+                int to = peer;
+                TrainingRun.await(() -> done.acquire(to) == posted[to]);
+            }
+        }
+
+        private void describe(GinDescriptorFormat format, long[] words, long window, int put) {
+            int bytes = switch (put % 4) {
+                case 0 -> 0;
+                case 1 -> Long.BYTES;
+                default -> 1 + random.nextInt(MOST_BYTES);
+            };
+            boolean inline = bytes == Long.BYTES;
+            int signal = put % 3 == 0 ? GinOp.SIGNAL_INC : GinOp.SIGNAL_ADD;
+            format.begin(words, GinOp.PUT | signal | (inline ? GinOp.INLINE : GinOp.COUNTER), bytes);
+            if (inline) {
+                format.inline(words, put);
+            } else {
+                format.source(words, window, random.nextInt(MOST_BYTES));
+            }
+            format.target(words, window, WINDOW_BYTES / 2 + random.nextInt(MOST_BYTES));
+            format.completion(words, put % SIGNALS, put % SIGNALS, 1);
+        }
+
+        private void putAsProgram(long group, long rma, long memory) {
+            for (int i = 0; i < RMA_PUTS; i++) {
+                int bytes = 1 + random.nextInt(MOST_BYTES);
+                long request = i % 2 == 0
+                        ? made(Function.RMA_PUT, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory, 1 - number)
+                        : made(Function.RMA_PUT_SIGNAL, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory, 1 - number,
+                                WINDOW_BYTES - Long.BYTES, memory, 1, 0);
+                if (request != 0) {
+                    TrainingRun.await(() -> (int) made(Function.RMA_TEST, group, request) != 0);
+                }
+            }
+        }
+    }
+}
