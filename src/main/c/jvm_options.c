@@ -23,6 +23,10 @@ static const char *const defaults[] = {
     "-Xmx256m",
     /* No file in /tmp, and no page that a slow disk can hold a safepoint up with. */
     "-XX:-UsePerfData",
+    /* The JDK writes classes with these while the plugin starts, and never again: to compile them takes C2 a quarter of
+     * a second, for which what moves data would wait. */
+    "-XX:CompileCommand=quiet",
+    "-XX:CompileCommand=exclude,jdk.internal.classfile.impl.*::*",
     /* What is logged comes out of NCCL's logger. */
     "-Dlog4j.provider=org.millrace.plugin.log.NcclLogProvider",
     NULL,
