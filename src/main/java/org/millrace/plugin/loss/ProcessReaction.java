@@ -2,20 +2,18 @@ package org.millrace.plugin.loss;
 
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
-import java.io.IOException;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.stream.Stream;
 import org.millrace.config.DurationType;
 import org.millrace.config.PluginSettings;
+import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.StaleFiles;
 import org.millrace.plugin.shim.NativeEnvironment;
 
@@ -29,16 +27,6 @@ final class ProcessReaction implements LossWatch.Reaction {
     private static final Duration PATIENCE = Duration.ofSeconds(1);
     /** Where launchers say which rank a process is. */
     private static final String[] RANKS = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-
-    private static final MethodHandle EXIT = libc("_exit", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
-    private static final MethodHandle FLUSH =
-            libc("fflush", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
-
-    @SuppressWarnings("restricted") // the C library
-    private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
-    }
 
     @Override
     public void tell(LostEnd lost, LossPolicy policy) {
@@ -55,14 +43,15 @@ final class ProcessReaction implements LossWatch.Reaction {
      * streams hold is written before; files in shared memory are deleted, those of the lost peer too.
      */
     @Override
-    public void end() {
+    public void end(Runnable leave) {
         line(self() + ": ends with status " + STATUS + ", as the communicator that lost a peer was not aborted");
+        bounded(leave::run);
         bounded(StaleFiles::leave);
         bounded(() -> {
-            int ignored = (int) FLUSH.invokeExact(MemorySegment.NULL);
+            int ignored = (int) Calls.FLUSH.invokeExact(MemorySegment.NULL);
         });
         try {
-            EXIT.invokeExact(STATUS);
+            Calls.EXIT.invokeExact(STATUS);
         } catch (Throwable e) {
             Runtime.getRuntime().halt(STATUS);
         }
@@ -75,15 +64,7 @@ final class ProcessReaction implements LossWatch.Reaction {
                 .findFirst()
                 .map(number -> "rank " + number + ", ")
                 .orElse("");
-        return "millrace: " + rank + "pid " + ProcessHandle.current().pid() + " on " + host();
-    }
-
-    private static String host() {
-        try {
-            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
-        } catch (IOException unknown) {
-            return "this host";
-        }
+        return "millrace: " + rank + "pid " + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST;
     }
 
     /** In one write, so that lines of several processes do not mix. */
@@ -111,5 +92,21 @@ final class ProcessReaction implements LossWatch.Reaction {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** The C library's, which nobody waits for unless there is a loss: they take milliseconds to make. */
+    private static final class Calls {
+
+        static final MethodHandle EXIT = libc("_exit", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
+        static final MethodHandle FLUSH =
+                libc("fflush", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+
+        @SuppressWarnings("restricted") // the C library
+        private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
+            Linker linker = Linker.nativeLinker();
+            return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
+        }
+
+        private Calls() {}
     }
 }
