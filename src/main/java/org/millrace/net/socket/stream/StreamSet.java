@@ -26,8 +26,8 @@ public final class StreamSet extends ConnectionState {
     /** More than any system allows: it gives what it allows. */
     private static final int LARGEST_BUFFER_BYTES = 1 << 30;
     /**
-     * Half a minute until a host that is gone is noticed on streams that wait to receive: its peers' kernels stand still
-     * all that time. A process that is stopped answers all the same, by its host's kernel.
+     * Half a minute until a host that is gone is noticed on streams that wait to receive: its peers' kernels stand
+     * still all that time. A process that is stopped answers all the same, by its host's kernel.
      */
     private static final int KEEP_ALIVE_IDLE_SECONDS = 10;
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 5;
