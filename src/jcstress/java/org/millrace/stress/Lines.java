@@ -45,6 +45,35 @@ public final class Lines {
         }
     }
 
+    /** LL lines that are looked at together: when all flags are there, so is all data that is read behind them. */
+    @JCStressTest
+    @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing yet")
+    @Outcome(id = "7, 8", expect = ACCEPTABLE, desc = "all flags, all data")
+    @Outcome(expect = FORBIDDEN, desc = "a flag came before its data")
+    @State
+    public static class LLFlagsBringTheirData {
+        private static final int LINES = 8;
+
+        private final MemorySegment buffer = Arena.ofAuto().allocate(LINES * LLLine.BYTES, 64);
+        private final long[] data = {7, 0, 0, 0, 0, 0, 0, 8L << Integer.SIZE};
+        private final long[] halves = new long[2 * LINES];
+
+        /** The sender. */
+        @Actor
+        public void sender() {
+            LLLine.storeOpaque(buffer, 0, data, LINES, 1);
+        }
+
+        /** The send proxy. */
+        @Actor
+        public void receiver(JJ_Result result) {
+            if (LLLine.areReadyAcquire(buffer, 0, LINES * LLLine.BYTES, 1, halves)) {
+                result.r1 = buffer.get(ValueLayout.JAVA_INT, 0);
+                result.r2 = buffer.get(ValueLayout.JAVA_INT, LINES * LLLine.BYTES - Long.BYTES);
+            }
+        }
+    }
+
     /** An LL128 line's data is there when its flag is. */
     @JCStressTest
     @Outcome(id = "0, 0, 0", expect = ACCEPTABLE, desc = "nothing yet")

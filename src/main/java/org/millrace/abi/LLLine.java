@@ -129,24 +129,31 @@ public final class LLLine {
 
     /**
      * {@return whether all halves of consecutive lines carry a flag} If so their data is there, and later reads of it
-     * stay behind this one. Plain loads and one fence instead of an acquire for each half: a loop that HotSpot turns
-     * into vector instructions, some ten times as fast. It does not, on JDK 25, where the loop goes by address, and out
-     * of this one the segment's checks are moved.
+     * stay behind this one. The halves are copied into an array, each of them whole ({@link #copyWords} says why), and
+     * looked at there: a loop over an array is quick before C2 has compiled it. Of 256 KiB of lines, microseconds:
+     *
+     * <pre>
+     *               interpreter      C1      C2
+     *   this                500      25       7
+     *   in place         30,000     165       4
+     * </pre>
      *
      * @param buffer an LL buffer or slot
      * @param offset where the first line begins, a multiple of {@link #BYTES}
      * @param bytes  length of the lines, a multiple of {@link #BYTES}
      * @param flag   the step's flag
+     * @param halves room for all of them
      */
-    public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, int flag) {
+    public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, int flag, long[] halves) {
+        int count = (int) (bytes / Long.BYTES);
+        MemorySegment.copy(buffer, ValueLayout.JAVA_LONG, offset, halves, 0, count);
+        // Pairs with the writer's whole-half stores: what was copied above is read again, as data, behind this fence.
+        VarHandle.acquireFence();
         long wanted = (long) flag << Integer.SIZE;
         long differing = 0;
-        int halves = (int) (bytes / Long.BYTES);
-        for (int half = 0; half < halves; half++) {
-            differing |= buffer.get(ValueLayout.JAVA_LONG, offset + (long) Long.BYTES * half) ^ wanted;
+        for (int half = 0; half < count; half++) {
+            differing |= halves[half] ^ wanted;
         }
-        // Pairs with the writer's whole-half stores: what was found above is read again, as data, behind this fence.
-        VarHandle.acquireFence();
         return flagOf(differing) == 0;
     }
 

@@ -15,10 +15,11 @@ public final class LineFlags {
     /**
      * Lines are looked at in pieces, so that a slot that fills slowly is not read from its beginning again and again.
      */
-    private static final long PIECE_BYTES = 2048;
+    private static final int PIECE_BYTES = 8192;
 
     private final ConnectionLayout layout;
     private final MemorySegment memory;
+    private final long[] halves = new long[PIECE_BYTES / Long.BYTES];
     private long llStep;
     private long llBytesSeen;
 
@@ -53,7 +54,7 @@ public final class LineFlags {
         long at = llBytesSeen;
         while (at < size) {
             long piece = Math.min(PIECE_BYTES, size - at);
-            if (!LLLine.areReadyAcquire(memory, slot + at, piece, LLLine.flag(step))) {
+            if (!LLLine.areReadyAcquire(memory, slot + at, piece, LLLine.flag(step), halves)) {
                 break;
             }
             at += piece;

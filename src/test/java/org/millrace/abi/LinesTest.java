@@ -84,8 +84,8 @@ class LinesTest {
         long next = OFFSET + LLLine.BYTES;
         assertTrue(LLLine.isReadyAcquire(buffer, OFFSET, flag));
         assertTrue(LLLine.isReadyAcquire(buffer, next, flag));
-        assertTrue(LLLine.areReadyAcquire(buffer, OFFSET, 2 * LLLine.BYTES, flag));
-        assertFalse(LLLine.areReadyAcquire(buffer, OFFSET, 3 * LLLine.BYTES, flag));
+        assertTrue(LLLine.areReadyAcquire(buffer, OFFSET, 2 * LLLine.BYTES, flag, new long[6]));
+        assertFalse(LLLine.areReadyAcquire(buffer, OFFSET, 3 * LLLine.BYTES, flag, new long[6]));
         assertEquals(-2, LLLine.data(LLLine.firstHalfAcquire(buffer, OFFSET)));
         assertEquals(7, LLLine.data(LLLine.secondHalfAcquire(buffer, OFFSET)));
         assertEquals(0x7fff_ffff, LLLine.data(LLLine.firstHalfAcquire(buffer, next)));

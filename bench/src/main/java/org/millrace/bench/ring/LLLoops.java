@@ -33,6 +33,9 @@ final class LLLoops {
 
     static final class Proxy extends RingLoop.Proxy {
 
+        /** Two halves for each eight bytes of data. */
+        private final long[] halves = new long[2 * RingMemory.PAYLOAD_BYTES / Long.BYTES];
+
         Proxy(RingMemory ring, int bytes) {
             super(ring, bytes);
         }
@@ -52,9 +55,9 @@ final class LLLoops {
         }
 
         /** As the proxies do: all lines of a slot at once, data only behind them. */
-        private static boolean await(MemorySegment memory, long slot, long lineBytes, int flag) {
+        private boolean await(MemorySegment memory, long slot, long lineBytes, int flag) {
             for (int i = 0; i < PATIENCE; i++) {
-                if (LLLine.areReadyAcquire(memory, slot, lineBytes, flag)) {
+                if (LLLine.areReadyAcquire(memory, slot, lineBytes, flag, halves)) {
                     return true;
                 }
                 Thread.onSpinWait();
