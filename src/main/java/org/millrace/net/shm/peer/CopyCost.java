@@ -6,13 +6,14 @@ import java.util.Arrays;
 import org.millrace.net.shm.file.ProcessIdentity;
 
 /**
- * What of a core's time it costs on this machine to move memory between processes, measured with this process's own. The
- * kernel looks every page up before it copies it: on some machines that costs less than a second copy, on others more.
+ * What of a core's time it costs on this machine to move memory between processes, measured with this process's own.
+ * The kernel looks every page up before it copies it: on some machines that costs less than a second copy, on others
+ * more.
  *
  * <p>
- * For 512 KiB in eight slots, on a virtual AMD EPYC of 2.6 GHz: 50 to 55 us by {@code process_vm_readv}, 2 x 23 to 34 by
- * two copies on two cores, so that it pays only from 4 MiB on (1.2 ms, 2 x 0.84), where slots are longer than the cache.
- * On a virtual Xeon with GPUs the kernel reads 256 KiB in 16 us.
+ * For 512 KiB in eight slots, on a virtual AMD EPYC of 2.6 GHz: 50 to 55 us by {@code process_vm_readv}, 2 x 23 to 34
+ * by two copies on two cores, so that it pays only from 4 MiB on (1.2 ms, 2 x 0.84), where slots are longer than the
+ * cache. On a virtual Xeon with GPUs the kernel reads 256 KiB in 16 us.
  *
  * @param readNanos   of {@value #BYTES} bytes by {@code process_vm_readv}
  * @param copiesNanos of as many from a slot to a ring, and from the ring to another slot
