@@ -57,7 +57,8 @@ final class Measurement {
     }
 
     /**
-     * Until the JIT compiler rests. Bounded: on a machine of too few cores, or a slow network, so many would take longer than everything after them.
+     * Until the JIT compiler rests. Bounded: on a machine of too few cores, or a slow network, so many would take
+     * longer than everything after them.
      */
     private void smallStarters(PerfPlan.Case first) {
         if (plan.starters() <= STARTERS_ROUND) {

@@ -158,9 +158,9 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * How many operations of the smallest size run before the first line: if they are more than a few, further ones until
-     * the JIT compiler rests. Few where the first line's operations are few,
-     * and where each is checked: what that costs is no measurement.
+     * How many operations of the smallest size run before the first line: if they are more than a few, further ones
+     * until the JIT compiler rests. Few where the first line's operations are few, and where each is checked: what that
+     * costs is no measurement.
      */
     int starters() {
         return checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST ? STARTERS_OF_SMALL

@@ -24,8 +24,7 @@ abstract class RingFunction extends CollectiveFunction {
     public final List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {
         int parts = parts(communicator.ranks());
-        long chunkBytes =
-                (work.elements(channel.number()) + parts - 1) / parts * FunctionNumber.type(number).bytes();
+        long chunkBytes = (work.elements(channel.number()) + parts - 1) / parts * FunctionNumber.type(number).bytes();
         ChunkShape shape = inSlots.in(FunctionNumber.protocol(number)).of(chunkBytes, communicator.layout());
         if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
             shape = shape.inUserMemory(shape.chunkBytes(communicator.layout()));

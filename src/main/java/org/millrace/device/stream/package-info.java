@@ -1,7 +1,7 @@
 /**
- * The emulated device: streams, events and kernels on one CPU thread at a time, and the launcher that starts a communicator's
- * kernels. It runs what {@code function} says, over the same memory and by the same rules as a GPU, and knows no host
- * class. Uses {@code function} and {@code work}.
+ * The emulated device: streams, events and kernels on one CPU thread at a time, and the launcher that starts a
+ * communicator's kernels. It runs what {@code function} says, over the same memory and by the same rules as a GPU, and
+ * knows no host class. Uses {@code function} and {@code work}.
  *
  * <p>
  * A kernel is a task on a stream; it has one block per channel; a block runs one primitive after another (send, receive
