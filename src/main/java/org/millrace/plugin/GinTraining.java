@@ -20,8 +20,8 @@ import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls.Function;
 
 /**
- * GIN's part of a {@link TrainingRun}: two ranks of this process, each on a thread of its own as the calls wait for each
- * other, post what kernels post and what programs begin by RMA.
+ * GIN's part of a {@link TrainingRun}: two ranks of this process, each on a thread of its own as the calls wait for
+ * each other, post what kernels post and what programs begin by RMA.
  */
 final class GinTraining {
 
