@@ -147,6 +147,7 @@ void millraceAddCache(const char *directory, int release, struct millraceOptions
   millraceAddOption(options, options->cache, NULL);
   /* One that does not fit is no one's concern: what it was to spare is done, and nothing else differs. */
   millraceAddOption(options, "-Xlog:aot*=off", NULL);
+  millraceAddOption(options, "-Dorg.millrace.cache=given", NULL);
 }
 
 void millraceAddUsersOptions(struct millraceOptions *options) {

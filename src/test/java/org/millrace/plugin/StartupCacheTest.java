@@ -43,12 +43,15 @@ class StartupCacheTest {
                 .run(library);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
         assertFalse(outcome.output().contains("[warning]") || outcome.output().contains("[error]"), outcome.output());
-        return Files.readAllLines(log)
+        String source = Files.readAllLines(log)
                 .stream()
                 .filter(line -> line.contains(PluginEntry.class.getName() + " source: "))
                 .map(line -> line.substring(line.indexOf("source: ") + "source: ".length()))
                 .findFirst()
                 .orElseThrow();
+        assertEquals(source.equals("shared objects file"), outcome.output().contains("started with its cache"),
+                outcome.output());
+        return source;
     }
 
     private static String jar(Path library) {

@@ -28,6 +28,8 @@ public final class NetPlugin {
 
     /** Communicators of table versions before 11 have no context of their own. */
     private static final long NO_CONTEXT = 0;
+    /** Set by the shim ({@code jvm_options.c}) where it gives a cache to the JVM. */
+    private static final String CACHE = "org.millrace.cache";
 
     private final Function<PluginConfiguration, DataPath> paths;
     private final HandleTable handles = new HandleTable();
@@ -123,10 +125,19 @@ public final class NetPlugin {
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);
             session = new Session(endpoint, path);
-            NcclLog.info("Java " + Runtime.version().feature() + ", network table v" + version + ", " + endpoint + "; "
-                    + path);
+            NcclLog.info(java() + ", network table v" + version + ", " + endpoint + "; " + path);
         }
         communicators++;
+    }
+
+    /** Which Java, and whether it started with the cache that the shim gave it: a JVM without one does not share. */
+    private static String java() {
+        String java = "Java " + Runtime.version().feature();
+        if (System.getProperty(CACHE) == null) {
+            return java;
+        }
+        return java + (System.getProperty("java.vm.info", "").contains("sharing") ? ", started with its cache"
+                : ", which its cache does not fit");
     }
 
     private DataPath path(PluginConfiguration settings, NetEndpoint endpoint) {
