@@ -27,7 +27,7 @@ public final class TakeoverPath implements DataPath {
     private final String description;
 
     private final @Nullable UnpackDevice unpack;
-    private @Nullable WarmUp warmUp;
+    private volatile @Nullable WarmUp warmUp;
 
     /**
      * Starts the threads.
@@ -80,6 +80,9 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void operationComing() {
+        if (warmUp != null) {
+            warmUp.cease();
+        }
         for (AgentRunner runner : runners) {
             runner.wake();
         }

@@ -59,9 +59,14 @@ final class WarmUp implements Runnable {
         return warmUp;
     }
 
+    /** Ends it early, as there is better work to do from now on. */
+    void cease() {
+        stopped = true;
+    }
+
     /** Ends it early, and waits for that: the endpoint is closed next. */
     void stop() {
-        stopped = true;
+        cease();
         try {
             thread.join(ENOUGH);
         } catch (InterruptedException e) {
@@ -82,6 +87,7 @@ final class WarmUp implements Runnable {
                 for (Pair pair : pairs) {
                     busy |= pair.turn();
                 }
+                Thread.yield(); // to the proxies, which may have no other core
             }
         } catch (MillraceException e) {
             NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will tell what is wrong
