@@ -67,6 +67,16 @@ public interface FrameReceiver extends AutoCloseable {
         return "an unknown process";
     }
 
+    /**
+     * The connection will be closed because another process was lost: the peer is then told which, where the network
+     * can tell it. Safe from any thread.
+     *
+     * @param lostPeer that process, as its own connection's {@link #peer} names it
+     */
+    default void blame(String lostPeer) {
+        // the peer learns that this process has ended the connection
+    }
+
     /** What this connection leads to, for messages: its peer's address and the network's name. */
     @Override
     String toString();

@@ -52,6 +52,16 @@ public interface FrameSender extends AutoCloseable {
     }
 
     /**
+     * The connection will be closed because another process was lost: the peer is then told which, where the network
+     * can tell it. Safe from any thread.
+     *
+     * @param lostPeer that process, as its own connection's {@link #peer} names it
+     */
+    default void blame(String lostPeer) {
+        // the peer learns that this process has ended the connection
+    }
+
+    /**
      * Ends the connection. Frames in flight are sent first if that needs no waiting; the peer learns that the end was
      * meant. Safe from any thread once the owner makes no more calls, and more than once.
      */

@@ -6,6 +6,7 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.PeerLostException;
 
 /**
  * The end of a connection, and the first thing that went wrong with it: from then on every call says so. What carries
@@ -20,6 +21,7 @@ public abstract class ConnectionState {
     private final String peer;
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile @Nullable ConnectionException failure;
+    private volatile @Nullable String blamed;
 
     /**
      * An open connection.
@@ -63,9 +65,30 @@ public abstract class ConnectionState {
         return failure;
     }
 
+    /** The connection will be closed because another process was lost. */
+    public final void blame(String lostPeer) {
+        blamed = lostPeer;
+    }
+
+    /** The process that the connection will be closed for; null if there is none. */
+    public final @Nullable String blamed() {
+        return blamed;
+    }
+
     /** What to throw when the peer said goodbye. */
     public final ConnectionException closedByPeer(String progress) {
-        return fail(new PeerClosedException(name + ": closed by the peer " + progress));
+        return closedByPeer(progress, null);
+    }
+
+    /**
+     * What to throw when the peer said goodbye.
+     *
+     * @param lostPeer whom it has lost itself, and left for; null if it did not say so
+     */
+    public final ConnectionException closedByPeer(String progress, @Nullable String lostPeer) {
+        return fail(lostPeer == null ? new PeerClosedException(name + ": closed by the peer " + progress)
+                : new PeerLostException(
+                        name + ": closed by the peer, which has itself lost " + lostPeer + ", " + progress, lostPeer));
     }
 
     /** What to throw when the connection was closed here, by another thread. */

@@ -160,6 +160,11 @@ final class FaultySender implements FrameSender {
     }
 
     @Override
+    public void blame(String lostPeer) {
+        sender.blame(lostPeer);
+    }
+
+    @Override
     public String toString() {
         return sender + " with faults";
     }

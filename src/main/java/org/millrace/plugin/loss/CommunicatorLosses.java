@@ -36,6 +36,13 @@ public final class CommunicatorLosses {
         long busyNanos(long now);
     }
 
+    /** A connection that can be ended at once. */
+    @FunctionalInterface
+    public interface Leaver {
+        /** Ends the connection, and tells the peer which process was lost. */
+        void leave(String lostPeer);
+    }
+
     /**
      * What is to be done now.
      *
@@ -49,6 +56,7 @@ public final class CommunicatorLosses {
     private final long communicator;
 
     private final List<LostEnd> lost = new ArrayList<>();
+    private final List<Leaver> open = new ArrayList<>();
     private final Set<String> toldPeers = new HashSet<>();
     private @Nullable Device device;
     private long lostAt;
@@ -56,6 +64,8 @@ public final class CommunicatorLosses {
     private long deadline;
     private boolean waiting;
     private boolean ended;
+    /** The first peer that was lost, for those that learn of it from this process. */
+    private @Nullable String culprit;
     /** What a program is told that enqueues once more. Written under the lock, read by any thread. */
     private volatile @Nullable String problem;
 
@@ -84,11 +94,14 @@ public final class CommunicatorLosses {
             }
             first = lost.isEmpty();
             lost.add(end);
+            if (culprit == null) {
+                culprit = end.peer();
+            }
             if (first) {
                 lostAt = watch.now();
             }
             if (problem == null) {
-                problem = end.text();
+                problem = end.peer() + ": " + end.text();
             }
         }
         if (first) {
@@ -96,13 +109,37 @@ public final class CommunicatorLosses {
         }
     }
 
-    /** NCCL ends the communicator's connections. When this returns nobody looks at their memory any more. */
-    public synchronized void ending() {
+    /** A connection is served: its end has to be told why, if this process ends. */
+    public synchronized void opened(Leaver connection) {
+        open.add(connection);
+    }
+
+    /**
+     * NCCL ends the communicator's connections. When this returns nobody looks at their memory any more.
+     *
+     * @return the peer that was lost before; null if none was
+     */
+    public synchronized @Nullable String ending(Leaver connection) {
+        open.remove(connection);
         ended = true;
         lost.clear();
         problem = null;
         if (device != null) {
             device.stop();
+        }
+        return culprit;
+    }
+
+    /** This process ends: leaves all peers that are left. */
+    void leave() {
+        List<Leaver> left;
+        String why;
+        synchronized (this) {
+            left = List.copyOf(open);
+            why = culprit;
+        }
+        if (why != null) {
+            left.forEach(each -> each.leave(why));
         }
     }
 
@@ -113,6 +150,7 @@ public final class CommunicatorLosses {
         if (ended) {
             ended = false;
             toldPeers.clear();
+            culprit = null;
             waiting = false;
         }
     }
@@ -143,7 +181,7 @@ public final class CommunicatorLosses {
         for (LostEnd end : lost) {
             if (hurts(end, now)) {
                 hurts = true;
-                if (toldPeers.add(end.peer())) {
+                if (toldPeers.add(process(end.peer()))) {
                     tell.add(end);
                 }
             }
@@ -153,6 +191,11 @@ public final class CommunicatorLosses {
         }
         waiting = hurts;
         return new Verdict(tell, hurts && policy.ends() && now - deadline >= 0);
+    }
+
+    /** Two peers may know a third by different names of its host. */
+    private static String process(String peer) {
+        return peer.replaceFirst(" on .*", "");
     }
 
     private boolean hurts(LostEnd end, long now) {

@@ -17,8 +17,12 @@ public final class LossWatch {
         /** Says once for each peer that it is lost. */
         void tell(LostEnd lost, LossPolicy policy);
 
-        /** Ends the process. */
-        void end();
+        /**
+         * Ends the process.
+         *
+         * @param leave ends connections before; may take its time
+         */
+        void end(Runnable leave);
     }
 
     private final LongSupplier nanoClock;
@@ -97,7 +101,7 @@ public final class LossWatch {
             CommunicatorLosses.Verdict verdict = each.look(policy);
             verdict.tell().forEach(lost -> reaction.tell(lost, policy));
             if (verdict.end()) {
-                reaction.end();
+                reaction.end(each::leave);
             }
         }
         synchronized (this) {

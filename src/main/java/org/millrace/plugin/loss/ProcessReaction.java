@@ -2,20 +2,18 @@ package org.millrace.plugin.loss;
 
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
-import java.io.IOException;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.stream.Stream;
 import org.millrace.config.DurationType;
 import org.millrace.config.PluginSettings;
+import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.StaleFiles;
 import org.millrace.plugin.shim.NativeEnvironment;
 
@@ -55,8 +53,9 @@ final class ProcessReaction implements LossWatch.Reaction {
      * streams hold is written before; files in shared memory are deleted, those of the lost peer too.
      */
     @Override
-    public void end() {
+    public void end(Runnable leave) {
         line(self() + ": ends with status " + STATUS + ", as the communicator that lost a peer was not aborted");
+        bounded(leave::run);
         bounded(StaleFiles::leave);
         bounded(() -> {
             int ignored = (int) FLUSH.invokeExact(MemorySegment.NULL);
@@ -75,15 +74,7 @@ final class ProcessReaction implements LossWatch.Reaction {
                 .findFirst()
                 .map(number -> "rank " + number + ", ")
                 .orElse("");
-        return "millrace: " + rank + "pid " + ProcessHandle.current().pid() + " on " + host();
-    }
-
-    private static String host() {
-        try {
-            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
-        } catch (IOException unknown) {
-            return "this host";
-        }
+        return "millrace: " + rank + "pid " + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST;
     }
 
     /** In one write, so that lines of several processes do not mix. */

@@ -9,25 +9,19 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
-import org.millrace.abi.Protocol;
-import org.millrace.net.FrameReceiver;
-import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.PeerLostException;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.CommunicatorLosses;
 import org.millrace.plugin.loss.ConnectionFailures;
 import org.millrace.plugin.loss.LostEnd;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.unpack.UnpackDevice;
-import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ReceiveProxy;
-import org.millrace.proxy.SendProxy;
-import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
@@ -41,6 +35,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
      */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
+    /** How long the end of the process waits for a connection's. */
+    private static final Duration LEAVE = Duration.ofMillis(100);
 
     private final Network network;
     private final TakeoverPath path;
@@ -51,11 +47,12 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final ConnectionLocator locator = new ConnectionLocator();
     private @Nullable MemoryRegion region;
     private @Nullable MemoryRegion staging;
-    private @Nullable ProxyAgent agent;
+    private volatile @Nullable ProxyAgent agent;
     private @Nullable ProxyConnection proxy;
     private volatile @Nullable Throwable failure;
+    private final CommunicatorLosses.Leaver leaver = this::leave;
 
-    private TakeoverConnection(Network network, TakeoverPath path, DataPath.Owner owner, String peer) {
+    TakeoverConnection(Network network, TakeoverPath path, DataPath.Owner owner, String peer) {
         this.owner = owner;
         this.peer = peer;
         this.network = network;
@@ -103,6 +100,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
             owner.losses().useCurrentDevice();
             agent = path.assign(receives());
             agent.add(List.of(proxy));
+            owner.losses().opened(leaver);
         }
         return number;
     }
@@ -132,7 +130,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
         } else {
             NcclLog.warn(line);
             ConnectionFailures.report(new MillraceException(line, reason));
-            owner.losses().add(new LostEnd(peer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
+            String lostPeer = reason instanceof PeerLostException other ? other.lostPeer() : peer;
+            owner.losses().add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
         }
     }
 
@@ -143,6 +142,18 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
     }
+
+    /** The process ends for the sake of a peer that was lost: this one is told which. Called by the watch of losses. */
+    private void leave(String lostPeer) {
+        ProxyAgent serving = agent;
+        blame(lostPeer);
+        if (serving != null) {
+            serving.remove(List.of(proxy), Duration.ZERO).await(LEAVE);
+        }
+    }
+
+    /** The peer is to learn, when the network's end is closed, which process was lost. */
+    abstract void blame(String lostPeer);
 
     /** Whether the device has posted what nobody sends any more. */
     abstract boolean owes(ProxyConnection stopped);
@@ -156,7 +167,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
         if (agent == null) {
             return;
         }
-        owner.losses().ending();
+        String culprit = owner.losses().ending(leaver);
+        if (culprit != null) {
+            blame(culprit);
+        }
         ProxyAgent.Acknowledgement removal =
                 agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
         if (!removal.await(DRAIN_LIMIT)) {
@@ -200,145 +214,5 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
         closed();
         arena.close();
-    }
-
-    /** The sending end of a connection that was taken over. */
-    static final class Sender extends TakeoverConnection {
-
-        private final FrameSender sender;
-        private final DataPath.DrainTimeout timeout;
-
-        Sender(FrameSender sender, Network network, TakeoverPath path, DataPath.Owner owner) {
-            super(network, path, owner, sender.peer());
-            this.sender = sender;
-            timeout = owner.drainTimeout();
-        }
-
-        @Override
-        boolean owes(ProxyConnection stopped) {
-            return stopped.owesData();
-        }
-
-        @Override
-        boolean receives() {
-            return false;
-        }
-
-        /** A kernel that has ended has all its data in the slots, and nobody else would send it. */
-        @Override
-        Duration drainTimeout() {
-            return timeout.remaining();
-        }
-
-        @Override
-        void gaveUp(String lastSeen) {
-            if (timeout.expire()) {
-                NcclLog.warn(sender + ": the peer takes nothing, and what the device posted for it is dropped ("
-                        + lastSeen
-                        + "), here and on the communicator's other connections. It was aborted, or the peer did not"
-                        + " receive all that was sent");
-            }
-        }
-
-        @Override
-        long stagingBytes(ConnectionLayout layout) {
-            return 0;
-        }
-
-        @Override
-        ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging) {
-            return SendProxy.byMemory(ConnectionName.of(sender.toString()), layout, memory, 0, sender, this::stopped);
-        }
-
-        @Override
-        void closeUnstarted() {
-            sender.close();
-        }
-
-        @Override
-        public String toString() {
-            return sender.toString();
-        }
-    }
-
-    /** The receiving end of a connection that was taken over. */
-    static final class Receiver extends TakeoverConnection {
-
-        private final FrameReceiver receiver;
-        private final UnpackDevice.@Nullable Connection unpack;
-
-        /**
-         * A receiver that is served once its memory is known.
-         *
-         * @param unpack what kernels that unpack need; null for those that do not
-         */
-        Receiver(FrameReceiver receiver, Network network, TakeoverPath path, DataPath.Owner owner,
-                UnpackDevice.@Nullable Connection unpack) {
-            super(network, path, owner, receiver.peer());
-            this.receiver = receiver;
-            this.unpack = unpack;
-        }
-
-        /** What a kernel waits for leaves no mark in memory. */
-        @Override
-        boolean owes(ProxyConnection stopped) {
-            return false;
-        }
-
-        @Override
-        public long deviceHandle() {
-            return unpack == null ? super.deviceHandle() : unpack.deviceHandle();
-        }
-
-        @Override
-        boolean receives() {
-            return true;
-        }
-
-        /** LL and LL128 lines wait there until they are stored one by one. */
-        @Override
-        long stagingBytes(ConnectionLayout layout) {
-            return layout.bufferOffset(Protocol.SIMPLE);
-        }
-
-        @Override
-        ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging) {
-            ConnectionName name = ConnectionName.of(receiver.toString());
-            if (unpack == null) {
-                return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped);
-            }
-            UnpackReceiveSource.UnpackMemory pages =
-                    unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
-            return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped,
-                    slots -> new UnpackReceiveSource(name, pages, slots));
-        }
-
-        /** A kernel that has ended has all it waited for. */
-        @Override
-        Duration drainTimeout() {
-            return Duration.ZERO;
-        }
-
-        @Override
-        void gaveUp(String lastSeen) {
-            // only after an abort is anything under way
-        }
-
-        @Override
-        void closed() {
-            if (unpack != null) {
-                unpack.close();
-            }
-        }
-
-        @Override
-        void closeUnstarted() {
-            receiver.close();
-        }
-
-        @Override
-        public String toString() {
-            return receiver.toString();
-        }
     }
 }

@@ -54,12 +54,12 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner) {
-        return new TakeoverConnection.Sender(sender, network, this, owner);
+        return new TakeoverSender(sender, network, this, owner);
     }
 
     @Override
     public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner) {
-        return new TakeoverConnection.Receiver(receiver, network, this, owner,
+        return new TakeoverReceiver(receiver, network, this, owner,
                 unpack == null ? null : unpack.connection(network, false));
     }
 

@@ -29,7 +29,7 @@ class CommunicatorLossesTest {
         }
 
         @Override
-        public void end() {
+        public void end(Runnable leave) {
             ends++;
         }
     });
@@ -96,7 +96,7 @@ class CommunicatorLossesTest {
     void anAbortWithinTheGraceIsAllThatIsNeeded() {
         lose("A", false);
         after(0);
-        losses.ending();
+        losses.ending(peer -> {});
         lose("B", false); // the other connections end with it
         after(60_000);
         assertEquals(List.of("A"), told);
@@ -111,7 +111,7 @@ class CommunicatorLossesTest {
         after(0);
         after(4_000);
         assertNull(watch.deliver(NUMBER + 1), "another communicator is whole");
-        assertEquals("connection to A", watch.deliver(NUMBER));
+        assertEquals("A: connection to A", watch.deliver(NUMBER));
         after(4_000);
         assertEquals(0, ends);
         after(1_100);

@@ -22,6 +22,9 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     /** This process. */
     public static final ProcessIdentity CURRENT = current();
 
+    /** What this host calls itself, for messages. */
+    public static final String HOST = hostName();
+
     private static final Pattern TEXT = Pattern.compile("(\\d{1,18})-(\\d{1,18})-(\\d{1,18})");
     /** Fields of a stat line behind the name, which ends with the last parenthesis, counted from the state. */
     private static final int STATE_FIELD = 0;
@@ -38,6 +41,14 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
             // Not Linux, or a /proc of another namespace: then numbers alone must do, and only where nothing else is
             // known either.
             return new ProcessIdentity(pid, 0, 0);
+        }
+    }
+
+    private static String hostName() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+        } catch (IOException unknown) {
+            return "this host";
         }
     }
 

@@ -1,6 +1,7 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.connection.LastWords;
 import org.millrace.net.shm.peer.Cookie;
 
 /**
@@ -74,7 +75,31 @@ public final class RingLayout {
     private static final int CONSUMER_STATE_OFFSET = 264;
     private static final int CONSUMER_READS_OFFSET = 272;
 
+    /** What a side says when it leaves for the sake of another process that was lost. */
+    private static final int PRODUCER_LAST_WORDS_OFFSET = 512;
+    private static final int CONSUMER_LAST_WORDS_OFFSET = 640;
+
     private RingLayout() {}
+
+    /** To be called before the state is stored that says goodbye, by the side that stores it. */
+    static void lastWords(RingMemory ring, boolean producer, @Nullable String lostPeer) {
+        for (int i = 0; i < LastWords.COUNT; i++) {
+            ring.putLong(lastWordOffset(producer, i), LastWords.word(lostPeer, i));
+        }
+    }
+
+    /** What a side said whose state was seen to have changed. */
+    static @Nullable String lastWords(RingMemory ring, boolean producer) {
+        long[] words = new long[LastWords.COUNT];
+        for (int i = 0; i < words.length; i++) {
+            words[i] = ring.getLong(lastWordOffset(producer, i));
+        }
+        return LastWords.name(words);
+    }
+
+    private static int lastWordOffset(boolean producer, int index) {
+        return (producer ? PRODUCER_LAST_WORDS_OFFSET : CONSUMER_LAST_WORDS_OFFSET) + index * Long.BYTES;
+    }
 
     /** Length of the whole. */
     static long fileBytes(long capacity) {

@@ -115,11 +115,13 @@ abstract sealed class RingSide {
 
         /** Tells the consumer that nothing will follow. */
         void sayGoodbye() {
+            RingLayout.lastWords(memory, true, connection.blamed());
             RingLayout.producerStateRelease(memory, RingLayout.CLOSED);
         }
 
         /** Tells the consumer that nothing will follow, and that this process's memory must not be read any more. */
         void abandon() {
+            RingLayout.lastWords(memory, true, connection.blamed());
             RingLayout.producerStateRelease(memory, RingLayout.ABANDONED);
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
@@ -237,6 +239,7 @@ abstract sealed class RingSide {
 
         /** Tells the producer that nobody will read any more. */
         void sayGoodbye() {
+            RingLayout.lastWords(memory, false, connection.blamed());
             RingLayout.consumerStateRelease(memory, RingLayout.CLOSED);
         }
     }

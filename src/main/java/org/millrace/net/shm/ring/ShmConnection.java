@@ -46,7 +46,7 @@ public final class ShmConnection extends ConnectionState {
      */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
             RingMemory ring) {
-        super(network, name, peer + " on this host");
+        super(network, name, peer + " on " + ProcessIdentity.HOST);
         this.socket = socket;
         this.peer = peer;
         this.ring = ring;

@@ -246,7 +246,10 @@ public final class ShmReceiver implements FrameReceiver {
         }
         boolean goodbye = consumer.producerSaidGoodbye();
         if (consumer.available() == 0) {
-            throw goodbye && remaining == 0 ? connection.closedByPeer(howFar()) : connection.lost(howFar());
+            String lostPeer =
+                    goodbye || consumer.producerAbandoned() ? RingLayout.lastWords(connection.ring(), true) : null;
+            throw lostPeer != null || goodbye && remaining == 0 ? connection.closedByPeer(howFar(), lostPeer)
+                    : connection.lost(howFar());
         }
     }
 
@@ -273,6 +276,11 @@ public final class ShmReceiver implements FrameReceiver {
     @Override
     public String peer() {
         return connection.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        connection.blame(lostPeer);
     }
 
     @Override

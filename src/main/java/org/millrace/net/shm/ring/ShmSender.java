@@ -143,13 +143,15 @@ public final class ShmSender implements FrameSender {
     private void lookAtPeer() {
         if (producer.consumerSaidGoodbye()) {
             if (producer.consumed() != producer.position || unread.isEmpty()) {
-                throw connection.closedByPeer(howFar());
+                throw connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false));
             }
             return; // it read the last payloads before it went: the next call counts them
         }
         if (connection.peerIsGone()) {
             // It may have said goodbye between the two looks.
-            throw producer.consumerSaidGoodbye() ? connection.closedByPeer(howFar()) : connection.lost(howFar());
+            throw producer.consumerSaidGoodbye()
+                    ? connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false))
+                    : connection.lost(howFar());
         }
     }
 
@@ -213,6 +215,11 @@ public final class ShmSender implements FrameSender {
     @Override
     public String peer() {
         return connection.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        connection.blame(lostPeer);
     }
 
     @Override

@@ -1,7 +1,9 @@
 package org.millrace.net.socket.stream;
 
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.connection.LastWords;
 
 /**
  * The bytes that go before each payload on stream 0, little-endian.
@@ -15,8 +17,8 @@ import org.millrace.net.FrameHeader;
  * </pre>
  *
  * <p>
- * A goodbye has no payload and its words are 0. The receiving end may send one too: it is all that ever travels that
- * way.
+ * A goodbye has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it is all
+ * that ever travels that way.
  */
 public final class HeaderFormat {
 
@@ -73,10 +75,24 @@ public final class HeaderFormat {
     }
 
     public static void encodeGoodbye(ByteBuffer to, int at) {
+        encodeGoodbye(null, to, at);
+    }
+
+    /** A goodbye for the sake of another process that was lost; null for none. */
+    static void encodeGoodbye(@Nullable String lostPeer, ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_GOODBYE, 0);
         for (int word = 0; word < FrameHeader.WORDS; word++) {
-            to.putLong(at + WORDS_OFFSET + word * Long.BYTES, 0);
+            to.putLong(at + WORDS_OFFSET + word * Long.BYTES, LastWords.word(lostPeer, word));
         }
+    }
+
+    /** Which process the peer that says this goodbye has lost; null if none. */
+    public static @Nullable String lostPeer(ByteBuffer from, int at) {
+        long[] words = new long[LastWords.COUNT];
+        for (int word = 0; word < words.length; word++) {
+            words[word] = from.getLong(at + WORDS_OFFSET + word * Long.BYTES);
+        }
+        return LastWords.name(words);
     }
 
     private static void encodeFixed(ByteBuffer to, int at, int type, long payloadBytes) {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
@@ -59,6 +60,11 @@ public final class StagedInput {
 
     public boolean isDataHeader() {
         return HeaderFormat.isData(buffer, begin);
+    }
+
+    /** Whom the peer that says goodbye has lost; null if nobody. */
+    public @Nullable String lostPeer() {
+        return HeaderFormat.lostPeer(buffer, begin);
     }
 
     public boolean isGoodbye() {

@@ -106,7 +106,7 @@ public final class StreamSet extends ConnectionState {
     /** Tells the peer on stream 0 that the end is meant, as far as that needs no waiting. */
     public void sayGoodbye() {
         ByteBuffer goodbye = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        HeaderFormat.encodeGoodbye(goodbye, 0);
+        HeaderFormat.encodeGoodbye(blamed(), goodbye, 0);
         try {
             channels[0].write(goodbye);
             if (goodbye.hasRemaining()) {

@@ -89,7 +89,7 @@ public final class StripedReceiver implements FrameReceiver {
             throw streams.notProtocol(staged.headerProblem());
         }
         if (window.isEmpty()) {
-            throw streams.closedByPeer(howFar());
+            throw streams.closedByPeer(howFar(), staged.lostPeer());
         }
     }
 
@@ -162,6 +162,11 @@ public final class StripedReceiver implements FrameReceiver {
     @Override
     public String peer() {
         return streams.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        streams.blame(lostPeer);
     }
 
     @Override

@@ -127,7 +127,7 @@ public final class StripedSender implements FrameSender {
     private void lookAtPeer() throws IOException {
         switch (watch.look(streams.channel(0))) {
             case THERE -> {}
-            case SAID_GOODBYE -> throw streams.closedByPeer(howFar());
+            case SAID_GOODBYE -> throw streams.closedByPeer(howFar(), watch.lostPeer());
             case GONE -> throw streams.lost(null, howFar());
             case TALKS_NONSENSE -> throw streams.notProtocol(watch.problem());
         }
@@ -137,7 +137,7 @@ public final class StripedSender implements FrameSender {
     private ConnectionException failed(IOException cause) {
         try {
             if (watch.look(streams.channel(0)) == GoodbyeWatch.Peer.SAID_GOODBYE) {
-                return streams.closedByPeer(howFar());
+                return streams.closedByPeer(howFar(), watch.lostPeer());
             }
         } catch (IOException alsoLost) {
             cause.addSuppressed(alsoLost);
@@ -161,7 +161,7 @@ public final class StripedSender implements FrameSender {
 
     @Override
     public void abort() {
-        streams.close(() -> {});
+        streams.close(streams.blamed() == null ? () -> {} : this::finish);
     }
 
     private void finish() {
@@ -178,6 +178,11 @@ public final class StripedSender implements FrameSender {
     @Override
     public String peer() {
         return streams.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        streams.blame(lostPeer);
     }
 
     @Override
@@ -202,6 +207,12 @@ public final class StripedSender implements FrameSender {
                 return HeaderFormat.isGoodbye(buffer, 0) ? Peer.SAID_GOODBYE : Peer.TALKS_NONSENSE;
             }
             return read < 0 ? Peer.GONE : Peer.THERE;
+        }
+
+        /** Whom the peer that said goodbye has lost. */
+        @Nullable
+        String lostPeer() {
+            return HeaderFormat.lostPeer(buffer, 0);
         }
 
         /** What the nonsense was. */

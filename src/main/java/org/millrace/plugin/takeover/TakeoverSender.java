@@ -1,0 +1,75 @@
+package org.millrace.plugin.takeover;
+
+import java.time.Duration;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.net.DataPath;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.SendProxy;
+
+/** The sending end of a connection that was taken over. */
+final class TakeoverSender extends TakeoverConnection {
+
+    private final FrameSender sender;
+    private final DataPath.DrainTimeout timeout;
+
+    TakeoverSender(FrameSender sender, Network network, TakeoverPath path, DataPath.Owner owner) {
+        super(network, path, owner, sender.peer());
+        this.sender = sender;
+        timeout = owner.drainTimeout();
+    }
+
+    @Override
+    void blame(String lostPeer) {
+        sender.blame(lostPeer);
+    }
+
+    @Override
+    boolean owes(ProxyConnection stopped) {
+        return stopped.owesData();
+    }
+
+    @Override
+    boolean receives() {
+        return false;
+    }
+
+    /** A kernel that has ended has all its data in the slots, and nobody else would send it. */
+    @Override
+    Duration drainTimeout() {
+        return timeout.remaining();
+    }
+
+    @Override
+    void gaveUp(String lastSeen) {
+        if (timeout.expire()) {
+            NcclLog.warn(sender + ": the peer takes nothing, and what the device posted for it is dropped (" + lastSeen
+                    + "), here and on the communicator's other connections. It was aborted, or the peer did not"
+                    + " receive all that was sent");
+        }
+    }
+
+    @Override
+    long stagingBytes(ConnectionLayout layout) {
+        return 0;
+    }
+
+    @Override
+    ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging) {
+        return SendProxy.byMemory(ConnectionName.of(sender.toString()), layout, memory, 0, sender, this::stopped);
+    }
+
+    @Override
+    void closeUnstarted() {
+        sender.close();
+    }
+
+    @Override
+    public String toString() {
+        return sender.toString();
+    }
+}
