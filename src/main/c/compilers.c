@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define FEW_CORES 4
+/* With so many, compilers find cores of their own. */
+#define MANY_CORES 8
 
 /* Reads a small file; returns whether something was there. */
 static int slurp(const char *path, char *text, size_t size) {
@@ -64,14 +66,16 @@ static int cores(void) {
 }
 
 void millraceAddCompilerOptions(struct millraceOptions *options) {
-  if (cores() < FEW_CORES) {
+  int usable = cores();
+  if (usable < FEW_CORES) {
     /* C2 takes seconds, in which it would hold up the threads that move data, for code that is little faster. */
     millraceAddOption(options, "-XX:TieredStopAtLevel=1", NULL);
     return;
   }
-  /* One thread of each compiler, there from the start: their priority is lowered once. */
+  /* All are there from the start, as their priority is lowered once. */
   millraceAddOption(options, "-XX:-UseDynamicNumberOfCompilerThreads", NULL);
-  millraceAddOption(options, "-XX:CICompilerCount=2", NULL);
+  if (usable < MANY_CORES)
+    millraceAddOption(options, "-XX:CICompilerCount=3", NULL);
 }
 
 void millraceLowerCompilers(void) {
