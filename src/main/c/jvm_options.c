@@ -25,8 +25,6 @@ static const char *const defaults[] = {
     "-XX:-UsePerfData",
     /* What is logged comes out of NCCL's logger. */
     "-Dlog4j.provider=org.millrace.plugin.log.NcclLogProvider",
-    /* This JVM is the plugin's alone. */
-    "-Dorg.millrace.plugin.jvm=true",
     NULL,
 };
 

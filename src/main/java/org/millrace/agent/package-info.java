@@ -9,3 +9,4 @@
 package org.millrace.agent;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -12,3 +12,4 @@
 package org.millrace.device.stream;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -16,3 +16,4 @@
 package org.millrace.net.shm;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -35,7 +35,7 @@ final class WarmUp implements Runnable {
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int STEPS = 40_000;
     /** Enough for C1, which alone compiles where cores are few: a rank's start is not to wait for more. */
-    private static final int STEPS_ON_FEW_CORES = 3_000;
+    private static final int STEPS_ON_FEW_CORES = 10_000;
     private static final long POLL_NANOS = 50_000;
     private static final ConnectionLayout LAYOUT = KernelPair.LAYOUT;
 
@@ -97,9 +97,6 @@ final class WarmUp implements Runnable {
             NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will tell what is wrong
         } finally {
             pairs.forEach(Pair::close);
-            if (fewCores) {
-                CompilerThreads.lower();
-            }
         }
     }
 

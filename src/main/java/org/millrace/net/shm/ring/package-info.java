@@ -6,3 +6,4 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.NullMarked;
+
