@@ -1,25 +1,17 @@
-/* Keeps the functions that Java fills in. */
+/* Keeps the function that Java fills in. */
 #include "shim.h"
 
-#include <pthread.h>
+/* Null until it is there: the release store in install pairs with the acquire load below. */
+static millraceCall_t installed;
 
-static struct millraceUpcalls storage;
-/* Null until storage is complete: the release store in install pairs with the acquire load below. */
-static const struct millraceUpcalls *installed;
-static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
-
-const struct millraceUpcalls *millraceInstalled(void) {
+millraceCall_t millraceInstalled(void) {
   return __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
 }
 
-ncclResult_t millraceInstallUpcalls(int interface, const struct millraceUpcalls *upcalls) {
+ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call) {
+  millraceCall_t none = NULL;
   if (interface != MILLRACE_PLUGIN_INTERFACE)
     return ncclInvalidUsage;
-  pthread_mutex_lock(&installing);
-  if (!installed) {
-    storage = *upcalls;
-    __atomic_store_n(&installed, &storage, __ATOMIC_RELEASE);
-  }
-  pthread_mutex_unlock(&installing);
+  __atomic_compare_exchange_n(&installed, &none, call, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   return ncclSuccess;
 }

@@ -3,13 +3,15 @@
 #define MILLRACE_SHIM_H
 
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "upcalls.h"
 
 #define MILLRACE_EXPORT __attribute__((visibility("default")))
 
-/* The filled functions, or null while nobody has filled them. */
-const struct millraceUpcalls *millraceInstalled(void);
+/* What calls Java, or null while nobody has filled it in. */
+millraceCall_t millraceInstalled(void);
 
 /* Makes sure that they are filled: starts a JVM if the process needs one. On failure one line has gone
  * to the logger. Safe from any thread; the first does the work, the others wait for it. */
@@ -24,22 +26,47 @@ void millraceDeleteLeftoversAtExit(void);
 void millraceBlockSignals(sigset_t *before);
 void millraceRestoreSignals(const sigset_t *before);
 
+/* The arguments of a call, each as a word. */
+#define MILLRACE_1(a) (int64_t)(intptr_t)(a)
+#define MILLRACE_2(a, ...) (int64_t)(intptr_t)(a), MILLRACE_1(__VA_ARGS__)
+#define MILLRACE_3(a, ...) (int64_t)(intptr_t)(a), MILLRACE_2(__VA_ARGS__)
+#define MILLRACE_4(a, ...) (int64_t)(intptr_t)(a), MILLRACE_3(__VA_ARGS__)
+#define MILLRACE_5(a, ...) (int64_t)(intptr_t)(a), MILLRACE_4(__VA_ARGS__)
+#define MILLRACE_6(a, ...) (int64_t)(intptr_t)(a), MILLRACE_5(__VA_ARGS__)
+#define MILLRACE_7(a, ...) (int64_t)(intptr_t)(a), MILLRACE_6(__VA_ARGS__)
+#define MILLRACE_8(a, ...) (int64_t)(intptr_t)(a), MILLRACE_7(__VA_ARGS__)
+#define MILLRACE_9(a, ...) (int64_t)(intptr_t)(a), MILLRACE_8(__VA_ARGS__)
+#define MILLRACE_10(a, ...) (int64_t)(intptr_t)(a), MILLRACE_9(__VA_ARGS__)
+#define MILLRACE_11(a, ...) (int64_t)(intptr_t)(a), MILLRACE_10(__VA_ARGS__)
+#define MILLRACE_12(a, ...) (int64_t)(intptr_t)(a), MILLRACE_11(__VA_ARGS__)
+#define MILLRACE_13(a, ...) (int64_t)(intptr_t)(a), MILLRACE_12(__VA_ARGS__)
+#define MILLRACE_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, which, ...) which
+#define MILLRACE_WORDS(...)                                                                                       \
+  MILLRACE_PICK(__VA_ARGS__, MILLRACE_13, MILLRACE_12, MILLRACE_11, MILLRACE_10, MILLRACE_9, MILLRACE_8,          \
+                MILLRACE_7, MILLRACE_6, MILLRACE_5, MILLRACE_4, MILLRACE_3, MILLRACE_2, MILLRACE_1, )(__VA_ARGS__)
+
+/* A call, which is first checked against the function's type. */
+#define MILLRACE_CALL(call, function, ...)                                                                        \
+  ((void)sizeof(((const struct millraceUpcalls *)NULL)->function(__VA_ARGS__)),                                   \
+   (call)((int)(offsetof(struct millraceUpcalls, function) / sizeof(millraceCall_t)),                             \
+          (const int64_t[]){MILLRACE_WORDS(__VA_ARGS__)}))
+
 /* Calls a Java function; before it is there NCCL is told of an error. */
 #define MILLRACE_FORWARD(function, ...)                                    \
   do {                                                                     \
-    const struct millraceUpcalls *upcalls = millraceInstalled();           \
-    return upcalls ? upcalls->function(__VA_ARGS__) : ncclInternalError;   \
+    millraceCall_t call = millraceInstalled();                             \
+    return call ? MILLRACE_CALL(call, function, __VA_ARGS__) : ncclInternalError; \
   } while (0)
 
 /* The same for functions that may start threads. */
 #define MILLRACE_FORWARD_SHIELDED(function, ...)                           \
   do {                                                                     \
-    const struct millraceUpcalls *upcalls = millraceInstalled();           \
+    millraceCall_t call = millraceInstalled();                             \
     sigset_t before;                                                       \
-    if (!upcalls)                                                          \
+    if (!call)                                                             \
       return ncclInternalError;                                            \
     millraceBlockSignals(&before);                                         \
-    ncclResult_t result = upcalls->function(__VA_ARGS__);                  \
+    ncclResult_t result = MILLRACE_CALL(call, function, __VA_ARGS__);      \
     millraceRestoreSignals(&before);                                       \
     return result;                                                         \
   } while (0)

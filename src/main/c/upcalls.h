@@ -1,4 +1,4 @@
-/* What the shim and millrace.jar agree on: the functions that Java fills in, and how they get here. */
+/* What the shim and millrace.jar agree on: the functions of Java's, and how they are called. */
 #ifndef MILLRACE_UPCALLS_H
 #define MILLRACE_UPCALLS_H
 
@@ -7,12 +7,13 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 2
+#define MILLRACE_PLUGIN_INTERFACE 3
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
- * fill structs differently, the version is the first argument. Order and types are those of
- * org.millrace.plugin.shim.Upcalls. */
+ * fill structs differently, the version is the first argument. There is no such struct: its order numbers
+ * the functions (org.millrace.plugin.shim.Upcalls has the same), and its types are what a call is checked
+ * against. */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
   ncclResult_t (*devices)(int *ndev);
@@ -64,9 +65,12 @@ struct millraceUpcalls {
   ncclResult_t (*rmaTest)(void *collComm, void *request, int *done);
 };
 
+/* All of them are called through one function of Java's, by number and with each argument as a word: to make
+ * a native function of a Java method takes ten milliseconds and more, and a program waits for it. */
+typedef ncclResult_t (*millraceCall_t)(int function, const int64_t *arguments);
+
 /* Fills the tables, once for the life of the process. ncclInvalidUsage: the interface is not the one
  * above. ncclSuccess also when they were filled before: the first stays. */
-__attribute__((visibility("default"))) ncclResult_t
-millraceInstallUpcalls(int interface, const struct millraceUpcalls *upcalls);
+__attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call);
 
 #endif

@@ -11,6 +11,7 @@ import org.millrace.gin.queue.GinServed;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.gin.GinGroup;
 import org.millrace.plugin.shim.NativeEnvironment;
+import org.millrace.plugin.shim.Upcalls;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
 public final class InProcessPlugin {
@@ -91,7 +92,7 @@ public final class InProcessPlugin {
             PluginInstaller.Library.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
             int result =
-                    PluginEntry.Tables.create().upcalls().install(library.find("millraceInstallUpcalls").orElseThrow());
+                    new Upcalls(PluginEntry.tables()).install(library.find("millraceInstallUpcalls").orElseThrow());
             if (result != NcclResult.SUCCESS.code()) {
                 throw new MillraceException(
                         path + " and the classes of Millrace are of different releases; build both anew");

@@ -1,21 +1,15 @@
 package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
-import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.net.PluginConfiguration;
-import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TakeoverPath;
-import org.millrace.plugin.takeover.TunerPlugin;
 import org.millrace.plugin.unpack.UnpackDevice;
 
 /** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
@@ -29,8 +23,12 @@ public final class PluginEntry {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
         }
+        String unfit = RuntimeModules.problemHere();
+        if (unfit != null) {
+            return unfit;
+        }
         try {
-            int result = Tables.create().upcalls().install(MemorySegment.ofAddress(installFunction));
+            int result = new Upcalls(tables()).install(MemorySegment.ofAddress(installFunction));
             return result == NcclResult.SUCCESS.code() ? null
                     : "the plugin refused its functions with NCCL's result " + result;
         } catch (Throwable e) {
@@ -38,19 +36,9 @@ public final class PluginEntry {
         }
     }
 
-    /** The plugin: what stands behind each of NCCL's tables. */
-    record Tables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) {
-
-        static Tables create() {
-            LossWatch losses = new LossWatch();
-            NetPlugin net = new NetPlugin(PluginEntry::path, losses);
-            return new Tables(net, new TunerPlugin(net::takesOver, net::operationComing, losses),
-                    new GinPlugin(NativeEnvironment::get));
-        }
-
-        Upcalls upcalls() {
-            return new Upcalls(Map.of(Upcalls.Table.NET, net, Upcalls.Table.TUNER, tuner, Upcalls.Table.GIN, gin));
-        }
+    /** The plugin with what it is made of. */
+    static PluginTables tables() {
+        return PluginTables.create(PluginEntry::path);
     }
 
     private static DataPath path(PluginConfiguration settings) {

@@ -79,6 +79,10 @@ public final class PluginInstaller {
         if (javaHome != null && !Files.exists(javaHome.resolve("lib/server/libjvm.so"))) {
             throw new MillraceException(javaHome + " is not the home of a Java: it has no lib/server/libjvm.so");
         }
+        String unfit = javaHome == null ? null : RuntimeModules.problemOf(javaHome);
+        if (unfit != null) {
+            throw new MillraceException(unfit);
+        }
         if (directory.toString().isBlank()) {
             throw new MillraceException("the name of the directory to install into is empty; . is the current one");
         }

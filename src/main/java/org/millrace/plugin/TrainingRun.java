@@ -12,9 +12,10 @@ import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.Upcalls;
+import org.millrace.plugin.shim.Upcalls.Function;
 import org.millrace.plugin.takeover.KernelPair;
 
 /**
@@ -30,15 +31,16 @@ public final class TrainingRun {
     private static final Duration DEADLINE = Duration.ofSeconds(20);
     private static final int TABLE_VERSION = 11;
     private static final long COMMUNICATOR = 1;
+    private static final long MOST_ARGUMENTS = 16;
 
     /** Stands where a request was. */
     private static final long DONE = -1;
 
     private static final Arena ARENA = Arena.global();
 
-    private final PluginEntry.Tables tables = PluginEntry.Tables.create();
-    private final NetPlugin net = tables.net();
+    private final PluginTables tables = PluginEntry.tables();
     private final long scratch = number();
+    private final long words = ARENA.allocate(MOST_ARGUMENTS * Long.BYTES, Long.BYTES).address();
 
     private TrainingRun() {}
 
@@ -54,7 +56,7 @@ public final class TrainingRun {
     @SuppressWarnings("restricted") // our own library
     private void run(Path library) {
         SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
-        tables.upcalls().install(shim.find("millraceInstallUpcalls").orElseThrow());
+        new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set(Settings.THREADS.name(), "1"); // more would only take each other's cores
         for (String network : List.of("auto", "socket")) {
@@ -64,6 +66,14 @@ public final class TrainingRun {
         }
         NativeEnvironment.set(Settings.TAKEOVER.name(), "0");
         new Session().run(this::exchangeMessages);
+    }
+
+    /** As the shim calls. */
+    private void call(Upcalls.Function function, long... arguments) {
+        for (int i = 0; i < arguments.length; i++) {
+            NativeMemory.putLong(words + (long) i * Long.BYTES, arguments[i]);
+        }
+        tables.call(function, words);
     }
 
     private static long number() {
@@ -89,8 +99,8 @@ public final class TrainingRun {
         KernelPair kernels = new KernelPair(from, to, STEPS);
         await(() -> !kernels.turn());
         for (int i = 0; i < sending.length; i++) {
-            net.deregMr(link.sender(), sending[i]);
-            net.deregMr(link.receiver(), receiving[i]);
+            call(Function.DEREG_MR, link.sender(), sending[i]);
+            call(Function.DEREG_MR, link.receiver(), receiving[i]);
         }
     }
 
@@ -98,7 +108,7 @@ public final class TrainingRun {
         long[] handles = new long[Protocol.values().length];
         for (Protocol protocol : Protocol.values()) {
             long handle = number();
-            net.regMr(connection, memory.address() + KernelPair.LAYOUT.bufferOffset(protocol),
+            call(Function.REG_MR, connection, memory.address() + KernelPair.LAYOUT.bufferOffset(protocol),
                     KernelPair.LAYOUT.bufferBytes(protocol), plugin_h.NCCL_PTR_HOST(), handle);
             handles[protocol.id()] = NativeMemory.getLong(handle);
         }
@@ -109,9 +119,9 @@ public final class TrainingRun {
     private void exchangeMessages(Link link) {
         long memory = ARENA.allocate(2 * WINDOW_BYTES, Long.BYTES).address();
         long handle = number();
-        net.regMr(link.sender(), memory, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
+        call(Function.REG_MR, link.sender(), memory, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
         long source = NativeMemory.getLong(handle);
-        net.regMr(link.receiver(), memory + WINDOW_BYTES, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
+        call(Function.REG_MR, link.receiver(), memory + WINDOW_BYTES, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
         long target = NativeMemory.getLong(handle);
         long sending = number();
         long receiving = number();
@@ -121,16 +131,16 @@ public final class TrainingRun {
             NativeMemory.putLong(receiving, 0);
             await(() -> {
                 if (NativeMemory.getLong(sending) == 0) {
-                    net.isend(link.sender(), memory, bytes, source, sending);
+                    call(Function.ISEND, link.sender(), memory, bytes, source, sending);
                 }
                 if (NativeMemory.getLong(receiving) == 0) {
-                    net.irecv(link.receiver(), memory + WINDOW_BYTES, bytes, target, receiving);
+                    call(Function.IRECV, link.receiver(), memory + WINDOW_BYTES, bytes, target, receiving);
                 }
                 return isDone(sending) & isDone(receiving);
             });
         }
-        net.deregMr(link.sender(), source);
-        net.deregMr(link.receiver(), target);
+        call(Function.DEREG_MR, link.sender(), source);
+        call(Function.DEREG_MR, link.receiver(), target);
     }
 
     /** Whether the request that was put there is done; a message that could not be begun has none. */
@@ -139,7 +149,7 @@ public final class TrainingRun {
         if (request == 0 || request == DONE) {
             return request == DONE;
         }
-        net.test(request, scratch, 0);
+        call(Function.TEST, request, scratch, 0);
         boolean done = (int) NativeMemory.getLong(scratch) != 0;
         if (done) {
             NativeMemory.putLong(place, DONE);
@@ -159,17 +169,17 @@ public final class TrainingRun {
         void run(Consumer<Link> traffic) {
             for (int rank = 0; rank < contexts.length; rank++) {
                 long context = number();
-                net.init(TABLE_VERSION, context, COMMUNICATOR, 0);
+                call(Function.INIT, TABLE_VERSION, context, COMMUNICATOR, 0);
                 contexts[rank] = NativeMemory.getLong(context);
             }
-            net.devices(number());
-            net.getProperties(TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());
+            call(Function.DEVICES, number());
+            call(Function.GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());
             Link link = connect();
             traffic.accept(link);
-            net.closeSend(link.sender);
-            net.closeRecv(link.receiver);
+            call(Function.CLOSE_SEND, link.sender);
+            call(Function.CLOSE_RECV, link.receiver);
             for (long context : contexts) {
-                net.finalize(context);
+                call(Function.FINALIZE, context);
             }
         }
 
@@ -179,17 +189,17 @@ public final class TrainingRun {
             long sender = number();
             long receiver = number();
             long device = number();
-            net.listen(contexts[1], 0, handle, listener);
+            call(Function.LISTEN, contexts[1], 0, handle, listener);
             await(() -> {
                 if (NativeMemory.getLong(sender) == 0) {
-                    net.connect(contexts[0], 0, handle, sender, device);
+                    call(Function.CONNECT, contexts[0], 0, handle, sender, device);
                 }
                 if (NativeMemory.getLong(receiver) == 0) {
-                    net.accept(NativeMemory.getLong(listener), receiver, device);
+                    call(Function.ACCEPT, NativeMemory.getLong(listener), receiver, device);
                 }
                 return NativeMemory.getLong(sender) != 0 && NativeMemory.getLong(receiver) != 0;
             });
-            net.closeListen(NativeMemory.getLong(listener));
+            call(Function.CLOSE_LISTEN, NativeMemory.getLong(listener));
             return new Link(NativeMemory.getLong(sender), NativeMemory.getLong(receiver));
         }
     }

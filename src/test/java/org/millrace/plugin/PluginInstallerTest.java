@@ -45,6 +45,12 @@ class PluginInstallerTest {
     }
 
     @Test
+    void theReadmeHasTheLineThatMakesARuntime() throws Exception {
+        String line = RuntimeModules.jlinkLine().replace("DIRECTORY", "");
+        assertTrue(Files.readString(Path.of("README.md")).contains(line), line);
+    }
+
+    @Test
     void aDirectoryOrAJarWithoutItsDependenciesIsRefused() throws Exception {
         assertThrows(MillraceException.class, () -> new PluginInstaller(temporary));
         Path thin = temporary.resolve("thin.jar");

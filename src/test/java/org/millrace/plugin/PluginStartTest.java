@@ -1,7 +1,10 @@
 package org.millrace.plugin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,6 +12,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.plugin.shim.Upcalls;
 
@@ -68,6 +72,31 @@ class PluginStartTest {
                 .with("PATH", System.getProperty("java.home") + "/bin")
                 .run(HostProgram.library());
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+    }
+
+    /** As people make for containers: what is not named is not there, and what needs it fails late, without this. */
+    @Test
+    void aRuntimeThatLacksAModuleIsRefusedWithTheLineThatMakesTheRightOne(@TempDir Path directory) throws Exception {
+        Path jlink = Path.of(System.getProperty("java.home"), "bin", "jlink");
+        assumeTrue(Files.isExecutable(jlink), "this Java has no jlink");
+        Path runtime = directory.resolve("runtime");
+        Process linking =
+                new ProcessBuilder(jlink.toString(), "--add-modules", "java.base", "--output", runtime.toString())
+                        .inheritIO()
+                        .start();
+        assertEquals(0, linking.waitFor());
+        String unfit = "the Java runtime " + runtime
+                + " lacks the module jdk.net. Take a whole JDK, or make the runtime"
+                + " with 'jlink --add-modules java.base,java.logging,java.management,java.naming,java.xml,jdk.net,"
+                + "jdk.unsupported --output DIRECTORY'";
+        var outcome = host().with("MILLRACE_JAVA_HOME", runtime.toString()).run(HostProgram.library());
+        assertTrue(outcome.logLine(WARN).contains(": " + unfit), outcome.output());
+        PluginInstaller installer = new PluginInstaller(WholeJar.write(directory.resolve("whole.jar")));
+        assertEquals(unfit,
+                assertThrows(MillraceException.class, () -> installer.install(directory.resolve("plugin"), runtime))
+                        .getMessage());
+        assertNull(RuntimeModules.problemHere());
+        assertNull(RuntimeModules.incompleteHere());
     }
 
     @Test

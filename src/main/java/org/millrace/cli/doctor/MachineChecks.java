@@ -18,6 +18,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.plugin.RuntimeModules;
 import org.millrace.plugin.net.ProxyThreads;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
@@ -52,7 +53,8 @@ final class MachineChecks {
             return CheckResult.unusable(java + "; native access is not granted",
                     "start Java with --enable-native-access=" + name + ", or run millrace.jar with java -jar");
         }
-        return CheckResult.works(java);
+        String incomplete = RuntimeModules.incompleteHere();
+        return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
     }
 
     /** The operating system. */

@@ -17,8 +17,8 @@ import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.shm.ring.ShmRegion;
 
 /**
- * Frames over memory that processes of one user on one host share: no system call, no lock and no thread of its own on
- * the path of a frame.
+ * Frames over memory that processes of one user on one host share: no lock and no thread of its own on the path of a
+ * frame, and no system call unless a large payload is read in the sender's memory ({@link ShmOptions#singleCopy}).
  */
 public final class ShmNetwork implements Network {
 

@@ -4,7 +4,8 @@
  *
  * <p>
  * This room is the front door. Below it, each room using only those behind it: {@code handshake} finds and makes
- * connections, {@code ring} moves their frames, {@code file} has the files and processes behind them.
+ * connections, {@code ring} moves their frames, {@code peer} reads another process's memory, {@code file} has the files
+ * and processes behind them.
  *
  * <p>
  * A connection is set up through a Unix-domain socket, over which the connecting side names the ring that it made. Once

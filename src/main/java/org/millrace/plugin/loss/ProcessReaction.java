@@ -28,16 +28,6 @@ final class ProcessReaction implements LossWatch.Reaction {
     /** Where launchers say which rank a process is. */
     private static final String[] RANKS = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 
-    private static final MethodHandle EXIT = libc("_exit", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
-    private static final MethodHandle FLUSH =
-            libc("fflush", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
-
-    @SuppressWarnings("restricted") // the C library
-    private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
-    }
-
     @Override
     public void tell(LostEnd lost, LossPolicy policy) {
         String consequence = policy.ends() ? "The process ends in " + DurationType.text(policy.grace())
@@ -58,10 +48,10 @@ final class ProcessReaction implements LossWatch.Reaction {
         bounded(leave::run);
         bounded(StaleFiles::leave);
         bounded(() -> {
-            int ignored = (int) FLUSH.invokeExact(MemorySegment.NULL);
+            int ignored = (int) Calls.FLUSH.invokeExact(MemorySegment.NULL);
         });
         try {
-            EXIT.invokeExact(STATUS);
+            Calls.EXIT.invokeExact(STATUS);
         } catch (Throwable e) {
             Runtime.getRuntime().halt(STATUS);
         }
@@ -102,5 +92,21 @@ final class ProcessReaction implements LossWatch.Reaction {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** The C library's, which nobody waits for unless there is a loss: they take milliseconds to make. */
+    private static final class Calls {
+
+        static final MethodHandle EXIT = libc("_exit", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
+        static final MethodHandle FLUSH =
+                libc("fflush", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+
+        @SuppressWarnings("restricted") // the C library
+        private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
+            Linker linker = Linker.nativeLinker();
+            return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
+        }
+
+        private Calls() {}
     }
 }

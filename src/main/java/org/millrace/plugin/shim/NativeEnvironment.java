@@ -1,32 +1,22 @@
 package org.millrace.plugin.shim;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
+import org.millrace.agent.CLibrary;
 
 /** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
 public final class NativeEnvironment {
 
-    private static final MethodHandle GETENV =
-            libc("getenv", FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));
-    private static final MethodHandle SETENV = libc("setenv", FunctionDescriptor.of(ValueLayout.JAVA_INT,
-            ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
+    private static final MethodHandle GETENV = CLibrary.function("getenv");
+    private static final MethodHandle SETENV = CLibrary.function("setenv");
 
     private NativeEnvironment() {}
-
-    @SuppressWarnings("restricted") // the C library
-    private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
-    }
 
     /** A variable's value; null if it is not set. */
     public static @Nullable String get(String name) {
         try (Arena arena = Arena.ofConfined()) {
-            long value = (long) GETENV.invokeExact(arena.allocateFrom(name));
+            long value = (long) GETENV.invokeExact(arena.allocateFrom(name).address(), 0L, 0L);
             return value == 0 ? null : NativeMemory.string(value);
         } catch (Throwable e) {
             throw new IllegalStateException("cannot read the environment variable " + name, e);
@@ -40,7 +30,8 @@ public final class NativeEnvironment {
     public static void set(String name, String value) {
         int result;
         try (Arena arena = Arena.ofConfined()) {
-            result = (int) SETENV.invokeExact(arena.allocateFrom(name), arena.allocateFrom(value), 1);
+            result = (int) (long) SETENV.invokeExact(arena.allocateFrom(name).address(),
+                    arena.allocateFrom(value).address(), 1L);
         } catch (Throwable e) {
             throw new IllegalStateException("cannot set the environment variable " + name, e);
         }

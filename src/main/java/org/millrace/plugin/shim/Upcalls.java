@@ -3,87 +3,121 @@ package org.millrace.plugin.shim;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
-import java.util.List;
-import java.util.Map;
+import java.util.Locale;
+import java.util.regex.Pattern;
+import org.millrace.agent.CLibrary;
 import org.millrace.config.ConfigurationException;
 import org.millrace.nccl.NcclResult;
 import org.millrace.net.ConnectionException;
 import org.millrace.plugin.log.NcclLog;
 
 /**
- * What {@code src/main/c/upcalls.h} says, in Java: the functions that the shim calls, in the order of its struct, and
- * how native functions are made of the methods behind them. A method that returns has succeeded. Nothing that a method
- * throws leaves an upcall, as that would end the process: it becomes a line in NCCL's log, and a result code.
+ * What {@code src/main/c/upcalls.h} says, in Java: the functions that the shim calls, by number. All come through one
+ * native function, as each costs ten milliseconds and more to make, and NCCL's user waits for it. A call that returns
+ * has succeeded. Nothing that it throws leaves it, as that would end the process: it becomes a line in NCCL's log, and
+ * a result code.
  */
 public final class Upcalls {
 
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
-    public static final int VERSION = 2;
+    public static final int VERSION = 3;
 
-    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
-    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+    private static final Function[] FUNCTIONS = Function.values();
+    private static final int SUCCESS = NcclResult.SUCCESS.code();
 
-    /** Which of NCCL's tables a function belongs to: each has one object behind it. */
-    public enum Table {
-        /** The network's. */
-        NET,
-        /** The tuner's. */
-        TUNER,
-        /** GIN's and RMA's. */
-        GIN
+    private final Target target;
+
+    /** A function that the shim calls, in the order of its struct. */
+    public enum Function {
+        INIT(4),
+        DEVICES(1),
+        GET_PROPERTIES(3),
+        LISTEN(4),
+        CONNECT(5),
+        ACCEPT(3),
+        REG_MR(5),
+        DEREG_MR(2),
+        ISEND(5),
+        IRECV(5),
+        TEST(3),
+        CLOSE_SEND(1),
+        CLOSE_RECV(1),
+        CLOSE_LISTEN(1),
+        FINALIZE(1),
+        TUNER_INIT(5),
+        TUNER_GET_COLL_INFO(9),
+        TUNER_FINALIZE(1),
+        GIN_INIT(3),
+        GIN_DEVICES(1),
+        GIN_GET_PROPERTIES(3),
+        GIN_LISTEN(4),
+        GIN_CONNECT(7),
+        GIN_CREATE_CONTEXT(9),
+        GIN_REG_MR_SYM(6),
+        GIN_DEREG_MR_SYM(2),
+        GIN_DESTROY_CONTEXT(1),
+        GIN_CLOSE_COLL(1),
+        GIN_CLOSE_LISTEN(1),
+        GIN_FINALIZE(1),
+        RMA_CREATE_CONTEXT(3),
+        RMA_PUT(9),
+        RMA_PUT_SIGNAL(13),
+        RMA_GET(9),
+        RMA_FLUSH(4),
+        RMA_TEST(3);
+
+        private final int arguments;
+
+        Function(int arguments) {
+            this.arguments = arguments;
+        }
+
+        int arguments() {
+            return arguments;
+        }
+
+        /** As C has it: {@code regMr}. */
+        String nameInC() {
+            return Pattern.compile("_(.)")
+                    .matcher(name().toLowerCase(Locale.ROOT))
+                    .replaceAll(letter -> letter.group(1).toUpperCase(Locale.ROOT));
+        }
     }
 
-    /**
-     * A function of the struct. Pointers are declared as numbers: see {@link NativeMemory}.
-     *
-     * @param name       its name in the struct, and that of the public method behind it
-     * @param descriptor its arguments; each returns an {@code ncclResult_t}
-     */
-    record Entry(String name, Table table, FunctionDescriptor descriptor) {
+    /** What the functions do. */
+    public interface Target {
+        /**
+         * A call.
+         *
+         * @param arguments the address of its arguments: see {@link Arguments}
+         */
+        void call(Function function, long arguments);
     }
 
-    static final List<Entry> ENTRIES = List.of(net("init", INT, LONG, LONG, LONG), net("devices", LONG),
-            net("getProperties", INT, INT, LONG), net("listen", LONG, INT, LONG, LONG),
-            net("connect", LONG, INT, LONG, LONG, LONG), net("accept", LONG, LONG, LONG),
-            net("regMr", LONG, LONG, LONG, INT, LONG), net("deregMr", LONG, LONG),
-            net("isend", LONG, LONG, LONG, LONG, LONG), net("irecv", LONG, LONG, LONG, LONG, LONG),
-            net("test", LONG, LONG, LONG), net("closeSend", LONG), net("closeRecv", LONG), net("closeListen", LONG),
-            net("finalize", LONG), tuner("tunerInit", LONG, LONG, LONG, LONG, LONG),
-            tuner("tunerGetCollInfo", LONG, INT, LONG, INT, LONG, INT, INT, INT, LONG), tuner("tunerFinalize", LONG),
-            gin("ginInit", LONG, LONG, LONG), gin("ginDevices", LONG), gin("ginGetProperties", INT, INT, LONG),
-            gin("ginListen", LONG, INT, LONG, LONG), gin("ginConnect", LONG, LONG, INT, INT, INT, LONG, LONG),
-            gin("ginCreateContext", INT, LONG, INT, INT, INT, INT, INT, LONG, LONG),
-            gin("ginRegMrSym", LONG, LONG, LONG, INT, LONG, LONG), gin("ginDeregMrSym", LONG, LONG),
-            gin("ginDestroyContext", LONG), gin("ginCloseColl", LONG), gin("ginCloseListen", LONG),
-            gin("ginFinalize", LONG), gin("rmaCreateContext", LONG, INT, LONG),
-            gin("rmaPut", LONG, INT, LONG, LONG, LONG, LONG, LONG, INT, LONG),
-            gin("rmaPutSignal", LONG, INT, LONG, LONG, LONG, LONG, LONG, INT, LONG, LONG, LONG, INT, LONG),
-            gin("rmaGet", LONG, INT, LONG, LONG, LONG, LONG, LONG, INT, LONG), gin("rmaFlush", LONG, INT, INT, LONG),
-            gin("rmaTest", LONG, LONG, LONG));
+    /** A call's arguments, each a word of its own whatever its type. Pointers are numbers: see {@link NativeMemory}. */
+    public static final class Arguments {
 
-    private final Map<Table, Object> targets;
+        private Arguments() {}
 
-    /** Functions of these objects: each has a public method for every entry of its table. */
-    public Upcalls(Map<Table, Object> targets) {
-        this.targets = targets;
+        /** A pointer or a 64-bit number. */
+        public static long word(long arguments, int index) {
+            return NativeMemory.getLong(arguments + (long) index * Long.BYTES);
+        }
+
+        /** An {@code int}. */
+        public static int number(long arguments, int index) {
+            return (int) word(arguments, index);
+        }
     }
 
-    private static Entry net(String name, MemoryLayout... arguments) {
-        return new Entry(name, Table.NET, FunctionDescriptor.of(INT, arguments));
-    }
-
-    private static Entry tuner(String name, MemoryLayout... arguments) {
-        return new Entry(name, Table.TUNER, FunctionDescriptor.of(INT, arguments));
-    }
-
-    private static Entry gin(String name, MemoryLayout... arguments) {
-        return new Entry(name, Table.GIN, FunctionDescriptor.of(INT, arguments));
+    /** Functions that are not called before they are installed. */
+    public Upcalls(Target target) {
+        this.target = target;
     }
 
     /**
@@ -91,42 +125,34 @@ public final class Upcalls {
      *
      * @param install the shim's {@code millraceInstallUpcalls}
      */
-    @SuppressWarnings("restricted") // calls the shim
+    @SuppressWarnings("restricted") // called by the shim
     public int install(MemorySegment install) {
-        MethodHandle call =
-                Linker.nativeLinker().downcallHandle(install, FunctionDescriptor.of(INT, INT, ValueLayout.ADDRESS));
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment struct = arena.allocate(ValueLayout.ADDRESS, ENTRIES.size());
-            for (int i = 0; i < ENTRIES.size(); i++) {
-                struct.setAtIndex(ValueLayout.ADDRESS, i, nativeFunction(ENTRIES.get(i)));
-            }
-            return (int) call.invokeExact(VERSION, struct);
+        try {
+            MethodHandle call = MethodHandles.lookup()
+                    .findVirtual(Upcalls.class, "call", MethodType.methodType(int.class, int.class, long.class));
+            MemorySegment stub = Linker.nativeLinker()
+                    .upcallStub(call.bindTo(this),
+                            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG),
+                            Arena.global());
+            return (int) (long) CLibrary.function(install).invokeExact((long) VERSION, stub.address(), 0L);
         } catch (Throwable e) {
             throw new IllegalStateException("cannot give the plugin's functions to the shim", e);
         }
     }
 
-    @SuppressWarnings("restricted") // functions for the shim
-    private MemorySegment nativeFunction(Entry entry) {
+    /** Where the shim arrives. */
+    private int call(int number, long arguments) {
         try {
-            Object target = targets.get(entry.table);
-            MethodHandles.Lookup lookup = MethodHandles.lookup();
-            MethodHandle method = lookup.findVirtual(target.getClass(), entry.name,
-                    entry.descriptor.toMethodType().changeReturnType(void.class)).bindTo(target);
-            MethodHandle succeeding = MethodHandles.filterReturnValue(method,
-                    MethodHandles.constant(int.class, NcclResult.SUCCESS.code()));
-            MethodHandle report = lookup.findStatic(Upcalls.class, "report",
-                    MethodType.methodType(int.class, String.class, Throwable.class));
-            MethodHandle guarded = MethodHandles.catchException(succeeding, Throwable.class, report.bindTo(entry.name));
-            return Linker.nativeLinker().upcallStub(guarded, entry.descriptor, Arena.global());
-        } catch (ReflectiveOperationException e) {
-            throw new LinkageError("the plugin has no method for " + entry, e);
+            target.call(FUNCTIONS[number], arguments);
+            return SUCCESS;
+        } catch (Throwable failure) {
+            return report(number, failure);
         }
     }
 
-    private static int report(String operation, Throwable failure) {
+    private static int report(int number, Throwable failure) {
         try {
-            NcclLog.warn(operation + ": " + NcclLog.describe(failure));
+            NcclLog.warn(FUNCTIONS[number].nameInC() + ": " + NcclLog.describe(failure));
             return result(failure).code();
         } catch (Throwable worse) {
             // Out of memory or stack: all that is left is to say that it failed.

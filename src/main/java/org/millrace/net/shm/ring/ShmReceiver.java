@@ -12,7 +12,8 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.shm.peer.PeerMemory;
 
 /**
- * The receiving end of a ring: payloads are copied from it straight to their destinations, one at a time, in pieces.
+ * The receiving end of a ring: payloads are copied from it, or from the sender's memory, straight to their
+ * destinations, one at a time, in pieces.
  */
 public final class ShmReceiver implements FrameReceiver {
 

@@ -15,6 +15,10 @@ import org.millrace.net.connection.NativeRegion;
  * The sending end of a ring. Payloads go through it in pieces, so that the receiver copies one out while the next is
  * copied in, and so that they may be longer than the ring. A frame's header and first piece become visible together;
  * every call moves about one piece, so that one thread can serve many connections evenly.
+ *
+ * <p>
+ * Where the receiver can read this process's memory, of a large payload only the address goes through the ring. Such a
+ * frame is complete when the receiver has read it.
  */
 public final class ShmSender implements FrameSender {
 
@@ -34,6 +38,8 @@ public final class ShmSender implements FrameSender {
     private final long leastInPlace;
     private final UnreadFrames unread;
     private boolean saidGoodbye;
+    /** The ring's file could not take a payload. */
+    private boolean noRoom;
 
     /** A sender on a ring to whose maker the receiver has replied. */
     public ShmSender(ShmConnection connection, ShmOptions options) {
@@ -169,12 +175,16 @@ public final class ShmSender implements FrameSender {
     @Override
     public void settle() {
         connection.checkOpen();
+        if (noRoom) {
+            return;
+        }
         try {
             unread.removeRead();
             unread.move();
         } catch (IllegalStateException e) {
             throw connection.closedDuring(e);
         } catch (IOException e) {
+            noRoom = true; // it is asked again and again until they are read, and said once
             LOG.warn("{}: payloads that the peer has not read stay where they are, as there is no room for them in "
                     + "shared memory: {}", connection, e.toString());
         }

@@ -25,9 +25,13 @@ public final class StreamSet extends ConnectionState {
 
     /** More than any system allows: it gives what it allows. */
     private static final int LARGEST_BUFFER_BYTES = 1 << 30;
-    private static final int KEEP_ALIVE_IDLE_SECONDS = 30;
-    private static final int KEEP_ALIVE_INTERVAL_SECONDS = 10;
-    private static final int KEEP_ALIVE_PROBES = 3;
+    /**
+     * Half a minute until a host that is gone is noticed on streams that wait to receive: its peers' kernels stand
+     * still all that time. A process that is stopped answers all the same, by its host's kernel.
+     */
+    private static final int KEEP_ALIVE_IDLE_SECONDS = 10;
+    private static final int KEEP_ALIVE_INTERVAL_SECONDS = 5;
+    private static final int KEEP_ALIVE_PROBES = 4;
 
     private final SocketChannel[] channels;
     private final SocketRegion.Views views = new SocketRegion.Views();
@@ -45,7 +49,7 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Makes a stream non-blocking, undelayed, and able to notice within a minute that the peer's host is gone even
+     * Makes a stream non-blocking, undelayed, and able to notice within half a minute that the peer's host is gone even
      * while nothing is sent.
      */
     public static void configure(SocketChannel channel, SocketOptions options) throws IOException {

@@ -1,0 +1,76 @@
+package org.millrace.plugin;
+
+import static org.millrace.plugin.shim.Upcalls.Arguments.number;
+import static org.millrace.plugin.shim.Upcalls.Arguments.word;
+
+import java.util.function.Function;
+import org.millrace.plugin.gin.GinPlugin;
+import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.net.DataPath;
+import org.millrace.plugin.net.NetPlugin;
+import org.millrace.plugin.net.PluginConfiguration;
+import org.millrace.plugin.shim.NativeEnvironment;
+import org.millrace.plugin.shim.Upcalls;
+import org.millrace.plugin.takeover.TunerPlugin;
+
+/** What stands behind each of NCCL's tables, and which method behind each of their functions. */
+record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements Upcalls.Target {
+
+    /** Tables with nothing open behind them yet. */
+    static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
+        LossWatch losses = new LossWatch();
+        NetPlugin net = new NetPlugin(paths, losses);
+        return new PluginTables(net, new TunerPlugin(net::takesOver, net::operationComing, losses),
+                new GinPlugin(NativeEnvironment::get));
+    }
+
+    @Override
+    public void call(Upcalls.Function function, long a) {
+        switch (function) {
+            case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3));
+            case DEVICES -> net.devices(word(a, 0));
+            case GET_PROPERTIES -> net.getProperties(number(a, 0), number(a, 1), word(a, 2));
+            case LISTEN -> net.listen(word(a, 0), number(a, 1), word(a, 2), word(a, 3));
+            case CONNECT -> net.connect(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4));
+            case ACCEPT -> net.accept(word(a, 0), word(a, 1), word(a, 2));
+            case REG_MR -> net.regMr(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4));
+            case DEREG_MR -> net.deregMr(word(a, 0), word(a, 1));
+            case ISEND -> net.isend(word(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4));
+            case IRECV -> net.irecv(word(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4));
+            case TEST -> net.test(word(a, 0), word(a, 1), word(a, 2));
+            case CLOSE_SEND -> net.closeSend(word(a, 0));
+            case CLOSE_RECV -> net.closeRecv(word(a, 0));
+            case CLOSE_LISTEN -> net.closeListen(word(a, 0));
+            case FINALIZE -> net.finalize(word(a, 0));
+            case TUNER_INIT -> tuner.tunerInit(word(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4));
+            case TUNER_GET_COLL_INFO -> tuner.tunerGetCollInfo(word(a, 0), number(a, 1), word(a, 2), number(a, 3),
+                    word(a, 4), number(a, 5), number(a, 6), number(a, 7), word(a, 8));
+            case TUNER_FINALIZE -> tuner.tunerFinalize(word(a, 0));
+            case GIN_INIT -> gin.ginInit(word(a, 0), word(a, 1), word(a, 2));
+            case GIN_DEVICES -> gin.ginDevices(word(a, 0));
+            case GIN_GET_PROPERTIES -> gin.ginGetProperties(number(a, 0), number(a, 1), word(a, 2));
+            case GIN_LISTEN -> gin.ginListen(word(a, 0), number(a, 1), word(a, 2), word(a, 3));
+            case GIN_CONNECT -> gin.ginConnect(word(a, 0), word(a, 1), number(a, 2), number(a, 3), number(a, 4),
+                    word(a, 5), word(a, 6));
+            case GIN_CREATE_CONTEXT -> gin.ginCreateContext(number(a, 0), word(a, 1), number(a, 2), number(a, 3),
+                    number(a, 4), number(a, 5), number(a, 6), word(a, 7), word(a, 8));
+            case GIN_REG_MR_SYM ->
+                gin.ginRegMrSym(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4), word(a, 5));
+            case GIN_DEREG_MR_SYM -> gin.ginDeregMrSym(word(a, 0), word(a, 1));
+            case GIN_DESTROY_CONTEXT -> gin.ginDestroyContext(word(a, 0));
+            case GIN_CLOSE_COLL -> gin.ginCloseColl(word(a, 0));
+            case GIN_CLOSE_LISTEN -> gin.ginCloseListen(word(a, 0));
+            case GIN_FINALIZE -> gin.ginFinalize(word(a, 0));
+            case RMA_CREATE_CONTEXT -> gin.rmaCreateContext(word(a, 0), number(a, 1), word(a, 2));
+            case RMA_PUT -> gin.rmaPut(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5),
+                    word(a, 6), number(a, 7), word(a, 8));
+            case RMA_PUT_SIGNAL ->
+                gin.rmaPutSignal(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5), word(a, 6),
+                        number(a, 7), word(a, 8), word(a, 9), word(a, 10), number(a, 11), word(a, 12));
+            case RMA_GET -> gin.rmaGet(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5),
+                    word(a, 6), number(a, 7), word(a, 8));
+            case RMA_FLUSH -> gin.rmaFlush(word(a, 0), number(a, 1), number(a, 2), word(a, 3));
+            case RMA_TEST -> gin.rmaTest(word(a, 0), word(a, 1), word(a, 2));
+        }
+    }
+}
