@@ -12,4 +12,3 @@
 package org.millrace.cuda.library;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -37,8 +37,8 @@ record CopyCost(long readNanos, long copiesNanos) {
     }
 
     /**
-     * Whether the kernel's one copy saves a tenth of the time at least. Less is not worth it: two copies are made by two
-     * cores, at the same time where both are there. (128 MiB of an all-reduce between two H200s, one proxy thread a
+     * Whether the kernel's one copy saves a tenth of the time at least. Less is not worth it: two copies are made by
+     * two cores, at the same time where both are there. (128 MiB of an all-reduce between two H200s, one proxy thread a
      * rank: 29 ms with one copy, 35 with two.)
      */
     boolean readPays() {
