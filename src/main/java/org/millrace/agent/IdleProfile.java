@@ -72,6 +72,11 @@ public enum IdleProfile {
         return new Backoff(spins, yields, 10_000, Math.max(10_000, maxParkNanos));
     }
 
+    /** The same where there is no core for each. */
+    public static IdleStrategy rankOnSharedCores(int spins, int yields, long maxParkNanos) {
+        return new SharedCoreIdleStrategy(spins, yields, 10_000, Math.max(10_000, maxParkNanos));
+    }
+
     /**
      * Spins, then yields, then parks for longer and longer.
      *

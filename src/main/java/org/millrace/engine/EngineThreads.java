@@ -51,7 +51,9 @@ final class EngineThreads implements AutoCloseable {
     }
 
     private static IdleStrategy idle(EngineOptions options) {
-        return IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos());
+        return options.helped()
+                ? IdleProfile.rankOnSharedCores(options.spins(), options.yields(), options.maxParkNanos())
+                : IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos());
     }
 
     /** The same threads for one more communicator, which closes them too when it ends. */

@@ -122,8 +122,12 @@ public final class CheckedCollectives implements AutoCloseable {
      * @return whether the time has passed for any rank. Collective: all ranks ask, and hear the same
      */
     public BooleanSupplier commonClock(Duration time) {
-        RunDeadline end = RunDeadline.after(time);
-        return () -> memory.exchange(end.passed() ? 1 : 0,
+        return forAny(RunDeadline.after(time)::passed);
+    }
+
+    /** What is true if it is for any rank. Collective: all ranks ask, and hear the same. */
+    public BooleanSupplier forAny(BooleanSupplier question) {
+        return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,
                 word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;
     }
 

@@ -1,8 +1,11 @@
 package org.millrace.cli.perf;
 
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.Route;
 import org.millrace.cli.check.CheckedCollectives;
@@ -18,7 +21,7 @@ final class Measurement {
      * they do not.
      */
     private static final int STARTERS_ROUND = 1000;
-    private static final Duration STARTERS_TIME = Duration.ofSeconds(2);
+    private static final Duration STARTERS_TIME = Duration.ofSeconds(4);
     private static final int LARGE_STARTERS = 10;
     private static final long LARGE_STARTER_BYTES = 1 << 20;
 
@@ -54,16 +57,21 @@ final class Measurement {
     }
 
     /**
-     * Bounded: on a machine of too few cores, or a slow network, so many would take longer than everything after them.
+     * Until the JIT compiler rests. Bounded: on a machine of too few cores, or a slow network, so many would take
+     * longer than everything after them.
      */
     private void smallStarters(PerfPlan.Case first) {
-        BooleanSupplier passed = collectives.commonClock(STARTERS_TIME);
-        for (int left = plan.starters(); left > 0; left -= STARTERS_ROUND) {
-            starters(first, plan.smallestBytes(), Math.min(left, STARTERS_ROUND));
-            if (left > STARTERS_ROUND && passed.getAsBoolean()) {
-                return;
-            }
+        if (plan.starters() <= STARTERS_ROUND) {
+            starters(first, plan.smallestBytes(), plan.starters());
+            return;
         }
+        BooleanSupplier passed = collectives.commonClock(STARTERS_TIME);
+        BooleanSupplier compiling = collectives.forAny(new CompilerWatch()::isBusy);
+        int run = 0;
+        do {
+            starters(first, plan.smallestBytes(), STARTERS_ROUND);
+            run += STARTERS_ROUND;
+        } while (!passed.getAsBoolean() && (run < plan.starters() || compiling.getAsBoolean()));
     }
 
     private void starters(PerfPlan.Case like, long bytes, int operations) {
@@ -93,6 +101,31 @@ final class Measurement {
                 wrongSoFar + collectives.countWrong(buffers, RandomOperands.of(plan.seed(), line.index(), inPlace));
         wrongSoFar = 0;
         return new PerfEvent.CaseResult(nanos, wrong);
+    }
+
+    /** Looks whether the JIT compiler is at work: on a machine with few cores it is for seconds. */
+    private static final class CompilerWatch {
+
+        /** Longer than the compilation of a large method. */
+        private static final long LOOK_MILLIS = 300;
+        /** Of a look: what is compiled in less is no more than a straggler. */
+        private static final long BUSY_PARTS = 10;
+
+        private final @Nullable CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
+        private boolean busy = compiler != null && compiler.isCompilationTimeMonitoringSupported();
+        private long since = System.nanoTime();
+        private long before = busy ? compiler.getTotalCompilationTime() : 0;
+
+        boolean isBusy() {
+            long millis = (System.nanoTime() - since) / 1_000_000;
+            if (busy && millis >= LOOK_MILLIS) {
+                long now = compiler.getTotalCompilationTime();
+                busy = now - before > millis / BUSY_PARTS;
+                before = now;
+                since = System.nanoTime();
+            }
+            return busy;
+        }
     }
 
     /** Operations one behind the other; or, where every one is checked, one at a time. */

@@ -104,8 +104,8 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
      */
     private static final int STARTERS = 300;
     /**
-     * With the first line's own: the JIT compiler is done with a small operation after 30,000 to 40,000, which then
-     * takes a tenth of the time.
+     * At the least, where small operations are measured: as many as the JIT compiler needs to see. When it is done with
+     * them an operation takes a tenth of the time.
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
@@ -158,8 +158,9 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * The most operations of the smallest size before the first line. Few where the first line's operations are few,
-     * and where each is checked: what that costs is no measurement.
+     * How many operations of the smallest size run before the first line: if they are more than a few, further ones
+     * until the JIT compiler rests. Few where the first line's operations are few, and where each is checked: what that
+     * costs is no measurement.
      */
     int starters() {
         return checking != Checking.EVERY && cases.getFirst().warmup() >= WARMUP_OF_THE_FIRST ? STARTERS_OF_SMALL

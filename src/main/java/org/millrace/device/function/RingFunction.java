@@ -23,7 +23,9 @@ abstract class RingFunction extends CollectiveFunction {
     @Override
     public final List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {
-        ChunkShape shape = inSlots.in(FunctionNumber.protocol(number));
+        int parts = parts(communicator.ranks());
+        long chunkBytes = (work.elements(channel.number()) + parts - 1) / parts * FunctionNumber.type(number).bytes();
+        ChunkShape shape = inSlots.in(FunctionNumber.protocol(number)).of(chunkBytes, communicator.layout());
         if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
             shape = shape.inUserMemory(shape.chunkBytes(communicator.layout()));
         }

@@ -16,6 +16,9 @@ public final class ConnectionFailures {
 
     private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
 
+    /** A program that ever listened is Java, and gets its exceptions; between two communicators nobody listens. */
+    private static volatile boolean listenedTo;
+
     private ConnectionFailures() {}
 
     /**
@@ -25,6 +28,7 @@ public final class ConnectionFailures {
      *                 it must return at once
      */
     public static void listen(Consumer<MillraceException> listener) {
+        listenedTo = true;
         LISTENERS.add(listener);
     }
 
@@ -33,9 +37,9 @@ public final class ConnectionFailures {
         LISTENERS.remove(listener);
     }
 
-    /** Whether there is a Java program that hears of losses. */
+    /** Whether this is a Java program that hears of losses. */
     static boolean isListenedTo() {
-        return !LISTENERS.isEmpty();
+        return listenedTo;
     }
 
     /** Tells the listeners. */

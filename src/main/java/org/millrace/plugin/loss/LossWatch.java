@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +27,8 @@ public final class LossWatch {
     }
 
     private final LongSupplier nanoClock;
+    /** Whether the program is Java, and gets an exception for each loss. */
+    private final BooleanSupplier hasExceptions;
     private final Reaction reaction;
     private final List<CommunicatorLosses> open = new CopyOnWriteArrayList<>();
     private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5));
@@ -33,11 +36,12 @@ public final class LossWatch {
 
     /** The watch of a process. */
     public LossWatch() {
-        this(System::nanoTime, new ProcessReaction());
+        this(System::nanoTime, new ProcessReaction(), ConnectionFailures::isListenedTo);
     }
 
-    LossWatch(LongSupplier nanoClock, Reaction reaction) {
+    LossWatch(LongSupplier nanoClock, Reaction reaction, BooleanSupplier hasExceptions) {
         this.nanoClock = nanoClock;
+        this.hasExceptions = hasExceptions;
         this.reaction = reaction;
     }
 
@@ -78,8 +82,8 @@ public final class LossWatch {
 
     /** A communicator has lost its first connection. */
     synchronized void open(CommunicatorLosses losses) {
-        if (ConnectionFailures.isListenedTo()) {
-            return; // a Java program, which gets exceptions
+        if (hasExceptions.getAsBoolean()) {
+            return;
         }
         if (!open.contains(losses)) {
             open.add(losses);

@@ -19,6 +19,7 @@ class CommunicatorLossesTest {
     private final List<String> told = new ArrayList<>();
     private int ends;
     private boolean owes;
+    private boolean isJava;
     /** How long the device has been busy; negative for a host without one. */
     private long busyMillis = -1;
 
@@ -32,7 +33,7 @@ class CommunicatorLossesTest {
         public void end(Runnable leave) {
             ends++;
         }
-    });
+    }, () -> isJava);
     private final CommunicatorLosses losses = watch.communicator(NUMBER);
 
     CommunicatorLossesTest() {
@@ -80,6 +81,16 @@ class CommunicatorLossesTest {
         after(200);
         assertEquals(1, ends);
         assertEquals(List.of("A", "B"), told);
+    }
+
+    @Test
+    void aJavaProgramHasItsExceptions() {
+        isJava = true;
+        lose("A", false);
+        after(0);
+        after(60_000);
+        assertEquals(List.of(), told);
+        assertEquals(0, ends);
     }
 
     @Test

@@ -1,0 +1,64 @@
+package org.millrace.agent;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** A thread spins while the core is its own, and yields at once when another thread runs on it, too. */
+class SharedCoreIdleStrategyTest {
+
+    private static final int SPINS = 5;
+
+    private long now;
+    private int looks;
+    private long yieldTakes;
+    private final SharedCoreIdleStrategy strategy = new SharedCoreIdleStrategy(this::clock, SPINS, 1000, 1, 1);
+
+    /** Asked before a yield and behind it. */
+    private long clock() {
+        now += ++looks % 2 == 0 ? yieldTakes : 0;
+        return now;
+    }
+
+    private int yieldsWithin(int passes) {
+        int before = looks;
+        for (int pass = 0; pass < passes; pass++) {
+            strategy.idle(0);
+        }
+        return (looks - before) / 2;
+    }
+
+    @Test
+    void spinsFirstWhileNobodyElseRuns() {
+        yieldTakes = SharedCoreIdleStrategy.SWITCHED_NANOS;
+        for (int period = 0; period < 3; period++) {
+            assertEquals(2, yieldsWithin(SPINS + 2));
+            assertFalse(strategy.isShared());
+            strategy.idle(1);
+        }
+    }
+
+    @Test
+    void yieldsAtOnceWhileAnotherThreadRuns() {
+        yieldTakes = SharedCoreIdleStrategy.SWITCHED_NANOS + 1;
+        assertEquals(1, yieldsWithin(SPINS + 1));
+        assertTrue(strategy.isShared());
+        strategy.idle(1);
+        assertEquals(4, yieldsWithin(4), "it spins on a core that another thread wants");
+        yieldTakes = 0;
+        assertEquals(1, yieldsWithin(1));
+        assertFalse(strategy.isShared());
+        strategy.idle(1);
+        assertEquals(0, yieldsWithin(SPINS), "it yields a core that nobody wants");
+    }
+
+    @Test
+    void sleepsInTheEnd() {
+        yieldsWithin(SPINS + 1000);
+        assertEquals(0, yieldsWithin(10), "it yields and does not sleep");
+        strategy.idle(1);
+        assertEquals(1, yieldsWithin(SPINS + 1));
+    }
+}

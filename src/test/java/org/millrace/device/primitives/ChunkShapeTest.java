@@ -1,0 +1,34 @@
+package org.millrace.device.primitives;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+
+import org.junit.jupiter.api.Test;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+
+/** A chunk has a second slice where there is something for it. */
+class ChunkShapeTest {
+
+    private static final ConnectionLayout LAYOUT = ConnectionLayout.DEFAULT;
+    /** The rule by which a chunk is cut fills its first slice up to here. */
+    private static final long ONE_SLICE = 2 * LAYOUT.slotBytes(Protocol.SIMPLE) / 32;
+
+    @Test
+    void aSmallChunkIsOneStep() {
+        assertSame(ChunkShape.ONE_STEP, ChunkShape.TWO_SLICES.of(0, LAYOUT));
+        assertSame(ChunkShape.ONE_STEP, ChunkShape.TWO_SLICES.of(ONE_SLICE, LAYOUT));
+        assertSame(ChunkShape.TWO_SLICES, ChunkShape.TWO_SLICES.of(ONE_SLICE + 1, LAYOUT));
+        assertEquals(1, ChunkShape.ONE_STEP.chunkSteps());
+    }
+
+    @Test
+    void whatHasOneSliceAnywayStaysAsItIs() {
+        for (Protocol protocol : Protocol.values()) {
+            ChunkShape shape = ChunkShape.ONE_STEP.in(protocol);
+            assertSame(shape, shape.of(1, LAYOUT));
+        }
+        ChunkShape lines = ChunkShape.TWO_SLICES.in(Protocol.LL);
+        assertSame(lines, lines.of(1, LAYOUT));
+    }
+}

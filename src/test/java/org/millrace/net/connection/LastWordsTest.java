@@ -1,0 +1,32 @@
+package org.millrace.net.connection;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class LastWordsTest {
+
+    private static String sent(String name) {
+        return LastWords
+                .name(IntStream.range(0, LastWords.COUNT).mapToLong(index -> LastWords.word(name, index)).toArray());
+    }
+
+    @Test
+    void aNameArrivesAsFarAsThereIsRoom() {
+        assertNull(sent(null));
+        assertEquals("pid 1 on a", sent("pid 1 on a"));
+        assertEquals("pid 4194304 on 10.0.0.2", sent("pid 4194304 on 10.0.0.2"));
+        String longest = "x".repeat(LastWords.COUNT * Long.BYTES);
+        assertEquals(longest, sent(longest));
+        assertEquals(longest, sent(longest + " and more"));
+    }
+
+    /** Another process wrote them: nothing of it reaches a terminal. */
+    @Test
+    void whatDoesNotPrintIsADot() {
+        assertEquals("........", LastWords.name(0xff1b0a0d_7f018980L, 0, 0, 0, 0, 0));
+        assertNull(LastWords.name(0, -1, -1, -1, -1, -1));
+    }
+}
