@@ -2,6 +2,8 @@
  * connections that are taken over, kernels sending both ways. Usage LIBRARY WAY RANKS. Rank 0 is the victim.
  * wait: it is killed; the others do nothing about it.
  * enqueue: it is killed; the others enqueue until they get an error, and destroy their communicators.
+ * leave: it ends without a word and without kernels; the others stay until their device, of which there is a stub, was
+ *        looked at and found idle.
  * exit: all exit in the middle, and close nothing.
  * stop: it is stopped until its neighbour stands still, goes on, and all destroy their communicators. */
 #define _GNU_SOURCE
@@ -13,6 +15,7 @@
 #define ENDLESS 1000000000L
 #define STEPS_BEFORE 300
 #define STILL_MILLISECONDS 400
+#define LOOKS 3
 #define COMMUNICATOR 0x1234 /* what net_init says */
 
 static const char *way;
@@ -41,10 +44,13 @@ static long steps_done(void) {
   return sum;
 }
 
-static void start_all(void) {
+static void connect_all(void) {
   struct buffer_sizes sizes = buffer_sizes(1);
   for (int link = 0; link < 2; link++)
     set_up(&links[link], &sizes);
+}
+
+static void start_all(void) {
   for (int link = 0; link < 2; link++) {
     prepare_kernels(&links[link], kernels[link], ENDLESS, 0x105e, &stop);
     for (int i = 0; i < 2; i++)
@@ -56,7 +62,8 @@ static void destroy(void) {
   stop = 1;
   for (int link = 0; link < 2; link++)
     for (int i = 0; i < 2; i++)
-      pthread_join(kernels[link][i].thread, NULL);
+      if (kernels[link][i].thread)
+        pthread_join(kernels[link][i].thread, NULL);
   for (int link = 0; link < 2; link++)
     for (int i = 0; i < 2; i++)
       free_connection(&links[link], &links[link].connections[i]);
@@ -117,6 +124,21 @@ static void be(const char *path, int number, int next, int previous) {
     links[0] = links[1];
     links[1] = first;
   }
+  connect_all();
+  if (is("leave")) {
+    meet(&links[0]);
+    meet(&links[1]);
+    if (number == 0)
+      _exit(0);
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    REQUIRE(cuda, "%s", dlerror());
+    int (*looks)(void) = (int (*)(void))symbol(cuda, "stubSynchronizations");
+    while (looks() < LOOKS)
+      sched_yield();
+    destroy();
+    printf("rank %d destroyed its communicator\n", number);
+    return;
+  }
   start_all();
   while (steps_done() < STEPS_BEFORE)
     sched_yield();
@@ -136,7 +158,7 @@ static void be(const char *path, int number, int next, int previous) {
 
 int main(int count, char **arguments) {
   int ends[MOST_RANKS][2], left;
-  REQUIRE(count == 4, "usage: LIBRARY wait|enqueue|exit|stop RANKS");
+  REQUIRE(count == 4, "usage: LIBRARY wait|enqueue|leave|exit|stop RANKS");
   way = arguments[2];
   ranks = left = atoi(arguments[3]);
   REQUIRE(ranks >= 2 && ranks <= MOST_RANKS && ranks % 2 == 0, "an even number of ranks, 2 to %d", MOST_RANKS);

@@ -119,6 +119,14 @@ public final class HostProgram {
         return library;
     }
 
+    /** Builds a stub of a library, and returns the directory that it is in. */
+    public static Path compileStub(String source, String name) throws Exception {
+        Path directory = Files.createDirectories(BUILT.resolve(source.replaceAll("\\W", "_")));
+        cc(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-Wall", "-Werror",
+                Path.of("src", "test", "c", "stub", source).toString(), "-o", directory.resolve(name).toString()));
+        return directory.toAbsolutePath();
+    }
+
     private static void cc(List<String> command) throws Exception {
         Files.createDirectories(BUILT);
         Outcome outcome = run(new ProcessBuilder(command));
