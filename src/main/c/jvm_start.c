@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compilers.h"
 #include "jvm_options.h"
 
 #define STARTER_STACK_BYTES (8 << 20)
@@ -171,6 +172,7 @@ static void start_vm(void) {
          MILLRACE_OLDEST_JAVA, report);
     return;
   }
+  millraceAddCompilerOptions(&options);
   millraceAddCache(directory, release, &options);
   millraceAddUsersOptions(&options);
   void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
@@ -189,6 +191,7 @@ static void start_vm(void) {
     return;
   }
   millraceDeleteLeftoversAtExit();
+  millraceLowerCompilers();
   call_java(env, options.jar);
   (*vm)->DetachCurrentThread(vm);
 }

@@ -24,10 +24,10 @@ public final class TakeoverPath implements DataPath {
     private final AgentRunner[] runners;
     private final int[] sendersServed;
     private final int[] receiversServed;
-    private final String description;
+    private final ProxyThreads threads;
 
     private final @Nullable UnpackDevice unpack;
-    private @Nullable WarmUp warmUp;
+    private volatile @Nullable WarmUp warmUp;
 
     /**
      * Starts the threads.
@@ -40,7 +40,7 @@ public final class TakeoverPath implements DataPath {
         runners = new AgentRunner[threads.count()];
         sendersServed = new int[threads.count()];
         receiversServed = new int[threads.count()];
-        description = threads.toString();
+        this.threads = threads;
         for (int i = 0; i < agents.length; i++) {
             agents[i] = new ProxyAgent("proxy-" + i);
             runners[i] = AgentRunner.start(agents[i], threads.newIdleStrategy());
@@ -70,7 +70,7 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void opened(NetEndpoint endpoint) {
-        warmUp = WarmUp.startOnce(endpoint, this);
+        warmUp = WarmUp.startOnce(endpoint, this, !threads.ownCore());
     }
 
     /** All threads. */
@@ -80,6 +80,9 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void operationComing() {
+        if (warmUp != null) {
+            warmUp.cease();
+        }
         for (AgentRunner runner : runners) {
             runner.wake();
         }
@@ -127,6 +130,6 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public String toString() {
-        return "Java takes the proxy over, with " + description + (unpack == null ? "" : "; " + unpack);
+        return "Java takes the proxy over, with " + threads + (unpack == null ? "" : "; " + unpack);
     }
 }

@@ -18,10 +18,10 @@ import org.millrace.plugin.shim.NativeMemory;
 public final class TunerPlugin {
 
     /**
-     * Where Simple overtakes LL: 64 KiB to 256 KiB an all-reduce of two ranks takes 0.6 to 0.86 of Simple's time, 512
-     * KiB 1.1.
+     * Where Simple overtakes LL. Of an all-reduce of two ranks LL takes this part of Simple's time, with 16 cores a
+     * rank and with 2: of 128 KiB 0.6 to 0.8 and 1.05, of 256 KiB 0.6 to 0.86 and 1.7, of 512 KiB 1.1 and more.
      */
-    private static final long LL_BYTES_PER_RANK = 128 << 10;
+    private static final long LL_BYTES_PER_RANK = 64 << 10;
     /** Far above any estimate in the table, which is in microseconds. */
     private static final float UNATTRACTIVE = 1e9f;
 

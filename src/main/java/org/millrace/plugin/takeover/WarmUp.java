@@ -34,6 +34,8 @@ final class WarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int STEPS = 40_000;
+    /** Enough for C1, which alone compiles where cores are few: a rank's start is not to wait for more. */
+    private static final int STEPS_ON_FEW_CORES = 10_000;
     private static final long POLL_NANOS = 50_000;
     private static final ConnectionLayout LAYOUT = KernelPair.LAYOUT;
 
@@ -41,27 +43,34 @@ final class WarmUp implements Runnable {
 
     private final NetEndpoint endpoint;
     private final TakeoverPath path;
+    private final boolean fewCores;
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
     private volatile boolean stopped;
 
-    private WarmUp(NetEndpoint endpoint, TakeoverPath path) {
+    private WarmUp(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
         this.endpoint = endpoint;
         this.path = path;
+        this.fewCores = fewCores;
     }
 
     /** Begins, on a thread of its own that ends by itself; returns null if this process has done so before. */
-    static @Nullable WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path) {
+    static @Nullable WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
         if (!STARTED.compareAndSet(false, true)) {
             return null;
         }
-        WarmUp warmUp = new WarmUp(endpoint, path);
+        WarmUp warmUp = new WarmUp(endpoint, path, fewCores);
         warmUp.thread.start();
         return warmUp;
     }
 
+    /** Ends it early, as there is better work to do from now on. */
+    void cease() {
+        stopped = true;
+    }
+
     /** Ends it early, and waits for that: the endpoint is closed next. */
     void stop() {
-        stopped = true;
+        cease();
         try {
             thread.join(ENOUGH);
         } catch (InterruptedException e) {
@@ -82,6 +91,7 @@ final class WarmUp implements Runnable {
                 for (Pair pair : pairs) {
                     busy |= pair.turn();
                 }
+                Thread.yield(); // to the proxies, which may have no other core
             }
         } catch (MillraceException e) {
             NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will tell what is wrong
@@ -113,7 +123,7 @@ final class WarmUp implements Runnable {
     }
 
     /** Both ends of a connection, with kernels that this class plays at each. */
-    private static final class Pair {
+    private final class Pair {
         private final ProxyAgent agent;
         private final List<ProxyConnection> proxies;
         private final KernelPair kernels;
@@ -133,7 +143,7 @@ final class WarmUp implements Runnable {
             ReceiveProxy receive = ReceiveProxy.byMemory(name, LAYOUT, endpoint.network().register(to),
                     endpoint.network().register(staging), 0, receiver, (connection, failure) -> {});
             proxies = List.of(send, receive);
-            kernels = new KernelPair(from, to, STEPS);
+            kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS);
             agent.add(proxies);
         }
 

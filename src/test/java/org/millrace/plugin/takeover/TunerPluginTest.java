@@ -30,12 +30,12 @@ class TunerPluginTest {
 
     @Test
     void smallOperationsUseLL() {
-        assertArrayEquals(new float[] {5, FAR, FAR}, costs(256 << 10, 5, 6, 7));
+        assertArrayEquals(new float[] {5, FAR, FAR}, costs(128 << 10, 5, 6, 7));
     }
 
     @Test
     void largeOperationsUseSimple() {
-        assertArrayEquals(new float[] {FAR, FAR, 7}, costs((256 << 10) + 1, 5, 6, 7));
+        assertArrayEquals(new float[] {FAR, FAR, 7}, costs((128 << 10) + 1, 5, 6, 7));
     }
 
     @Test

@@ -30,15 +30,6 @@ final class MemoryCalls {
             FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
                     ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG),
             Linker.Option.captureCallState("errno"));
-    private static final @Nullable MethodHandle CONTROL = function("prctl",
-            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
-                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG),
-            Linker.Option.firstVariadicArg(1));
-
-    /** {@code PR_SET_PTRACER} and {@code PR_SET_PTRACER_ANY} of {@code <sys/prctl.h>}. */
-    private static final int SET_PTRACER = 0x59616d61;
-    private static final long ANY_PROCESS = -1;
-
     private MemoryCalls() {}
 
     @SuppressWarnings("restricted") // the C library
@@ -74,11 +65,11 @@ final class MemoryCalls {
 
     /** Lets every process of this user read this one's memory, where Yama would let only its ancestors; for good. */
     static void letAnyProcessRead() {
-        if (CONTROL == null) {
+        if (Control.CALL == null) {
             return;
         }
         try {
-            int ignored = (int) CONTROL.invokeExact(SET_PTRACER, ANY_PROCESS, 0L, 0L, 0L);
+            int ignored = (int) Control.CALL.invokeExact(Control.SET_PTRACER, Control.ANY_PROCESS, 0L, 0L, 0L);
         } catch (Throwable e) {
             throw new IllegalStateException("cannot call prctl", e);
         }
@@ -87,5 +78,18 @@ final class MemoryCalls {
     /** An error number as C programs call it. */
     static String name(int errno) {
         return NAMES.getOrDefault(errno, "error " + errno);
+    }
+
+    /** Linked only where it is needed: that takes time while a process starts. */
+    private static final class Control {
+
+        /** {@code PR_SET_PTRACER} and {@code PR_SET_PTRACER_ANY} of {@code <sys/prctl.h>}. */
+        static final int SET_PTRACER = 0x59616d61;
+        static final long ANY_PROCESS = -1;
+
+        static final @Nullable MethodHandle CALL = function("prctl",
+                FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
+                        ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG),
+                Linker.Option.firstVariadicArg(1));
     }
 }

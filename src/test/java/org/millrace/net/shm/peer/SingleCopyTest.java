@@ -96,8 +96,8 @@ class SingleCopyTest {
 
     @Test
     void whatPaysIsMeasured() {
-        assertTrue(new CopyCost(9, 12).readPays());
-        assertFalse(new CopyCost(10, 12).readPays());
+        assertTrue(new CopyCost(18, 20).readPays());
+        assertFalse(new CopyCost(19, 20).readPays());
         assertFalse(new CopyCost(Long.MAX_VALUE, 6).readPays(), "nothing could be read");
         assertTrue(CopyCost.here().copiesNanos() > 0);
     }

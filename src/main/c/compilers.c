@@ -1,0 +1,93 @@
+/* What the JVM's compilers take of a process's cores: they must not hold up the threads that move data. */
+#define _GNU_SOURCE
+#include "compilers.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FEW_CORES 4
+/* With so many, compilers find cores of their own. */
+#define MANY_CORES 8
+
+/* Reads a small file; returns whether something was there. */
+static int slurp(const char *path, char *text, size_t size) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
+  if (file >= 0)
+    close(file);
+  text[length > 0 ? length : 0] = 0;
+  return length > 0;
+}
+
+/* The cores of a quota, rounded up; INT_MAX for none. directory: of the control group. */
+static int quota_of(const char *directory) {
+  char path[PATH_MAX], text[64];
+  long quota = -1, period = 0;
+  snprintf(path, sizeof path, "%s/cpu.max", directory);
+  if (slurp(path, text, sizeof text))
+    return sscanf(text, "%ld %ld", &quota, &period) == 2 && period > 0 ? (int)((quota + period - 1) / period) : INT_MAX;
+  snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", directory);
+  if (slurp(path, text, sizeof text))
+    quota = strtol(text, NULL, 10);
+  snprintf(path, sizeof path, "%s/cpu.cfs_period_us", directory);
+  if (slurp(path, text, sizeof text))
+    period = strtol(text, NULL, 10);
+  return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : INT_MAX;
+}
+
+/* The quota of the process's control group, of version 2 or 1. A container sees its own group as the root. */
+static int quota(void) {
+  char text[4096], directory[PATH_MAX], *rest = NULL;
+  int least = quota_of("/sys/fs/cgroup"), here;
+  if (!slurp("/proc/self/cgroup", text, sizeof text))
+    return least;
+  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+    char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!path || (strncmp(controllers, "::", 2) != 0 && !strstr(controllers, "cpu,") && !strstr(controllers, ":cpu:")))
+      continue;
+    snprintf(directory, sizeof directory, "/sys/fs/cgroup%s%s", controllers[1] == ':' ? "" : "/cpu", path + 1);
+    here = quota_of(directory);
+    least = here < least ? here : least;
+  }
+  return least;
+}
+
+static int cores(void) {
+  cpu_set_t set;
+  int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : INT_MAX;
+  int limit = quota();
+  return limit < allowed ? limit : allowed;
+}
+
+void millraceAddCompilerOptions(struct millraceOptions *options) {
+  int usable = cores();
+  if (usable < FEW_CORES) {
+    /* C2 takes seconds, in which it would hold up the threads that move data, for code that is little faster. */
+    millraceAddOption(options, "-XX:TieredStopAtLevel=1", NULL);
+    return;
+  }
+  /* All are there from the start, as their priority is lowered once. */
+  millraceAddOption(options, "-XX:-UseDynamicNumberOfCompilerThreads", NULL);
+  if (usable < MANY_CORES)
+    millraceAddOption(options, "-XX:CICompilerCount=3", NULL);
+}
+
+void millraceLowerCompilers(void) {
+  DIR *threads = opendir("/proc/self/task");
+  char path[64], name[64];
+  for (struct dirent *entry = threads ? readdir(threads) : NULL; entry; entry = readdir(threads)) {
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", entry->d_name);
+    if (entry->d_name[0] == '.' || !slurp(path, name, sizeof name) || strncmp(name, "C2 Comp", 7) != 0)
+      continue;
+    const struct sched_param none = {0};
+    sched_setscheduler((pid_t)strtol(entry->d_name, NULL, 10), SCHED_IDLE, &none); /* refused: it stays as it is */
+  }
+  if (threads)
+    closedir(threads);
+}

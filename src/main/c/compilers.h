@@ -1,0 +1,13 @@
+/* What the JVM's compilers take of a process's cores. */
+#ifndef MILLRACE_COMPILERS_H
+#define MILLRACE_COMPILERS_H
+
+#include "jvm_options.h"
+
+/* Adds what fits the cores that this process may use: on few of them C1 alone compiles. */
+void millraceAddCompilerOptions(struct millraceOptions *options);
+
+/* Lets C2 run only where a core is idle. Called when the JVM has started. */
+void millraceLowerCompilers(void);
+
+#endif

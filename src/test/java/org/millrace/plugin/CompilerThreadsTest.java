@@ -1,0 +1,54 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The compilers of the JVM that the plugin starts must not hold up the threads that move data. */
+@Tag("slow")
+class CompilerThreadsTest {
+
+    private static final String OPTIMIZING = "C2 Comp";
+    private static final int SCHED_IDLE = 5;
+
+    /** Scheduling policy and name of each. */
+    private static List<String> threads(String cores, String options) throws Exception {
+        var outcome = HostProgram.compile("threads_host")
+                .with("MILLRACE_JAVA_OPTS", options)
+                .run(HostProgram.library(), cores);
+        assertEquals(0, outcome.exit(), outcome.output());
+        List<String> threads = outcome.output().lines().filter(line -> line.startsWith("THREAD ")).toList();
+        assertEquals(1, threads.stream().filter(thread -> thread.contains("millrace-proxy")).limit(1).count(),
+                outcome.output());
+        return threads.stream().filter(thread -> thread.contains(OPTIMIZING)).toList();
+    }
+
+    @Test
+    void onOneCoreTheOptimizingCompilerDoesNotRun() throws Exception {
+        assertEquals(List.of(), threads("one", ""));
+    }
+
+    @Test
+    void itRunsWhereTheUserWantsIt() throws Exception {
+        assertNotEquals(List.of(), threads("one", "-XX:TieredStopAtLevel=4"));
+    }
+
+    @Test
+    void itRunsOnlyOnIdleCores() throws Exception {
+        List<String> compilers = threads("one", "-XX:TieredStopAtLevel=4 -XX:-UseDynamicNumberOfCompilerThreads");
+        assertNotEquals(List.of(), compilers);
+        compilers.forEach(compiler -> assertEquals("THREAD " + SCHED_IDLE, compiler.split(" " + OPTIMIZING)[0]));
+    }
+
+    @Test
+    void onManyCoresItRunsThere() throws Exception {
+        assumeTrue(Runtime.getRuntime().availableProcessors() >= 4, "4 cores");
+        List<String> compilers = threads("all", "");
+        assertNotEquals(List.of(), compilers);
+        compilers.forEach(compiler -> assertEquals("THREAD " + SCHED_IDLE, compiler.split(" " + OPTIMIZING)[0]));
+    }
+}
