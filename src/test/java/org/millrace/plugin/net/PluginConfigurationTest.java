@@ -24,14 +24,14 @@ class PluginConfigurationTest {
         PluginConfiguration settings = read(Map.of());
         assertTrue(settings.takeover());
         assertNull(settings.refusal());
-        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8"),
-                settings.toSet());
+        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
+                "NCCL_BUFFSIZE", "2097152"), settings.toSet());
     }
 
     @Test
     void whatTheUserHasSetRightIsNotSetAgain() {
         PluginConfiguration settings = read(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1",
-                "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS", "2"));
+                "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS", "2", "NCCL_BUFFSIZE", "65536"));
         assertTrue(settings.takeover());
         assertEquals(Map.of(), settings.toSet());
     }
