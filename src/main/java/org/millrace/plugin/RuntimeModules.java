@@ -21,8 +21,8 @@ public final class RuntimeModules {
     /** Without these the plugin does not run. */
     private static final List<String> PLUGIN = List.of("java.base", "jdk.net");
     /** With these the command line and Log4j's own back end run too, which tells of changes by java.desktop's beans. */
-    private static final List<String> ALL = List.of("java.base", "java.desktop", "java.logging", "java.management", "java.naming",
-            "java.xml", "jdk.net", "jdk.unsupported");
+    private static final List<String> ALL = List.of("java.base", "java.desktop", "java.logging", "java.management",
+            "java.naming", "java.xml", "jdk.net", "jdk.unsupported");
     private static final Pattern MODULES = Pattern.compile("(?m)^MODULES=\"([^\"]*)\"");
 
     private RuntimeModules() {}
