@@ -149,7 +149,7 @@ public final class StartupCache {
     }
 
     /** Whether a file is such a cache, of whatever jar. */
-    static boolean isCache(Path file) {
+    public static boolean isCache(Path file) {
         return NAMES.matcher(file.getFileName().toString()).matches();
     }
 

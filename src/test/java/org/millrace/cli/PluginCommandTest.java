@@ -22,7 +22,7 @@ class PluginCommandTest {
         Path directory = temporary.resolve("new").resolve("it's here");
         Path jar = WholeJar.write(temporary.resolve("whole.jar"));
         for (int time = 0; time < 2; time++) {
-            Run run = Run.of("plugin", "install", directory.toString(), "--jar", jar.toString());
+            Run run = Run.of("plugin", "install", directory.toString(), "--jar", jar.toString(), "--no-cache");
             assertEquals(0, run.status(), run.toString());
             assertEquals("", run.err(), run.toString());
             Path library = directory.resolve("libnccl-net-millrace.so");
@@ -45,6 +45,8 @@ class PluginCommandTest {
         assertEquals(0, run.status(), run.toString());
         assertTrue(!run.out().contains("notes.txt") && !run.out().contains("other.jar"), run.toString());
         assertEquals("mine", Files.readString(other));
+        assertEquals(1, run.out().lines().filter(line -> line.contains(".aot (") || line.contains("no cache")).count(),
+                run.toString());
     }
 
     @Test

@@ -87,8 +87,8 @@ class PluginStartTest {
         assertEquals(0, linking.waitFor());
         String unfit = "the Java runtime " + runtime
                 + " lacks the module jdk.net. Take a whole JDK, or make the runtime"
-                + " with 'jlink --add-modules java.base,java.desktop,java.logging,java.management,java.naming,java.xml,jdk.net,"
-                + "jdk.unsupported --output DIRECTORY'";
+                + " with 'jlink --add-modules java.base,java.desktop,java.logging,java.management,java.naming,java.xml,"
+                + "jdk.net,jdk.unsupported --output DIRECTORY'";
         var outcome = host().with("MILLRACE_JAVA_HOME", runtime.toString()).run(HostProgram.library());
         assertTrue(outcome.logLine(WARN).contains(": " + unfit), outcome.output());
         PluginInstaller installer = new PluginInstaller(WholeJar.write(directory.resolve("whole.jar")));

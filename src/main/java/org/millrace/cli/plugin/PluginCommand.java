@@ -92,7 +92,9 @@ public final class PluginCommand implements Runnable {
 
         private static List<Path> written(Path home) {
             try (Stream<Path> files = Files.list(home)) {
-                return files.filter(PluginInstaller::isInstalled).sorted().toList();
+                return files.filter(file -> PluginInstaller.isInstalled(file) && !StartupCache.isCache(file))
+                        .sorted()
+                        .toList();
             } catch (IOException | UncheckedIOException failure) {
                 throw new MillraceException("what was installed cannot be read again: " + failure.getMessage(),
                         failure);
