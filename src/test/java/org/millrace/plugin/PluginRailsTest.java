@@ -90,10 +90,9 @@ class PluginRailsTest {
      */
     @Test
     void aRailThatIsCutUnderGinIsSurvived() throws Exception {
-        var outcome = runs(
-                gin().with("MILLRACE_FAULT",
-                        "cut:frame=30,rail=1,connection=1;cut:frame=40,rail=1,connection=2"),
-                HostProgram.library(), 2, PUTS, 10);
+        var outcome =
+                runs(gin().with("MILLRACE_FAULT", "cut:frame=30,rail=1,connection=1;cut:frame=40,rail=1,connection=2"),
+                        HostProgram.library(), 2, PUTS, 10);
         assertLost(4, outcome);
     }
 

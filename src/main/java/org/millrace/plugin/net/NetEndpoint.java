@@ -72,8 +72,8 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
 
     private static int streams(EnvironmentSettings settings) {
         return settings.get(Settings.SOCKET_STREAMS).orElseGet(() -> {
-            long nccls = settings.ncclNumber("NCCL_SOCKET_NTHREADS", 1)
-                    * settings.ncclNumber("NCCL_NSOCKS_PERTHREAD", 1);
+            long nccls =
+                    settings.ncclNumber("NCCL_SOCKET_NTHREADS", 1) * settings.ncclNumber("NCCL_NSOCKS_PERTHREAD", 1);
             return Math.clamp(nccls, 1, SocketOptions.MAX_STREAMS);
         });
     }

@@ -55,8 +55,7 @@ class NetEndpointTest {
                     "MILLRACE_SOCKET_ADDRESSES=127.0.0.1,127.0.0.2|(2 rails)",
                     "MILLRACE_SOCKET_ADDRESSES=127.0.0.3,127.0.0.2,127.0.0.1 MILLRACE_SOCKET_STREAMS=2|(3 rails)"})
     void theSettingsSayHowManyStreamsAndRails(String settings, String says) {
-        Map<String, String> environment = new HashMap<>(
-                Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo"));
+        Map<String, String> environment = new HashMap<>(Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo"));
         List.of(settings.split(" ")).forEach(each -> environment.put(each.split("=")[0], each.split("=")[1]));
         String name = connection(environment);
         assertTrue(says == null ? !name.contains("streams") && !name.contains("rails") : name.contains(says), name);
