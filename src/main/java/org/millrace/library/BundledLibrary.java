@@ -64,10 +64,8 @@ public final class BundledLibrary {
                 Files.delete(directory);
             }
         } catch (IOException e) {
-            throw new MillraceException(
-                    "cannot unpack " + NAME + " into the directory for temporary files (-Djava.io.tmpdir): "
-                            + e.getMessage(),
-                    e);
+            throw new MillraceException("cannot unpack " + NAME
+                    + " into the directory for temporary files (-Djava.io.tmpdir): " + e.getMessage(), e);
         }
     }
 
@@ -84,9 +82,8 @@ public final class BundledLibrary {
     public static void checkName(Path path) {
         String name = path.toString();
         if (name.length() > MAX_PATH_LENGTH || name.indexOf(',') >= 0) {
-            throw new MillraceException("NCCL_NET_PLUGIN cannot name " + name + ": NCCL takes up to "
-                    + MAX_PATH_LENGTH + " characters, and none of them a comma; choose another directory");
+            throw new MillraceException("NCCL_NET_PLUGIN cannot name " + name + ": NCCL takes up to " + MAX_PATH_LENGTH
+                    + " characters, and none of them a comma; choose another directory");
         }
     }
 }
-
