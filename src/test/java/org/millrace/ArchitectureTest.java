@@ -49,11 +49,12 @@ class ArchitectureTest {
             3 nccl:             .
             2 net:              ., connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,
                                 socket.stream, socket.rails, socket.stripes, socket.handshake, socket, auto, fault
-            2 cuda:             library, ., copy
+            2 cuda:             handle, ., copy
             1 abi:              .
             1 agent:            .
             1 config:           .
             1 element:          .
+            1 library:          .
             0 ffi:              cudart, device, mailbox, nccl, plugin
             0 .:                .
             """;
