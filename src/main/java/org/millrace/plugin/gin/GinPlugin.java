@@ -3,7 +3,6 @@ package org.millrace.plugin.gin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.InetAddress;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.function.UnaryOperator;
@@ -14,9 +13,7 @@ import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.ConnectionKey;
-import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.net.NetDevice;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.PeerHandle;
 import org.millrace.plugin.shim.HandleTable;
@@ -80,9 +77,7 @@ public final class GinPlugin {
      * A type that is not GIN's proxy: NCCL leaves contexts to the plugin then. The contexts themselves are a proxy's.
      */
     public void ginGetProperties(int version, int device, long properties) {
-        String names = environment.apply("NCCL_SOCKET_IFNAME");
-        InetAddress address = Interfaces.choose(names == null ? "" : names, null);
-        NetDevice.of(address).writeProperties(Math.min(version, 12), device, false, properties);
+        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, properties);
         ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
                 NetDeviceHandle.GIN_GDAKI);
     }
