@@ -47,6 +47,11 @@ public final class Settings {
             new Setting<>("MILLRACE_CUDART_LIBRARY", optional(paths()), Optional.empty(),
                     "libcudart.so, or the directory it is in; unset: looked for under its usual names and places");
 
+    /** Path of libucp. */
+    public static final Setting<Optional<Path>> UCX_LIBRARY = new Setting<>("MILLRACE_UCX_LIBRARY", optional(paths()),
+            Optional.empty(),
+            "libucp.so.0, UCX's library, for MILLRACE_NET=ucx; unset: as the dynamic loader finds it (LD_LIBRARY_PATH)");
+
     // Channels and buffers
 
     /** Lower bound of the number of channels; NCCL's limit is 64 (MAXCHANNELS). */
@@ -166,9 +171,11 @@ public final class Settings {
     // The network
 
     /** What carries frames. */
-    public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET", words("auto", "shm", "socket"), "auto",
-            "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; "
-                    + "auto: memory that two ranks share, frames where there is none");
+    public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET", words("auto", "shm", "socket", "ucx"),
+            "auto",
+            "what carries the data: frames over shared memory (shm), TCP (socket) or what UCX finds, as cards with "
+                    + "RDMA (ucx), between any two ranks; auto: memory that two ranks share, frames where there is "
+                    + "none");
     /** Whether frames over shared memory are copied once. */
     public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
             new Setting<>("MILLRACE_SHM_SINGLE_COPY", optional(ValueTypes.booleans()), Optional.empty(),
@@ -245,7 +252,7 @@ public final class Settings {
     public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
             LogLevel.WARN, "how much the command line logs, and NCCL with it");
 
-    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, MIN_CHANNELS,
+    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,

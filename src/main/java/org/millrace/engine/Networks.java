@@ -24,7 +24,8 @@ final class Networks {
         Optional<List<Fault>> faults = EngineSettings.faults(configuration);
         Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK))
                 .open(socketOptions(configuration, agreement), ShmOptions.defaults()
-                        .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))));
+                        .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
+                        configuration.get(Settings.UCX_LIBRARY));
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }

@@ -45,8 +45,13 @@ public final class UcxNetwork implements Network {
      * @throws org.millrace.net.ucx.library.UcxUnavailableException if UCX cannot be used here
      */
     public UcxNetwork(Optional<Path> library, Network finder) {
+        this(UcxContext.get(library), finder);
+    }
+
+    /** A network with a context of its own. */
+    UcxNetwork(UcxContext context, Network finder) {
         this.finder = finder;
-        context = UcxContext.get(library);
+        this.context = context;
         workers = new UcxWorkers(context);
     }
 

@@ -6,11 +6,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.ffi.ucx.ucp_mem_map_params;
 import org.millrace.ffi.ucx.ucp_params;
@@ -29,7 +30,7 @@ public final class UcxContext {
     /** In what is printed of a context: {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}. */
     private static final Pattern RESOURCE = Pattern.compile("#\\s+resource\\s+\\d+.*\\s(\\S+/\\S+)\\s*");
 
-    private static @Nullable UcxContext ours;
+    private static final Map<Map<String, String>, UcxContext> OPEN = new HashMap<>();
 
     private final UcxLibrary library;
     private final long handle;
@@ -47,21 +48,32 @@ public final class UcxContext {
      * @param path of libucp; empty to have it looked for by the loader
      * @throws UcxUnavailableException if UCX cannot be used here
      */
-    public static synchronized UcxContext get(Optional<Path> path) {
-        UcxContext context = ours;
+    public static UcxContext get(Optional<Path> path) {
+        return get(path, Map.of());
+    }
+
+    /**
+     * A context with settings of its own, and the user's for the rest: also one for the process and its whole life.
+     *
+     * @param settings as in UCX's variables, without the {@code UCX_} before their names
+     */
+    public static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
+        UcxContext context = OPEN.get(settings);
         if (context == null) {
             UcxLibrary library = UcxLibrary.load(path);
-            context = new UcxContext(library, open());
-            ours = context;
+            context = new UcxContext(library, open(settings));
+            OPEN.put(Map.copyOf(settings), context);
         }
         return context;
     }
 
-    private static long open() {
+    private static long open(Map<String, String> settings) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
             UcxStatus.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
             long config = result.get(ValueLayout.JAVA_LONG, 0);
+            settings.forEach((name, value) -> UcxStatus.check(ucp_h.ucp_config_modify(config,
+                    arena.allocateFrom(name).address(), arena.allocateFrom(value).address()), "set " + name));
             MemorySegment params = ucp_params.allocate(arena);
             ucp_params.field_mask(params,
                     ucp_h.UCP_PARAM_FIELD_FEATURES() | ucp_h.UCP_PARAM_FIELD_MT_WORKERS_SHARED());

@@ -11,6 +11,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.CLibrary;
 import org.millrace.ffi.ucx.ucp_h;
+import org.millrace.library.DynamicLoader;
 
 /** Loads libucp, once in a process. */
 public final class UcxLibrary {
@@ -22,9 +23,6 @@ public final class UcxLibrary {
     static final int LEAST_MAJOR = 1;
     static final int LEAST_MINOR = 13;
 
-    /** All symbols now, so that a missing dependency is an error here; and for libraries that are loaded later. */
-    private static final long RTLD_NOW = 2;
-
     /**
      * What UCX does to a process when it is loaded, unless its environment says otherwise: it takes the signals of
      * memory errors over, by which a JVM looks for null pointers and stops its threads, and writes its warnings among
@@ -32,6 +30,8 @@ public final class UcxLibrary {
      */
     private static final String[][] ENVIRONMENT =
             {{"UCX_HANDLE_ERRORS", "none"}, {"UCX_WARN_UNUSED_ENV_VARS", "n"}, {"UCX_LOG_FILE", "stderr"}};
+
+    private static final String OTHERWISE = "; or choose another network with MILLRACE_NET";
 
     private static @Nullable UcxLibrary loaded;
     private static @Nullable UcxUnavailableException refused;
@@ -78,17 +78,17 @@ public final class UcxLibrary {
                             arena.allocateFrom(ENVIRONMENT[i][1]).address(), 1);
                 }
             }
-            long handle = call("dlopen", arena.allocateFrom(name).address(), RTLD_NOW, 0);
-            String problem = handle == 0 ? text(call("dlerror", 0, 0, 0)) : null;
+            String problem = DynamicLoader.open(name).error();
             for (int i = 0; i < ours.length; i++) {
                 if (ours[i]) { // it was read; what this process starts need not inherit it
                     call("unsetenv", arena.allocateFrom(ENVIRONMENT[i][0]).address(), 0, 0);
                 }
             }
             if (problem != null) {
-                throw new UcxUnavailableException("UCX cannot be loaded (" + problem + "): install it (Debian and "
-                        + "Ubuntu: libucx0, Fedora and RHEL: ucx), put its folder into LD_LIBRARY_PATH, or name "
-                        + "libucp.so.0 with MILLRACE_UCX_LIBRARY; or choose another network with MILLRACE_NET");
+                throw new UcxUnavailableException("UCX cannot be loaded (" + problem + ")",
+                        "install it (Debian and Ubuntu: libucx0, Fedora and RHEL: ucx), put its folder into "
+                                + "LD_LIBRARY_PATH, or name libucp.so.0 with MILLRACE_UCX_LIBRARY" + OTHERWISE,
+                        problem.contains("cannot open shared object file"));
             }
             MemorySegment numbers = arena.allocate(ValueLayout.JAVA_INT, 3);
             ucp_h.ucp_get_version(numbers.address(), numbers.address() + 4, numbers.address() + 8);
@@ -96,17 +96,19 @@ public final class UcxLibrary {
             checkVersion(numbers.get(ValueLayout.JAVA_INT, 0), numbers.get(ValueLayout.JAVA_INT, 4), file);
             return new UcxLibrary(text(ucp_h.ucp_get_version_string().address()), file);
         } catch (UnsatisfiedLinkError | ExceptionInInitializerError | IllegalArgumentException e) {
-            throw new UcxUnavailableException(name + " is not UCX's libucp, or a damaged one (" + e.getMessage()
-                    + "): correct MILLRACE_UCX_LIBRARY or LD_LIBRARY_PATH, or choose another network with MILLRACE_NET");
+            throw new UcxUnavailableException(
+                    name + " is not UCX's libucp, or a damaged one (" + e.getMessage() + ")",
+                    "correct MILLRACE_UCX_LIBRARY or LD_LIBRARY_PATH" + OTHERWISE);
         }
     }
 
     /** Refuses a library that is too old. */
     static void checkVersion(int major, int minor, String file) {
         if (major != LEAST_MAJOR || minor < LEAST_MINOR) {
-            throw new UcxUnavailableException(file + " is UCX " + major + "." + minor + ", and " + LEAST_MAJOR + "."
-                    + LEAST_MINOR + " or a newer " + LEAST_MAJOR + ".x is needed: update it, name another libucp.so.0 "
-                    + "with MILLRACE_UCX_LIBRARY, or choose another network with MILLRACE_NET");
+            throw new UcxUnavailableException(
+                    file + " is UCX " + major + "." + minor + ", and " + LEAST_MAJOR + "." + LEAST_MINOR
+                            + " or a newer " + LEAST_MAJOR + ".x is needed",
+                    "update it, or name another libucp.so.0 with MILLRACE_UCX_LIBRARY" + OTHERWISE);
         }
     }
 

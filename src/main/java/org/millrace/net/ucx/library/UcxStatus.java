@@ -20,8 +20,8 @@ public final class UcxStatus {
     /** Throws if a call of setting up has failed. */
     public static void check(int status, String what) {
         if (status < 0) {
-            throw new UcxUnavailableException("UCX cannot " + what + ": " + text(status) + " (status " + status
-                    + "); what it found is listed by doctor, and UCX_LOG_LEVEL=info has it say more");
+            throw new UcxUnavailableException("UCX cannot " + what + " (" + text(status) + ", " + status + ")",
+                    "doctor lists what it found, and with UCX_LOG_LEVEL=info it says more");
         }
     }
 }
