@@ -167,6 +167,7 @@ run() {
   fi
   grep -hE '\* EP|barrier time|GB/s' "$output/$label".0.log | cut -c1-230 | head "${LINES_OF_FIGURES:--16}"
   counters "$label"
+  return $status
 }
 
 small=(--num-tokens 512 --hidden 2048 --num-experts 16 --num-topk 4 --num-sms 8 --num-qps 4 --num-allocated-qps 8)
@@ -182,8 +183,8 @@ for test in ${TESTS:-barrier ep hybrid agrs pp engram}; do
       run ep_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only
       ;;
     hybrid)
-      run hybrid_first "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only --skip-perf-test
-      run hybrid_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only
+      run hybrid_first "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only --skip-perf-test &&
+        run hybrid_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only
       ;;
     agrs) per_host=$ranks run agrs "$compiled" test_agrs.py ;;
     pp) run pp "$compiled" test_pp.py --num-tokens 1024 --hidden 2048 --num-stress-iterations 1 --num-sends 32 ;;
