@@ -23,8 +23,9 @@ final class Networks {
     static Network open(Configuration configuration, Agreement agreement) {
         Optional<List<Fault>> faults = EngineSettings.faults(configuration);
         Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK))
-                .open(socketOptions(configuration, agreement), ShmOptions.defaults()
-                        .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
+                .open(socketOptions(configuration, agreement),
+                        ShmOptions.defaults()
+                                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
                         configuration.get(Settings.UCX_LIBRARY));
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);

@@ -27,8 +27,7 @@ public enum NetworkChoice {
     UCX;
 
     /**
-     * The choice with a name, for a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in any
-     * case.
+     * The choice with a name, for a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in any case.
      *
      * @throws IllegalArgumentException if there is none of that name; it lists those that there are
      */

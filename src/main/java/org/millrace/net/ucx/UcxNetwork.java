@@ -78,8 +78,10 @@ public final class UcxNetwork implements Network {
 
             @Override
             public Pending<FrameReceiver> expect(ConnectionKey key) {
-                return new Found<>(listener.expect(key), (found, name) -> new UcxReceiver(open,
-                        "UCX connection " + key + " from " + name, found, finder, workers), FrameReceiver::peer);
+                return new Found<>(
+                        listener.expect(key), (found, name) -> new UcxReceiver(open,
+                                "UCX connection " + key + " from " + name, found, finder, workers),
+                        FrameReceiver::peer);
             }
 
             @Override

@@ -45,8 +45,8 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                 .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline())
                 .withRails(addresses);
         ShmOptions shm = ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)));
-        Network network = NetworkChoice.parse(settings.get(Settings.NETWORK)).open(socket, shm,
-                settings.get(Settings.UCX_LIBRARY));
+        Network network = NetworkChoice.parse(settings.get(Settings.NETWORK))
+                .open(socket, shm, settings.get(Settings.UCX_LIBRARY));
         return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
                 NetDevice.of(addresses), faults);
     }

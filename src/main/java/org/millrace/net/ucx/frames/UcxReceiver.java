@@ -234,8 +234,7 @@ public final class UcxReceiver implements FrameReceiver {
 
         void accept(long bytes, @Nullable MemoryRegion region, long offset) {
             int slot = (int) accepted & MASK;
-            UcxRegion memory =
-                    bytes == 0 ? null : (UcxRegion) NativeRegion.check(region, network(), offset, bytes);
+            UcxRegion memory = bytes == 0 ? null : (UcxRegion) NativeRegion.check(region, network(), offset, bytes);
             lengths[slot] = bytes;
             if (memory != null) {
                 long destination = memory.view().address() + offset;
@@ -327,8 +326,7 @@ public final class UcxReceiver implements FrameReceiver {
                     throw closedByPeer(howFar());
                 }
                 if (System.nanoTime() - saidLastAt > LATE_NANOS) {
-                    throw lost("the peer said goodbye after " + last + " frames, and they do not come", null,
-                            howFar());
+                    throw lost("the peer said goodbye after " + last + " frames, and they do not come", null, howFar());
                 }
             }
         }

@@ -127,8 +127,7 @@ public final class UcxSender implements FrameSender {
 
         boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
             long bytes = UcxFormat.checkedLength(header);
-            UcxRegion memory =
-                    bytes == 0 ? null : (UcxRegion) NativeRegion.check(region, network(), offset, bytes);
+            UcxRegion memory = bytes == 0 ? null : (UcxRegion) NativeRegion.check(region, network(), offset, bytes);
             if (offered - completed == UcxFormat.IN_FLIGHT || offered - accepted == WINDOW) {
                 return false;
             }
@@ -176,8 +175,8 @@ public final class UcxSender implements FrameSender {
             MemorySegment.copy(MemorySegment.ofArray(address), 0, from, 0, address.length);
             hello = finder.register(from);
             answer = arena.allocate(UcxFormat.READY_BYTES + UcxFormat.MAX_ADDRESS_BYTES, Long.BYTES);
-            answerRequest = receive(answer.address(), answer.byteSize(), answersTag | UcxFormat.TAG_READY,
-                    plainReceive);
+            answerRequest =
+                    receive(answer.address(), answer.byteSize(), answersTag | UcxFormat.TAG_READY, plainReceive);
             FrameHeader header = new FrameHeader();
             header.payloadBytes(address.length);
             header.word(0, UcxFormat.HELLO);
@@ -240,9 +239,8 @@ public final class UcxSender implements FrameSender {
                 long at = slots + (long) slot * UcxFormat.SLOT_BYTES;
                 long bytes = lengths[slot];
                 boolean inline = bytes <= UcxFormat.INLINE_BYTES;
-                headerRequests[slot] =
-                        begun(ucp_h.ucp_tag_send_nbx(endpoint(), at, UcxFormat.HEADER_BYTES + (inline ? bytes : 0),
-                                framesTag | UcxFormat.TAG_HEADER, plainSend));
+                headerRequests[slot] = begun(ucp_h.ucp_tag_send_nbx(endpoint(), at,
+                        UcxFormat.HEADER_BYTES + (inline ? bytes : 0), framesTag | UcxFormat.TAG_HEADER, plainSend));
                 payloadRequests[slot] = inline ? 0
                         : begun(ucp_h.ucp_tag_send_nbx(endpoint(), payloads[slot], bytes,
                                 framesTag | UcxFormat.TAG_PAYLOAD, params[slot]));
@@ -273,10 +271,10 @@ public final class UcxSender implements FrameSender {
         boolean isIdle() {
             boolean idle = true;
             for (int slot = 0; slot < WINDOW; slot++) {
-                headerRequests[slot] = headerRequests[slot] == 0 || isSent(headerRequests[slot]) ? 0
-                        : headerRequests[slot];
-                payloadRequests[slot] = payloadRequests[slot] == 0 || isSent(payloadRequests[slot]) ? 0
-                        : payloadRequests[slot];
+                headerRequests[slot] =
+                        headerRequests[slot] == 0 || isSent(headerRequests[slot]) ? 0 : headerRequests[slot];
+                payloadRequests[slot] =
+                        payloadRequests[slot] == 0 || isSent(payloadRequests[slot]) ? 0 : payloadRequests[slot];
                 idle &= headerRequests[slot] == 0 && payloadRequests[slot] == 0;
             }
             return idle;

@@ -19,11 +19,10 @@
  * best. Tags are random, so that no message of a stranger and none of another connection matches.
  *
  * <p>
- * The TCP connection, over which the two ends found each other, stays: it says that the peer lives, that it meant to go,
- * or whom it has lost. UCX's own errors count as well.
+ * The TCP connection, over which the two ends found each other, stays: it says that the peer lives, that it meant to
+ * go, or whom it has lost. UCX's own errors count as well.
  */
 @NullMarked
 package org.millrace.net.ucx.frames;
 
 import org.jspecify.annotations.NullMarked;
-

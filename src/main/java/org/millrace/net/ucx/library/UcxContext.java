@@ -75,8 +75,7 @@ public final class UcxContext {
             settings.forEach((name, value) -> UcxStatus.check(ucp_h.ucp_config_modify(config,
                     arena.allocateFrom(name).address(), arena.allocateFrom(value).address()), "set " + name));
             MemorySegment params = ucp_params.allocate(arena);
-            ucp_params.field_mask(params,
-                    ucp_h.UCP_PARAM_FIELD_FEATURES() | ucp_h.UCP_PARAM_FIELD_MT_WORKERS_SHARED());
+            ucp_params.field_mask(params, ucp_h.UCP_PARAM_FIELD_FEATURES() | ucp_h.UCP_PARAM_FIELD_MT_WORKERS_SHARED());
             ucp_params.features(params, ucp_h.UCP_FEATURE_TAG());
             ucp_params.mt_workers_shared(params, 1);
             int status = ucp_h.ucp_init_version(UcxLibrary.LEAST_MAJOR, UcxLibrary.LEAST_MINOR, params.address(),
@@ -152,9 +151,8 @@ public final class UcxContext {
             ucp_mem_map_params.address(params, memory.address());
             ucp_mem_map_params.length(params, memory.byteSize());
             MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-            UcxStatus.check(ucp_h.ucp_mem_map(handle, params.address(), result.address()),
-                    "register " + memory.byteSize() + " bytes of memory (is the limit of locked memory, ulimit -l, too "
-                            + "low?)");
+            UcxStatus.check(ucp_h.ucp_mem_map(handle, params.address(), result.address()), "register "
+                    + memory.byteSize() + " bytes of memory (is the limit of locked memory, ulimit -l, too " + "low?)");
             return result.get(ValueLayout.JAVA_LONG, 0);
         }
     }

@@ -96,8 +96,7 @@ public final class UcxLibrary {
             checkVersion(numbers.get(ValueLayout.JAVA_INT, 0), numbers.get(ValueLayout.JAVA_INT, 4), file);
             return new UcxLibrary(text(ucp_h.ucp_get_version_string().address()), file);
         } catch (UnsatisfiedLinkError | ExceptionInInitializerError | IllegalArgumentException e) {
-            throw new UcxUnavailableException(
-                    name + " is not UCX's libucp, or a damaged one (" + e.getMessage() + ")",
+            throw new UcxUnavailableException(name + " is not UCX's libucp, or a damaged one (" + e.getMessage() + ")",
                     "correct MILLRACE_UCX_LIBRARY or LD_LIBRARY_PATH" + OTHERWISE);
         }
     }

@@ -30,7 +30,8 @@ public final class UcxRegion extends NativeRegion {
 
     /** Registers memory. */
     public static UcxRegion register(OpenResources network, UcxContext context, MemorySegment segment) {
-        return new UcxRegion(network, context, segment, segment.isNative() && segment.byteSize() > 0 ? context.map(segment) : 0);
+        return new UcxRegion(network, context, segment,
+                segment.isNative() && segment.byteSize() > 0 ? context.map(segment) : 0);
     }
 
     /** All memory of the process. */

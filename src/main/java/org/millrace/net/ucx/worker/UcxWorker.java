@@ -195,9 +195,8 @@ public final class UcxWorker {
     public long connect(MemorySegment peer, boolean failures, MemorySegment noticed) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = arena.allocate(PARAMS_BYTES, Long.BYTES);
-            ucp_ep_params.field_mask(params,
-                    ucp_h.UCP_EP_PARAM_FIELD_REMOTE_ADDRESS() | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE()
-                            | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLER());
+            ucp_ep_params.field_mask(params, ucp_h.UCP_EP_PARAM_FIELD_REMOTE_ADDRESS()
+                    | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE() | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLER());
             ucp_ep_params.address(params, peer.address());
             ucp_ep_params.err_mode(params,
                     failures ? ucp_h.UCP_ERR_HANDLING_MODE_PEER() : ucp_h.UCP_ERR_HANDLING_MODE_NONE());
