@@ -38,7 +38,7 @@ typedef struct ucp_params {
     size_t estimated_num_eps;
     size_t estimated_num_ppn;
     uintptr_t name;
-} ucp_params_t;
+} ucp_params;
 
 #define UCP_WORKER_PARAM_FIELD_THREAD_MODE 1
 
@@ -46,7 +46,7 @@ typedef struct ucp_params {
 typedef struct ucp_worker_params {
     uint64_t field_mask;
     int thread_mode;
-} ucp_worker_params_t;
+} ucp_worker_params;
 
 #define UCP_EP_PARAM_FIELD_REMOTE_ADDRESS 1
 #define UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE 2
@@ -61,7 +61,7 @@ typedef struct ucp_ep_params {
     int err_mode;
     uintptr_t err_handler_cb;
     uintptr_t err_handler_arg;
-} ucp_ep_params_t;
+} ucp_ep_params;
 
 #define UCP_MEM_MAP_PARAM_FIELD_ADDRESS 1
 #define UCP_MEM_MAP_PARAM_FIELD_LENGTH 2
@@ -74,7 +74,7 @@ typedef struct ucp_mem_map_params {
     unsigned int flags;
     unsigned int prot;
     int memory_type;
-} ucp_mem_map_params_t;
+} ucp_mem_map_params;
 
 #define UCP_OP_ATTR_FIELD_FLAGS 16
 #define UCP_OP_ATTR_FIELD_MEMORY_TYPE 64
@@ -94,12 +94,12 @@ typedef struct ucp_request_param {
     int memory_type;
     uintptr_t recv_info;
     uintptr_t memh;
-} ucp_request_param_t;
+} ucp_request_param;
 
 typedef struct ucp_tag_recv_info {
     uint64_t sender_tag;
     size_t length;
-} ucp_tag_recv_info_t;
+} ucp_tag_recv_info;
 
 /* The library, its configuration, a context. */
 void ucp_get_version(uintptr_t major_version, uintptr_t minor_version, uintptr_t release_number);
@@ -121,7 +121,7 @@ int ucp_worker_create(uintptr_t context, uintptr_t params, uintptr_t worker);
 void ucp_worker_destroy(uintptr_t worker);
 int ucp_worker_get_address(uintptr_t worker, uintptr_t address, uintptr_t length);
 void ucp_worker_release_address(uintptr_t worker, uintptr_t address);
-unsigned int ucp_worker_progress(uintptr_t worker);
+unsigned ucp_worker_progress(uintptr_t worker);
 int ucp_ep_create(uintptr_t worker, uintptr_t params, uintptr_t ep);
 uintptr_t ucp_ep_close_nbx(uintptr_t ep, uintptr_t param);
 uintptr_t ucp_ep_flush_nbx(uintptr_t ep, uintptr_t param);
