@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.millrace.library.BundledLibrary;
+import org.millrace.net.ucx.Ucx;
 
 /** A program in C that behaves towards the plugin as libnccl does: compiled once, run in a process of its own. */
 public final class HostProgram {
@@ -134,6 +135,16 @@ public final class HostProgram {
         if (outcome.exit != 0) {
             throw new AssertionError(String.join(" ", command) + "\n" + outcome.output);
         }
+    }
+
+    /**
+     * Over a network: {@code socket}, {@code shm}, {@code auto}, {@code ucx} or, without shared memory,
+     * {@code ucx tcp}; what follows another name is the test's. Skips the test where UCX is missing.
+     */
+    public HostProgram withNetwork(String network) {
+        String name = network.split(" ")[0];
+        Ucx.assumeUsable(name);
+        return with("MILLRACE_NET", name).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
     }
 
     /** Sets a variable of the program's environment; null takes it out. */

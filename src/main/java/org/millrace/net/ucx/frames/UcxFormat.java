@@ -106,11 +106,16 @@ final class UcxFormat {
                 || bytes != HEADER_BYTES + (payload <= INLINE_BYTES ? payload : 0)) {
             return false;
         }
-        header.payloadBytes(payload);
+        decode(at, header);
+        return true;
+    }
+
+    /** Reads a header that was written here. */
+    static void decode(long at, FrameHeader header) {
+        header.payloadBytes(MEMORY.get(JAVA_LONG_UNALIGNED, at + LENGTH_OFFSET));
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             header.word(word, MEMORY.get(JAVA_LONG_UNALIGNED, at + WORDS_OFFSET + word * Long.BYTES));
         }
-        return true;
     }
 
     /** Length of a header's payload; throws if no frame can be so long. */

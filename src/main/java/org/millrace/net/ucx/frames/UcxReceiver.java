@@ -47,6 +47,10 @@ public final class UcxReceiver implements FrameReceiver {
         if (headerShown) {
             return header;
         }
+        if (end.takesRest()) {
+            headerShown = end.restArrived(header);
+            return headerShown ? header : null;
+        }
         if (end.shown - end.completed < WINDOW && end.tryEnter()) {
             try {
                 end.advance();
@@ -72,6 +76,11 @@ public final class UcxReceiver implements FrameReceiver {
     @Override
     public void accept(@Nullable MemoryRegion region, long offset) {
         end.checkAccept(headerShown);
+        if (end.takesRest()) {
+            end.acceptRest(header.payloadBytes(), region, offset);
+            headerShown = false;
+            return;
+        }
         end.accept(header.payloadBytes(), region, offset);
         headerShown = false;
         if (end.tryEnter()) {
@@ -87,6 +96,9 @@ public final class UcxReceiver implements FrameReceiver {
     @Override
     public int progress() {
         end.checkOpen();
+        if (end.takesRest()) {
+            return end.progressRest();
+        }
         if (!end.tryEnter()) {
             return 0;
         }
@@ -104,7 +116,7 @@ public final class UcxReceiver implements FrameReceiver {
 
     @Override
     public long framesCompleted() {
-        return end.completed;
+        return end.completed + end.restCompleted();
     }
 
     @Override
@@ -168,6 +180,12 @@ public final class UcxReceiver implements FrameReceiver {
         private long last = -1;
         private long saidLastAt;
         private boolean lostPeerFollows;
+        private @Nullable String lostPeer;
+        /** How many frames follow it, as it was said before the two ends had UCX between them. */
+        private long rest;
+        private long restAccepted;
+        private long restBegins;
+        private @Nullable MemoryRegion all;
 
         End(OpenResources network, String name, FrameReceiver found, Network finder, UcxWorkers workers) {
             super(network, name, found.peer(), workers);
@@ -311,10 +329,10 @@ public final class UcxReceiver implements FrameReceiver {
         void lookAtPeer() {
             try {
                 int ignored = found.progress();
-                FrameHeader said = found.poll();
+                FrameHeader said = rest > 0 && !lostPeerFollows ? null : found.poll();
                 while (said != null) {
                     hear(said);
-                    said = found.poll();
+                    said = rest > 0 && !lostPeerFollows ? null : found.poll();
                 }
             } catch (ConnectionException e) {
                 if (last < 0) {
@@ -322,8 +340,8 @@ public final class UcxReceiver implements FrameReceiver {
                 }
             }
             if (last >= 0 && !lostPeerFollows) {
-                if (completed == last && shown == last) {
-                    throw closedByPeer(howFar());
+                if (completed == last && shown == last && restCompleted() == rest) {
+                    throw closedByPeer(howFar(), lostPeer);
                 }
                 if (System.nanoTime() - saidLastAt > LATE_NANOS) {
                     throw lost("the peer said goodbye after " + last + " frames, and they do not come", null, howFar());
@@ -333,8 +351,12 @@ public final class UcxReceiver implements FrameReceiver {
 
         private void hear(FrameHeader said) {
             if (lostPeerFollows) {
-                throw closedByPeer(howFar(), LastWords.name(said.word(0), said.word(1), said.word(2), said.word(3),
-                        said.word(4), said.word(5)));
+                lostPeerFollows = false;
+                lostPeer = LastWords.name(said.word(0), said.word(1), said.word(2), said.word(3), said.word(4),
+                        said.word(5));
+                found.accept(null, 0);
+                restBegins++;
+                return;
             }
             if (peersAddress == null && said.word(0) != UcxFormat.GOODBYE) {
                 UcxFormat.check(toString(), UcxFormat.HELLO, said.word(0));
@@ -353,13 +375,60 @@ public final class UcxReceiver implements FrameReceiver {
             }
             last = said.word(1);
             lostPeerFollows = said.word(2) != 0;
+            rest = Math.clamp(said.word(3), 0, UcxFormat.IN_FLIGHT);
             saidLastAt = System.nanoTime();
             found.accept(null, 0);
+            restBegins = peersAddress == null ? 1 : 2;
         }
 
         @Override
         String howFar() {
             return "after " + completed + " whole frames and " + (shown - completed) + " begun";
+        }
+
+        // Frames that come over the connection by which the peer was found
+
+        /** Whether the next frame is one of them. */
+        boolean takesRest() {
+            return rest > 0 && !lostPeerFollows && completed == last && restCompleted() < rest;
+        }
+
+        boolean restArrived(FrameHeader header) {
+            try {
+                FrameHeader next = restAccepted == rest ? null : found.poll();
+                if (next != null) {
+                    header.set(next);
+                }
+                return next != null;
+            } catch (ConnectionException e) {
+                throw ended(e, howFar());
+            }
+        }
+
+        void acceptRest(long bytes, @Nullable MemoryRegion region, long offset) {
+            if (bytes == 0) {
+                found.accept(null, 0);
+            } else {
+                long destination =
+                        NativeRegion.check(region, network(), offset, bytes).view().address() + offset;
+                if (all == null) {
+                    all = finder.allMemory();
+                }
+                found.accept(all, destination);
+            }
+            restAccepted++;
+        }
+
+        int progressRest() {
+            try {
+                return found.progress();
+            } catch (ConnectionException e) {
+                throw ended(e, howFar());
+            }
+        }
+
+        long restCompleted() {
+            return rest == 0 ? 0 : found.framesCompleted() - restBegins;
         }
 
         // This side's end
@@ -407,6 +476,9 @@ public final class UcxReceiver implements FrameReceiver {
         }
 
         private void end() {
+            if (all != null) {
+                all.close();
+            }
             if (!worker().runs()) {
                 return; // what UCX has stays: nothing may be asked of it
             }

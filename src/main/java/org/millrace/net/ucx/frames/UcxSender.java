@@ -287,32 +287,55 @@ public final class UcxSender implements FrameSender {
 
         // Its end
 
-        /** Sends what needs no waiting, and tells the peer how much that was. */
+        /**
+         * Sends what needs no waiting, and tells the peer how much that was. A peer that has not answered the hello yet
+         * gets the frames over the connection by which it was found.
+         */
         void sayGoodbye() {
             try {
-                sendRest();
+                if (endpoint() != 0) {
+                    sendRest();
+                }
+                long rest = endpoint() == 0 ? offered : 0;
                 FrameHeader header = new FrameHeader();
                 header.word(0, UcxFormat.GOODBYE);
                 header.word(1, completed);
                 header.word(2, blamed() == null ? 0 : 1);
-                found.offer(header, null, 0);
+                header.word(3, rest);
+                tell(header, null, 0);
                 if (blamed() != null) {
                     for (int word = 0; word < LastWords.COUNT; word++) {
                         header.word(word, LastWords.word(blamed(), word));
                     }
-                    found.offer(header, null, 0);
+                    tell(header, null, 0);
                 }
-                found.progress();
+                try (MemoryRegion all = rest == 0 ? null : finder.allMemory()) {
+                    for (int frame = 0; frame < rest; frame++) {
+                        long at = slots + (long) frame * UcxFormat.SLOT_BYTES;
+                        UcxFormat.decode(at, header);
+                        tell(header, lengths[frame] == 0 ? null : all,
+                                lengths[frame] <= UcxFormat.INLINE_BYTES ? at + UcxFormat.HEADER_BYTES
+                                        : payloads[frame]);
+                    }
+                }
+                completed += rest;
                 saidGoodbye = true;
             } catch (ConnectionException gone) {
                 // The peer is gone before us; the owner did not want to know of it any more.
             }
         }
 
-        private void sendRest() {
-            if (!hasWorker()) {
-                return;
+        /** Sends a frame over the connection by which the peer was found, if that needs no waiting. */
+        private void tell(FrameHeader header, @Nullable MemoryRegion memory, long address) {
+            long before = found.framesCompleted();
+            if (found.offer(header, memory, address)) {
+                while (found.progress() > 0 && found.framesCompleted() == before) {
+                    // as much as it takes
+                }
             }
+        }
+
+        private void sendRest() {
             worker().enter();
             try {
                 long start = System.nanoTime();
@@ -321,7 +344,7 @@ public final class UcxSender implements FrameSender {
                     int ignored = worker().drive();
                     advance();
                 }
-                if (endpoint() != 0 && completed > 0) {
+                if (completed > 0) {
                     worker().flush(endpoint(), FLUSH_NANOS);
                 }
             } finally {
