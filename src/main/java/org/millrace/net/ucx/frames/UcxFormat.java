@@ -22,14 +22,14 @@ import org.millrace.net.connection.NativeRegion;
  * A receiver's answer to the sender's hello:
  *
  * <pre>
- *   0        8        16       24      32      40
- *   +--------+--------+--------+-------+-------+----------------  -  ---+
- *   | magic, | tag    | host   | flags | pid   | where its worker is    |
- *   | version|        |        |       |       |                        |
- *   +--------+--------+--------+-------+-------+----------------  -  ---+
+ *   0        8        16       24           32      40       48
+ *   +--------+--------+--------+------------+-------+--------+----------------  -  ---+
+ *   | magic, | tag    | host   | flags,     | pid   | when   | where its worker is    |
+ *   | version|        |        | namespace  |       | begun  |                        |
+ *   +--------+--------+--------+------------+-------+--------+----------------  -  ---+
  * </pre>
  *
- * The hello is a frame of the TCP connection, with the same five words, and where the sender's worker is as its
+ * The hello is a frame of the TCP connection, with the same six words, and where the sender's worker is as its
  * payload; the goodbye is a frame, too. A credit is one word: how many frames were accepted so far.
  */
 final class UcxFormat {
@@ -59,7 +59,7 @@ final class UcxFormat {
     /** A connection's tags are random but for these bits. */
     static final long TAG_MASK = ~3L;
 
-    static final int READY_BYTES = 40;
+    static final int READY_BYTES = 48;
     /** More than any worker's address takes. */
     static final int MAX_ADDRESS_BYTES = 64 << 10;
     static final int CREDIT_BYTES = Long.BYTES;

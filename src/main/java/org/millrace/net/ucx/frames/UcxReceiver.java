@@ -11,6 +11,7 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorkers;
@@ -211,7 +212,7 @@ public final class UcxReceiver implements FrameReceiver {
             for (int slot = 0; slot < WINDOW; slot++) {
                 awaitHeader(slot);
             }
-            connect(address.segment(), hello.word(2), hello.word(3), hello.word(4));
+            connect(address.segment(), hello.word(2), hello.word(3), hello.word(4), hello.word(5));
             answersTag = hello.word(1) & UcxFormat.TAG_MASK;
             byte[] mine = worker().address();
             MemorySegment answer = arena.allocate(UcxFormat.READY_BYTES + mine.length, Long.BYTES);
@@ -219,7 +220,8 @@ public final class UcxReceiver implements FrameReceiver {
             UcxFormat.word(answer.address() + 8, framesTag);
             UcxFormat.word(answer.address() + 16, SharedMemory.thisHost());
             UcxFormat.word(answer.address() + 24, flags());
-            UcxFormat.word(answer.address() + 32, ProcessHandle.current().pid());
+            UcxFormat.word(answer.address() + 32, ProcessIdentity.CURRENT.pid());
+            UcxFormat.word(answer.address() + 40, ProcessIdentity.CURRENT.startTicks());
             MemorySegment.copy(MemorySegment.ofArray(mine), 0, answer, UcxFormat.READY_BYTES, mine.length);
             answerRequest = begun(ucp_h.ucp_tag_send_nbx(endpoint(), answer.address(), answer.byteSize(),
                     answersTag | UcxFormat.TAG_READY, plainSend));
@@ -235,13 +237,13 @@ public final class UcxReceiver implements FrameReceiver {
         boolean arrived(FrameHeader header) {
             int slot = (int) shown & MASK;
             long request = headerRequests[slot];
-            long bytes = request == 0 ? -1 : received(request);
-            if (bytes < 0) {
+            long bytes = received(request);
+            if (bytes == UNDER_WAY) {
                 return false;
             }
             headerRequests[slot] = 0;
-            if (bytes == 0) {
-                return false; // it has failed, which is noted
+            if (bytes == FAILED) {
+                return false;
             }
             if (!UcxFormat.decode(slots + (long) slot * UcxFormat.SLOT_BYTES, bytes, header)) {
                 throw notProtocol("a header of " + bytes + " bytes makes no sense");
@@ -285,11 +287,9 @@ public final class UcxReceiver implements FrameReceiver {
         }
 
         private void credit() {
+            creditRequests[nextCredit] = sent(creditRequests[nextCredit]);
             if (creditRequests[nextCredit] != 0) {
-                if (!isSent(creditRequests[nextCredit])) {
-                    return;
-                }
-                creditRequests[nextCredit] = 0;
+                return;
             }
             long at = credits + (long) nextCredit * UcxFormat.CREDIT_BYTES;
             UcxFormat.word(at, posted);
@@ -306,14 +306,14 @@ public final class UcxReceiver implements FrameReceiver {
                 long request = payloadRequests[slot];
                 if (request != 0) {
                     long bytes = received(request);
-                    if (bytes < 0) {
+                    if (bytes == UNDER_WAY) {
                         break;
                     }
-                    payloadRequests[slot] = 0;
+                    payloadRequests[slot] = bytes == FAILED ? FAILED : 0;
+                    if (bytes == FAILED) {
+                        break;
+                    }
                     if (bytes != lengths[slot]) {
-                        if (bytes == 0) {
-                            break; // it has failed, which is noted
-                        }
                         throw notProtocol(
                                 "a payload of " + bytes + " bytes came where " + lengths[slot] + " were announced");
                     }
@@ -435,9 +435,17 @@ public final class UcxReceiver implements FrameReceiver {
 
         /** The connection over which the peer was found says it. */
         void sayGoodbye() {
-            if (failure() == null) {
-                found.close();
+            if (endpoint() != 0) {
+                worker().enter();
+                try {
+                    if (worker().runs()) {
+                        flush(); // that the last payloads are here
+                    }
+                } finally {
+                    worker().leave();
+                }
             }
+            found.close();
         }
 
         @Override
@@ -454,10 +462,6 @@ public final class UcxReceiver implements FrameReceiver {
             }
             answerRequest = left(answerRequest);
             return idle && answerRequest == 0;
-        }
-
-        private long left(long request) {
-            return request != 0 && isSent(request) ? 0 : request;
         }
 
         @Override
@@ -487,10 +491,13 @@ public final class UcxReceiver implements FrameReceiver {
                 cancel(payloadRequests[slot]);
             }
             boolean letGo = drain(FLUSH_NANOS);
+            // A sender's memory is its own again when its messages have been answered, if only by a refusal.
+            int ignored = worker().drive();
+            discard(framesTag | UcxFormat.TAG_HEADER);
+            discard(framesTag | UcxFormat.TAG_PAYLOAD);
+            flush();
             disconnect();
             if (letGo || drain(CLOSE_NANOS)) {
-                discard(framesTag | UcxFormat.TAG_HEADER);
-                discard(framesTag | UcxFormat.TAG_PAYLOAD);
                 if (peersAddress != null) {
                     peersAddress.close();
                 }
@@ -498,12 +505,6 @@ public final class UcxReceiver implements FrameReceiver {
             } else if (!peerHasEnded()) {
                 worker().stop(this + " was closed while UCX received into memory that is freed next, and the peer did "
                         + "not let go of it in time: all that this thread has over UCX is ended");
-            }
-        }
-
-        private void cancel(long request) {
-            if (request != 0) {
-                ucp_h.ucp_request_cancel(worker().handle(), request);
             }
         }
     }

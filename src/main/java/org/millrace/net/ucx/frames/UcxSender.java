@@ -8,9 +8,11 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorker;
@@ -47,6 +49,7 @@ public final class UcxSender implements FrameSender {
     public int progress() {
         end.checkOpen();
         int work = end.lookAtPeer();
+        end.checkPeer();
         if (end.hasFailed() || !end.tryEnter()) {
             return work;
         }
@@ -116,6 +119,8 @@ public final class UcxSender implements FrameSender {
         private long completed;
         /** What the receiver said that it has accepted. */
         private long accepted;
+        private @Nullable ConnectionException foundEnd;
+        private long foundEndAt;
         private boolean saidGoodbye;
         private long overAt;
 
@@ -151,10 +156,27 @@ public final class UcxSender implements FrameSender {
 
         /** Looks whether the peer has gone. */
         int lookAtPeer() {
+            if (foundEnd != null) {
+                return 0;
+            }
             try {
                 return found.progress();
             } catch (ConnectionException e) {
-                throw ended(e, howFar());
+                if (!(e instanceof PeerClosedException) || completed == posted) {
+                    throw ended(e, howFar());
+                }
+                // It may have received all before it went: that comes another way.
+                foundEnd = e;
+                foundEndAt = System.nanoTime();
+                return 0;
+            }
+        }
+
+        /** Throws if the peer has gone, and all is known of what it has received. */
+        void checkPeer() {
+            ConnectionException why = foundEnd;
+            if (why != null && (completed == posted || System.nanoTime() - foundEndAt > FLUSH_NANOS)) {
+                throw ended(why, howFar());
             }
         }
 
@@ -183,7 +205,8 @@ public final class UcxSender implements FrameSender {
             header.word(1, answersTag);
             header.word(2, SharedMemory.thisHost());
             header.word(3, flags());
-            header.word(4, ProcessHandle.current().pid());
+            header.word(4, ProcessIdentity.CURRENT.pid());
+            header.word(5, ProcessIdentity.CURRENT.startTicks());
             if (!found.offer(header, hello, 0)) {
                 throw new IllegalStateException(this + ": a new connection takes no frame");
             }
@@ -191,13 +214,16 @@ public final class UcxSender implements FrameSender {
         }
 
         private int readAnswer() {
-            long bytes = answerRequest == 0 ? -1 : received(answerRequest);
-            if (bytes < 0) {
+            long bytes = received(answerRequest);
+            if (bytes == UNDER_WAY) {
                 return 0;
             }
             answerRequest = 0;
+            if (bytes == FAILED) {
+                return 0;
+            }
             if (bytes <= UcxFormat.READY_BYTES) {
-                return 0; // it has failed, which is noted
+                throw notProtocol("an answer of " + bytes + " bytes");
             }
             long at = answer.address();
             UcxFormat.check(toString(), UcxFormat.READY, UcxFormat.word(at));
@@ -205,8 +231,7 @@ public final class UcxSender implements FrameSender {
             for (int i = 0; i < CREDITS; i++) {
                 awaitCredit(i);
             }
-            connect(at(at + UcxFormat.READY_BYTES, bytes - UcxFormat.READY_BYTES), UcxFormat.word(at + 16),
-                    UcxFormat.word(at + 24), UcxFormat.word(at + 32));
+            connect(at(at + UcxFormat.READY_BYTES, bytes - UcxFormat.READY_BYTES), UcxFormat.word(at + 16), UcxFormat.word(at + 24), UcxFormat.word(at + 32), UcxFormat.word(at + 40));
             return 1;
         }
 
@@ -217,8 +242,7 @@ public final class UcxSender implements FrameSender {
 
         private int readCredits() {
             int read = 0;
-            long request = creditRequests[nextCredit];
-            while (request != 0 && received(request) >= 0) {
+            while (received(creditRequests[nextCredit]) == UcxFormat.CREDIT_BYTES) {
                 long says = UcxFormat.word(credits + (long) nextCredit * UcxFormat.CREDIT_BYTES);
                 if (says < accepted || says > posted) {
                     throw notProtocol("it says that " + says + " frames were accepted, of " + posted);
@@ -226,7 +250,6 @@ public final class UcxSender implements FrameSender {
                 accepted = says;
                 awaitCredit(nextCredit);
                 nextCredit = (nextCredit + 1) % CREDITS;
-                request = creditRequests[nextCredit];
                 read++;
             }
             return read;
@@ -234,7 +257,7 @@ public final class UcxSender implements FrameSender {
 
         private int post() {
             int before = (int) posted;
-            while (posted < offered) {
+            while (posted < offered && foundEnd == null) {
                 int slot = (int) posted & MASK;
                 long at = slots + (long) slot * UcxFormat.SLOT_BYTES;
                 long bytes = lengths[slot];
@@ -253,12 +276,8 @@ public final class UcxSender implements FrameSender {
             int before = (int) completed;
             while (completed < posted) {
                 int slot = (int) completed & MASK;
-                if (headerRequests[slot] != 0 && isSent(headerRequests[slot])) {
-                    headerRequests[slot] = 0;
-                }
-                if (payloadRequests[slot] != 0 && isSent(payloadRequests[slot])) {
-                    payloadRequests[slot] = 0;
-                }
+                headerRequests[slot] = sent(headerRequests[slot]);
+                payloadRequests[slot] = sent(payloadRequests[slot]);
                 if (headerRequests[slot] != 0 || payloadRequests[slot] != 0) {
                     break;
                 }
@@ -271,13 +290,16 @@ public final class UcxSender implements FrameSender {
         boolean isIdle() {
             boolean idle = true;
             for (int slot = 0; slot < WINDOW; slot++) {
-                headerRequests[slot] =
-                        headerRequests[slot] == 0 || isSent(headerRequests[slot]) ? 0 : headerRequests[slot];
-                payloadRequests[slot] =
-                        payloadRequests[slot] == 0 || isSent(payloadRequests[slot]) ? 0 : payloadRequests[slot];
+                headerRequests[slot] = left(headerRequests[slot]);
+                payloadRequests[slot] = left(payloadRequests[slot]);
                 idle &= headerRequests[slot] == 0 && payloadRequests[slot] == 0;
             }
-            return idle;
+            for (int cell = 0; cell < CREDITS; cell++) {
+                creditRequests[cell] = left(creditRequests[cell]);
+                idle &= creditRequests[cell] == 0;
+            }
+            answerRequest = left(answerRequest);
+            return idle && answerRequest == 0;
         }
 
         @Override
@@ -345,7 +367,7 @@ public final class UcxSender implements FrameSender {
                     advance();
                 }
                 if (completed > 0) {
-                    worker().flush(endpoint(), FLUSH_NANOS);
+                    flush();
                 }
             } finally {
                 worker().leave();
@@ -391,10 +413,8 @@ public final class UcxSender implements FrameSender {
             }
             for (int cell = 0; cell < CREDITS; cell++) {
                 cancel(creditRequests[cell]);
-                creditRequests[cell] = 0;
             }
             cancel(answerRequest);
-            answerRequest = 0;
             disconnect();
             found.close();
             if (drain(CLOSE_NANOS)) {
@@ -407,13 +427,6 @@ public final class UcxSender implements FrameSender {
             } else if (!peerHasEnded()) {
                 worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not "
                         + "let go of it in time: all that this thread has over UCX is ended");
-            }
-        }
-
-        private void cancel(long request) {
-            if (request != 0) {
-                ucp_h.ucp_request_cancel(worker().handle(), request);
-                ucp_h.ucp_request_free(request);
             }
         }
     }
