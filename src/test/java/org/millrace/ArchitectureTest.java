@@ -48,7 +48,8 @@ class ArchitectureTest {
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
             2 net:              ., connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,
-                                socket.stream, socket.rails, socket.stripes, socket.handshake, socket, auto, fault
+                                socket.stream, socket.rails, socket.stripes, socket.handshake, socket,
+                                plugin.table, plugin.frames, plugin.handshake, plugin, auto, fault
             2 cuda:             handle, ., copy
             1 abi:              .
             1 agent:            .
