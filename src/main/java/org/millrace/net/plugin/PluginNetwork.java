@@ -48,7 +48,7 @@ public final class PluginNetwork implements Network {
      */
     public static PluginNetwork open(Path library, SocketOptions socket, PluginOptions options) {
         CallWatch watch = CallWatch.of("network plugin " + library, options.callLimit());
-        Session session = PluginLibrary.load(library, options.logger()).start(watch);
+        Session session = PluginLibrary.load(library).start(watch);
         try {
             return new PluginNetwork(socket,
                     new DeviceSet(new OpenResources("network of plugin " + session.plugin()), session,
@@ -58,6 +58,11 @@ public final class PluginNetwork implements Network {
             session.close(watch);
             throw e;
         }
+    }
+
+    /** Whether a library is Millrace's own plugin. It is loaded then, or it cannot be. */
+    public static boolean isMillrace(Path library) {
+        return PluginLibrary.load(library).name().equals("Millrace");
     }
 
     private static List<PluginDevice> chosen(Session session, List<Integer> numbers) {

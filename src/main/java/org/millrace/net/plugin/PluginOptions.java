@@ -11,10 +11,8 @@ import java.util.List;
  *                    of which the second waits until its receiver knows where it belongs
  * @param pieceBytes  the longest message of any other payload
  * @param callLimit   after which a call of the plugin's that has not returned is named
- * @param logger      a {@code ncclDebugLogger_t} for the plugin; 0 for one that comes out in our own log
  */
-public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, Duration callLimit,
-        long logger) {
+public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, Duration callLimit) {
 
     /** Copies the list. */
     public PluginOptions {
@@ -23,23 +21,19 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
 
     /** All devices, 16 KiB with a header, messages of 1 MiB, 10 s for a call. */
     public static PluginOptions defaults() {
-        return new PluginOptions(List.of(), 16 << 10, 1 << 20, Duration.ofSeconds(10), 0);
+        return new PluginOptions(List.of(), 16 << 10, 1 << 20, Duration.ofSeconds(10));
     }
 
     public PluginOptions withDevices(List<Integer> chosen) {
-        return new PluginOptions(chosen, inlineBytes, pieceBytes, callLimit, logger);
+        return new PluginOptions(chosen, inlineBytes, pieceBytes, callLimit);
     }
 
     /** Other lengths: see the record's parameters. */
     public PluginOptions withMessages(int inline, long piece) {
-        return new PluginOptions(devices, inline, piece, callLimit, logger);
+        return new PluginOptions(devices, inline, piece, callLimit);
     }
 
     public PluginOptions withCallLimit(Duration limit) {
-        return new PluginOptions(devices, inlineBytes, pieceBytes, limit, logger);
-    }
-
-    public PluginOptions withLogger(long function) {
-        return new PluginOptions(devices, inlineBytes, pieceBytes, callLimit, function);
+        return new PluginOptions(devices, inlineBytes, pieceBytes, limit);
     }
 }

@@ -28,7 +28,6 @@ public final class PluginLibrary {
     private final Path path;
     private final NetTable table;
     private final String name;
-    private final long logger;
     private final long configuration;
     /** Versions without contexts are initialized once; their devices are then known. */
     private @Nullable Session only;
@@ -69,11 +68,10 @@ public final class PluginLibrary {
         }
     }
 
-    private PluginLibrary(Path path, NetTable table, String name, long logger) {
+    private PluginLibrary(Path path, NetTable table, String name) {
         this.path = path;
         this.table = table;
         this.name = name;
-        this.logger = logger;
         MemorySegment config = Arena.global().allocate(ncclNetCommConfig_v10_t.layout());
         ncclNetCommConfig_v10_t.trafficClass(config, NetTable.NO_TRAFFIC_CLASS);
         configuration = config.address();
@@ -82,22 +80,21 @@ public final class PluginLibrary {
     /**
      * Loads a library, or returns the one that was loaded from this path.
      *
-     * @param logger a {@code ncclDebugLogger_t} that the plugin is given; 0 for one of ours
      * @throws ConnectionException if it is none, or has no table that is understood here
      */
-    public static PluginLibrary load(Path path, long logger) {
+    public static PluginLibrary load(Path path) {
         synchronized (LOADED) {
             PluginLibrary known = LOADED.get(path);
             if (known != null) {
                 return known;
             }
-            PluginLibrary loaded = open(path, logger);
+            PluginLibrary loaded = open(path);
             LOADED.put(path, loaded);
             return loaded;
         }
     }
 
-    private static PluginLibrary open(Path path, long logger) {
+    private static PluginLibrary open(Path path) {
         String problem = "the network plugin " + path + " cannot be used: ";
         if (!Files.exists(path)) {
             throw new ConnectionException(problem + "there is no such file");
@@ -114,7 +111,7 @@ public final class PluginLibrary {
                     NetTable table = new NetTable(version, symbol);
                     String name = NetTable.text(
                             NetTable.unscoped(symbol.address(), Long.BYTES).get(ValueLayout.ADDRESS, 0));
-                    return new PluginLibrary(path, table, name == null ? "without a name" : name, logger);
+                    return new PluginLibrary(path, table, name == null ? "without a name" : name);
                 } catch (ConnectionException e) {
                     throw new ConnectionException(problem + e.getMessage(), e);
                 }
@@ -148,7 +145,7 @@ public final class PluginLibrary {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
             watch.enter(NetFunction.INIT);
             int result = table.init(context.address(), new SecureRandom().nextLong(), configuration,
-                    logger == 0 ? PluginLog.logger() : logger, PluginLog.profiler());
+                    PluginLog.logger(), PluginLog.profiler());
             watch.leave();
             check(NetFunction.INIT, result);
             Session session = new Session(this, context.get(ValueLayout.JAVA_LONG, 0), devices(watch, arena));
@@ -203,12 +200,17 @@ public final class PluginLibrary {
 
     /** The last warning that was not shown yet, for the message of a failure. Other plugins' too, if there are any. */
     private String said() {
-        String warning = logger == 0 ? PluginLog.pass() : null;
+        String warning = PluginLog.pass();
         return warning == null ? "" : "; it says: " + warning;
     }
 
     public NetTable table() {
         return table;
+    }
+
+    /** What the plugin calls itself. */
+    public String name() {
+        return name;
     }
 
     @Override

@@ -7,3 +7,4 @@
 package org.millrace.net.plugin.table;
 
 import org.jspecify.annotations.NullMarked;
+
