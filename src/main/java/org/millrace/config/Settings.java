@@ -9,8 +9,8 @@ import static org.millrace.config.ValueTypes.optional;
 import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
+import static org.millrace.config.ValueTypes.words;
 import static org.millrace.config.ValueTypes.wordsOr;
-
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -49,6 +49,11 @@ public final class Settings {
     public static final Setting<Optional<Path>> CUDART_LIBRARY =
             new Setting<>("MILLRACE_CUDART_LIBRARY", optional(paths()), Optional.empty(),
                     "libcudart.so, or the directory it is in; unset: looked for under its usual names and places");
+
+    /** Path of libucp. */
+    public static final Setting<Optional<Path>> UCX_LIBRARY = new Setting<>("MILLRACE_UCX_LIBRARY", optional(paths()),
+            Optional.empty(),
+            "libucp.so.0, UCX's library, for MILLRACE_NET=ucx; unset: as the dynamic loader finds it (LD_LIBRARY_PATH)");
 
     // Channels and buffers
 
@@ -170,11 +175,12 @@ public final class Settings {
 
     /** What carries frames. */
     public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET",
-            wordsOr(PLUGIN_PREFIX, "PATH, where PATH is that of a network plugin for NCCL", "auto", "shm", "socket"),
+            wordsOr(PLUGIN_PREFIX, "PATH, where PATH is that of a network plugin for NCCL", "auto", "shm", "socket",
+                    "ucx"),
             "auto",
-            "what carries the data: frames over shared memory (shm), TCP (socket) or a network plugin for NCCL"
-                    + " (plugin:PATH) between any two ranks; auto: memory that two ranks share, frames where there is"
-                    + " none");
+            "what carries the data: frames over shared memory (shm), TCP (socket), what UCX finds, as cards with "
+                    + "RDMA (ucx), or a network plugin for NCCL (plugin:PATH), between any two ranks; auto: memory "
+                    + "that two ranks share, frames where there is none");
     /** Which devices of a network plugin. */
     public static final Setting<List<Integer>> NET_DEVICES = new Setting<>("MILLRACE_NET_DEVICES",
             lists(integers(0, 1023)), List.of(),
@@ -256,7 +262,7 @@ public final class Settings {
     public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
             LogLevel.WARN, "how much the command line logs, and NCCL with it");
 
-    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, MIN_CHANNELS,
+    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,

@@ -26,6 +26,7 @@ final class Networks {
         Network network = NetworkChoice.open(configuration.get(Settings.NETWORK),
                 socketOptions(configuration, agreement),
                 ShmOptions.defaults().withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
+                configuration.get(Settings.UCX_LIBRARY),
                 PluginOptions.defaults().withDevices(configuration.get(Settings.NET_DEVICES)));
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);

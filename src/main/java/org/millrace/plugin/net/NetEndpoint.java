@@ -49,6 +49,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                 .withRails(addresses);
         ShmOptions shm = ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)));
         Network network = NetworkChoice.open(beneath(settings.get(Settings.NETWORK)), socket, shm,
+                settings.get(Settings.UCX_LIBRARY),
                 PluginOptions.defaults().withDevices(settings.get(Settings.NET_DEVICES)));
         NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
                 : NetDevice.of(addresses);
