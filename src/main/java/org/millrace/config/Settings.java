@@ -9,8 +9,8 @@ import static org.millrace.config.ValueTypes.optional;
 import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
-import static org.millrace.config.ValueTypes.words;
 import static org.millrace.config.ValueTypes.wordsOr;
+
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -266,8 +266,9 @@ public final class Settings {
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
-            NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS,
-            IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
+            NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
+            TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP,
+            LOG_LEVEL);
 
     private Settings() {}
 

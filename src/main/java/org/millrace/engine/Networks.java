@@ -23,11 +23,12 @@ final class Networks {
 
     static Network open(Configuration configuration, Agreement agreement) {
         Optional<List<Fault>> faults = EngineSettings.faults(configuration);
-        Network network = NetworkChoice.open(configuration.get(Settings.NETWORK),
-                socketOptions(configuration, agreement),
-                ShmOptions.defaults().withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
-                configuration.get(Settings.UCX_LIBRARY),
-                PluginOptions.defaults().withDevices(configuration.get(Settings.NET_DEVICES)));
+        Network network =
+                NetworkChoice.open(configuration.get(Settings.NETWORK), socketOptions(configuration, agreement),
+                        ShmOptions.defaults()
+                                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
+                        configuration.get(Settings.UCX_LIBRARY),
+                        PluginOptions.defaults().withDevices(configuration.get(Settings.NET_DEVICES)));
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }

@@ -75,11 +75,12 @@ public final class PluginNetwork implements Network {
                     .stream()
                     .filter(device -> device.index() == number)
                     .findFirst()
-                    .orElseThrow(() -> new ConnectionException(session.library() + " has no device " + number
-                            + " that can be used; it has " + session.devices()
-                                    .stream()
-                                    .map(device -> device.index() + " (" + device + ")")
-                                    .collect(Collectors.joining(", ")))));
+                    .orElseThrow(() -> new ConnectionException(
+                            session.library() + " has no device " + number + " that can be used; it has "
+                                    + session.devices()
+                                            .stream()
+                                            .map(device -> device.index() + " (" + device + ")")
+                                            .collect(Collectors.joining(", ")))));
         }
         return chosen;
     }

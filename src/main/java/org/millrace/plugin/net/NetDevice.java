@@ -62,8 +62,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     static NetDevice ofPlugin(List<PluginDevice> devices) {
         String path = devices.getFirst().pciPath();
         return new NetDevice(
-                Arena.global()
-                        .allocateFrom(devices.stream().map(PluginDevice::name).collect(Collectors.joining("+"))),
+                Arena.global().allocateFrom(devices.stream().map(PluginDevice::name).collect(Collectors.joining("+"))),
                 devices.stream().mapToInt(PluginDevice::speedMbps).sum(),
                 path.isEmpty() ? MemorySegment.NULL : Arena.global().allocateFrom(path));
     }

@@ -9,7 +9,9 @@ import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.plugin.TestNet.Count;
 
-/** All that a network must do, over a plugin that behaves. It finds nothing to complain of, and gets everything back. */
+/**
+ * All that a network must do, over a plugin that behaves. It finds nothing to complain of, and gets everything back.
+ */
 @Tag("optimized")
 class PluginNetworkTest extends NetworkContract {
 

@@ -34,9 +34,11 @@ public final class TestNet {
         /** Misbehaviour that was ordered, and happened. */
         FAULTS,
         /** Receives of several buffers. */
-        GROUPS, FLUSHES,
+        GROUPS,
+        FLUSHES,
         /** Callers that did not keep their promises. */
-        COMPLAINTS, MESSAGES
+        COMPLAINTS,
+        MESSAGES
     }
 
     private final Path library;

@@ -5,8 +5,8 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.plugin.table.PluginDevice;
 
 /**
- * The receives of pieces: several wait for one another and are posted as one where the plugin can, are checked when they
- * have come, and are flushed where a device reads them. One thread.
+ * The receives of pieces: several wait for one another and are posted as one where the plugin can, are checked when
+ * they have come, and are flushed where a device reads them. One thread.
  *
  * <pre>
  *   finished  ≤  flushing  ≤  arrived  ≤  posted  ≤  finished + {@value PluginComm#MAX_REQUESTS}        receives

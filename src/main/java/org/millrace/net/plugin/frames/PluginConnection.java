@@ -150,8 +150,9 @@ public final class PluginConnection extends ConnectionState {
         }
         if (broken != null) {
             if (gone && !saidGoodbye || now - brokenNanos > LAST_WORD_NANOS) {
-                throw fail(new ConnectionException(broken.getMessage() + " " + progress
-                        + (gone ? "; the peer's process is gone too" : ""), broken));
+                throw fail(new ConnectionException(
+                        broken.getMessage() + " " + progress + (gone ? "; the peer's process is gone too" : ""),
+                        broken));
             }
         } else if (saidGoodbye && now - goodbyeNanos > ARRIVAL_NANOS) {
             throw fail(new ConnectionException(this + ": connection lost (the peer has sent "

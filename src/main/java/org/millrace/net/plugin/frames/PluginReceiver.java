@@ -46,8 +46,7 @@ public final class PluginReceiver implements FrameReceiver {
      * @param messages communicator of the frames' messages
      * @param payloads communicator of the payloads that do not go with them
      */
-    public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads,
-            BitSet regions) {
+    public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         this.connection = connection;
         this.sizes = sizes;
         arena = Arena.ofShared();

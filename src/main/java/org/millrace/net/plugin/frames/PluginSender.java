@@ -73,8 +73,8 @@ public final class PluginSender implements FrameSender {
             throw new IllegalArgumentException(
                     "a payload has 0 to " + MessageFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
-        PluginRegion from = bytes == 0 ? null
-                : (PluginRegion) NativeRegion.check(region, connection.network(), offset, bytes);
+        PluginRegion from =
+                bytes == 0 ? null : (PluginRegion) NativeRegion.check(region, connection.network(), offset, bytes);
         if (offered - completed == FrameSizes.FRAMES_IN_FLIGHT) {
             return false;
         }
@@ -125,8 +125,7 @@ public final class PluginSender implements FrameSender {
         while (payloads.testOldest()) {
             moved++;
         }
-        while (completed < sent
-                && lastPieces[(int) (completed % FrameSizes.FRAMES_IN_FLIGHT)] < payloads.done()) {
+        while (completed < sent && lastPieces[(int) (completed % FrameSizes.FRAMES_IN_FLIGHT)] < payloads.done()) {
             completed++;
         }
         if (moved == 0) {

@@ -82,9 +82,10 @@ final class CommInMaking implements AutoCloseable {
         NetTable table = session.table();
         results.fill((byte) 0);
         long kernels = results.address() + Long.BYTES; // null there: ours know no network device
-        check(making, making == NetFunction.ACCEPT ? table.accept(watch, listener, results.address(), kernels)
-                : table.connect(watch, session.context(), device, session.configuration(), handle.address(),
-                        results.address(), kernels));
+        check(making,
+                making == NetFunction.ACCEPT ? table.accept(watch, listener, results.address(), kernels)
+                        : table.connect(watch, session.context(), device, session.configuration(), handle.address(),
+                                results.address(), kernels));
         communicator = results.get(ValueLayout.JAVA_LONG, 0);
         return communicator != 0;
     }

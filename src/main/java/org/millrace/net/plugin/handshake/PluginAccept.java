@@ -118,8 +118,9 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
                 payloads = CommInMaking.listen(devices.session(), watch, candidate.index());
                 sizes = came.hello().sizes().min(devices.sizes());
                 came.tell(new PluginHello.Answer(sizes, number, messages.handle(), payloads.handle()));
-                connection = new PluginConnection(devices.open(), "connection " + key() + " by the network plugin "
-                        + devices.session().plugin() + " from " + came.process() + ", over " + candidate,
+                connection = new PluginConnection(devices.open(),
+                        "connection " + key() + " by the network plugin " + devices.session().plugin() + " from "
+                                + came.process() + ", over " + candidate,
                         came.process(), came.channel(), devices.session(), devices.callLimit());
                 client = null;
             } catch (ConnectionException e) {
@@ -141,8 +142,8 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
             with.lookAtPeer(true, 0, "before the plugin had connected them");
             return null;
         }
-        PluginReceiver receiver = new PluginReceiver(with, Objects.requireNonNull(sizes), first.take(), second.take(),
-                devices.regions());
+        PluginReceiver receiver =
+                new PluginReceiver(with, Objects.requireNonNull(sizes), first.take(), second.take(), devices.regions());
         closeComms();
         connection = null;
         devices.open().opened(with, receiver::close);

@@ -23,8 +23,7 @@ public final class PluginConnect extends OutgoingConnection {
     private final DeviceSet devices;
     private final CallWatch watch;
     private final OutgoingStream stream;
-    private final ByteBuffer received =
-            ByteBuffer.allocate(PluginHello.Answer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer received = ByteBuffer.allocate(PluginHello.Answer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private PluginHello.@Nullable Answer answer;
     private @Nullable PluginDevice device;
     private @Nullable CommInMaking messages;
@@ -42,8 +41,7 @@ public final class PluginConnect extends OutgoingConnection {
                 + OutgoingStream.name(to), options.connectDeadline());
         this.devices = devices;
         watch = CallWatch.of(toString(), devices.callLimit());
-        PluginHello hello =
-                new PluginHello(ProcessHandle.current().pid(), devices.sizes(), devices.session().plugin());
+        PluginHello hello = new PluginHello(ProcessHandle.current().pid(), devices.sizes(), devices.session().plugin());
         stream = new OutgoingStream(null, to, PluginHello.FORMAT, hello.encode(AddressFormat.secret(address), key),
                 options);
     }
@@ -86,10 +84,11 @@ public final class PluginConnect extends OutgoingConnection {
         if (!messages.advance() | !payloads.advance()) {
             return null;
         }
-        PluginConnection connection = new PluginConnection(network(), this + ", " + stream.process() + ", over "
-                + device, stream.process(), stream.channel(), devices.session(), devices.callLimit());
-        PluginSender sender = new PluginSender(connection, with.sizes(), messages.take(), payloads.take(),
-                devices.regions());
+        PluginConnection connection =
+                new PluginConnection(network(), this + ", " + stream.process() + ", over " + device, stream.process(),
+                        stream.channel(), devices.session(), devices.callLimit());
+        PluginSender sender =
+                new PluginSender(connection, with.sizes(), messages.take(), payloads.take(), devices.regions());
         messages.close();
         payloads.close();
         handedOver = true;

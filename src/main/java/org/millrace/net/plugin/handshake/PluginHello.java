@@ -101,12 +101,11 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
             byte[] payloads = new byte[HANDLE_BYTES];
             bytes.get(MESSAGES_OFFSET, messages);
             bytes.get(PAYLOADS_OFFSET, payloads);
-            FrameSizes sizes = new FrameSizes(bytes.getInt(0), bytes.getLong(PIECE_OFFSET),
-                    bytes.getInt(RECVS_OFFSET));
+            FrameSizes sizes = new FrameSizes(bytes.getInt(0), bytes.getLong(PIECE_OFFSET), bytes.getInt(RECVS_OFFSET));
             long device = bytes.getLong(DEVICE_OFFSET);
             if (!sizes.isPlausible(PluginDevice.MAX_RECVS) || device < 0 || device > Integer.MAX_VALUE) {
-                throw new ConnectionException("the listener's answer is damaged: it says " + sizes + ", device "
-                        + device);
+                throw new ConnectionException(
+                        "the listener's answer is damaged: it says " + sizes + ", device " + device);
             }
             return new Answer(sizes, (int) device, messages, payloads);
         }

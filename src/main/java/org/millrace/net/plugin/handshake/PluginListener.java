@@ -92,9 +92,8 @@ public final class PluginListener extends KeyedListener<PluginListener.Client> {
             PluginHello said = PluginHello.decode(bytes);
             String ours = devices.session().plugin();
             if (!new String(PluginHello.name(ours), java.nio.charset.StandardCharsets.UTF_8).equals(said.plugin())) {
-                throw new Refusal(HandshakeReply.OTHER_PLUGIN,
-                        "it has loaded the network plugin '" + said.plugin() + "', and this process '" + ours
-                                + "': MILLRACE_NET must be the same in all processes");
+                throw new Refusal(HandshakeReply.OTHER_PLUGIN, "it has loaded the network plugin '" + said.plugin()
+                        + "', and this process '" + ours + "': MILLRACE_NET must be the same in all processes");
             }
             if (!said.sizes().isPlausible(PluginDevice.MAX_RECVS)) {
                 throw new Refusal(HandshakeReply.MALFORMED, "it says that it can do " + said.sizes());

@@ -74,9 +74,10 @@ public final class CallWatch {
             named = false;
         } else if (!named && now - since > limitNanos) {
             named = true;
-            LOG.warn("{}: the plugin's {} has not returned for {} ms, and blocks its thread with all connections that "
-                    + "it serves; NCCL asks that it does not wait", connection, FUNCTIONS[function - 1],
-                    (now - since) / 1_000_000);
+            LOG.warn(
+                    "{}: the plugin's {} has not returned for {} ms, and blocks its thread with all connections that "
+                            + "it serves; NCCL asks that it does not wait",
+                    connection, FUNCTIONS[function - 1], (now - since) / 1_000_000);
         }
     }
 

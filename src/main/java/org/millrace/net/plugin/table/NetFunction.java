@@ -2,9 +2,21 @@ package org.millrace.net.plugin.table;
 
 /** The functions of NCCL's network table that are called here, by the names that they have in it. */
 public enum NetFunction {
-    INIT("init"), DEVICES("devices"), GET_PROPERTIES("getProperties"), LISTEN("listen"), CONNECT("connect"),
-    ACCEPT("accept"), REG_MR("regMr"), REG_MR_DMA_BUF("regMrDmaBuf"), DEREG_MR("deregMr"), ISEND("isend"),
-    IRECV("irecv"), IFLUSH("iflush"), TEST("test"), CLOSE_SEND("closeSend"), CLOSE_RECV("closeRecv"),
+    INIT("init"),
+    DEVICES("devices"),
+    GET_PROPERTIES("getProperties"),
+    LISTEN("listen"),
+    CONNECT("connect"),
+    ACCEPT("accept"),
+    REG_MR("regMr"),
+    REG_MR_DMA_BUF("regMrDmaBuf"),
+    DEREG_MR("deregMr"),
+    ISEND("isend"),
+    IRECV("irecv"),
+    IFLUSH("iflush"),
+    TEST("test"),
+    CLOSE_SEND("closeSend"),
+    CLOSE_RECV("closeRecv"),
     CLOSE_LISTEN("closeListen"),
     /** Since v11. */
     FINALIZE("finalize");

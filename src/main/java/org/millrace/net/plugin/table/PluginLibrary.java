@@ -109,8 +109,8 @@ public final class PluginLibrary {
             if (symbol != null) {
                 try {
                     NetTable table = new NetTable(version, symbol);
-                    String name = NetTable.text(
-                            NetTable.unscoped(symbol.address(), Long.BYTES).get(ValueLayout.ADDRESS, 0));
+                    String name =
+                            NetTable.text(NetTable.unscoped(symbol.address(), Long.BYTES).get(ValueLayout.ADDRESS, 0));
                     return new PluginLibrary(path, table, name == null ? "without a name" : name);
                 } catch (ConnectionException e) {
                     throw new ConnectionException(problem + e.getMessage(), e);
@@ -144,8 +144,8 @@ public final class PluginLibrary {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
             watch.enter(NetFunction.INIT);
-            int result = table.init(context.address(), new SecureRandom().nextLong(), configuration,
-                    PluginLog.logger(), PluginLog.profiler());
+            int result = table.init(context.address(), new SecureRandom().nextLong(), configuration, PluginLog.logger(),
+                    PluginLog.profiler());
             watch.leave();
             check(NetFunction.INIT, result);
             Session session = new Session(this, context.get(ValueLayout.JAVA_LONG, 0), devices(watch, arena));

@@ -92,7 +92,8 @@ public final class SocketConnect extends OutgoingConnection {
             RailAddresses rail = rails.get(stream / perRail);
             StreamHello hello = hello(attempt, stream, count, stream / perRail, rails.size());
             try {
-                streams.add(new OutgoingStream(rail.local(), rail.remote(), StreamHello.FORMAT, hello.encode(secret, key), options));
+                streams.add(new OutgoingStream(rail.local(), rail.remote(), StreamHello.FORMAT,
+                        hello.encode(secret, key), options));
             } catch (ConnectionException e) {
                 leaveOut(rail, e);
                 return;

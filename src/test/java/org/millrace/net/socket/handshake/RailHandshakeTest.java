@@ -150,7 +150,8 @@ class RailHandshakeTest {
     void aListenerThatTellsNoAddressesIsReported() throws IOException {
         try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
                 SocketNetwork network = network(2, 1)) {
-            byte[] address = AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 2);
+            byte[] address =
+                    AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 2);
             Pending<FrameSender> connecting = network.connect(address, Connected.newKey());
             try (Socket accepted = server.accept()) {
                 accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT).array());
