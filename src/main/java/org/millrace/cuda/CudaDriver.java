@@ -10,8 +10,8 @@ import java.lang.invoke.MethodHandle;
 import java.util.EnumMap;
 import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.cuda.library.DynamicLoader;
-import org.millrace.cuda.library.NativeLibrary;
+import org.millrace.library.DynamicLoader;
+import org.millrace.library.NativeLibrary;
 
 /**
  * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory

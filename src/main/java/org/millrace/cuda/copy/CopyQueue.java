@@ -209,7 +209,9 @@ public final class CopyQueue implements AutoCloseable {
 
         CopyEngine(CudaDriver driver, CudaDevice device) {
             this.driver = driver;
-            this.stream = device.newStream();
+            // Of a priority of its own: streams of one priority share a few queues of the GPU's, in which a copy would
+            // wait behind a program's kernel that waits for the copy.
+            this.stream = device.newStream(device.streamPriorities()[1]);
             this.streamAddress = stream.handle().address().address();
             try (CurrentDevice _ = device.makeCurrent()) {
                 for (int i = 0; i < EVENTS; i++) {
