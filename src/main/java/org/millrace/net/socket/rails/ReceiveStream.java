@@ -54,7 +54,8 @@ final class ReceiveStream {
     private boolean saidGoodbye;
     private boolean deaf;
 
-    ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces, UnexpectedPieces unexpected) {
+    ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
+            UnexpectedPieces unexpected) {
         this.channel = channel;
         this.input = input;
         this.rail = rail;
