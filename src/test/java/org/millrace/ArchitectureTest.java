@@ -49,7 +49,8 @@ class ArchitectureTest {
             3 nccl:             .
             2 net:              ., connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,
                                 socket.stream, socket.rails, socket.stripes, socket.handshake, socket,
-                                ucx.library, ucx.worker, ucx.frames, ucx, auto, fault
+                                ucx.library, ucx.worker, ucx.frames, ucx,
+                                plugin.table, plugin.frames, plugin.handshake, plugin, auto, fault
             2 cuda:             handle, ., copy
             1 abi:              .
             1 agent:            .

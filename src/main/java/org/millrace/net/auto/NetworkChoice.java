@@ -5,7 +5,10 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.millrace.config.Settings;
 import org.millrace.net.Network;
+import org.millrace.net.plugin.PluginNetwork;
+import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
@@ -39,6 +42,21 @@ public enum NetworkChoice {
         }
         throw new IllegalArgumentException("there is no network '" + name + "'; there are "
                 + Arrays.stream(values()).map(NetworkChoice::setting).collect(Collectors.joining(", ")));
+    }
+
+    /**
+     * Opens the network that a setting names: a choice, or {@code plugin:} with the path of a network plugin for NCCL.
+     *
+     * @param socket how TCP is used, also to find the peers of another network
+     * @param ucx    libucp; empty to have it looked for
+     * @throws IllegalArgumentException             if there is none of that name
+     * @throws org.millrace.net.ConnectionException if the plugin cannot be used
+     */
+    public static Network open(String setting, SocketOptions socket, ShmOptions shm, Optional<Path> ucx,
+            PluginOptions plugin) {
+        return setting.startsWith(Settings.PLUGIN_PREFIX)
+                ? PluginNetwork.open(Path.of(setting.substring(Settings.PLUGIN_PREFIX.length())), socket, plugin)
+                : parse(setting).open(socket, shm, ucx);
     }
 
     private String setting() {
