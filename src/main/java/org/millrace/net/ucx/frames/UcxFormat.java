@@ -29,8 +29,8 @@ import org.millrace.net.connection.NativeRegion;
  *   +--------+--------+--------+------------+-------+--------+----------------  -  ---+
  * </pre>
  *
- * The hello is a frame of the TCP connection, with the same six words, and where the sender's worker is as its
- * payload; the goodbye is a frame, too. A credit is one word: how many frames were accepted so far.
+ * The hello is a frame of the TCP connection, with the same six words, and where the sender's worker is as its payload;
+ * the goodbye is a frame, too. A credit is one word: how many frames were accepted so far.
  */
 final class UcxFormat {
 

@@ -409,8 +409,7 @@ public final class UcxReceiver implements FrameReceiver {
             if (bytes == 0) {
                 found.accept(null, 0);
             } else {
-                long destination =
-                        NativeRegion.check(region, network(), offset, bytes).view().address() + offset;
+                long destination = NativeRegion.check(region, network(), offset, bytes).view().address() + offset;
                 if (all == null) {
                     all = finder.allMemory();
                 }

@@ -231,7 +231,8 @@ public final class UcxSender implements FrameSender {
             for (int i = 0; i < CREDITS; i++) {
                 awaitCredit(i);
             }
-            connect(at(at + UcxFormat.READY_BYTES, bytes - UcxFormat.READY_BYTES), UcxFormat.word(at + 16), UcxFormat.word(at + 24), UcxFormat.word(at + 32), UcxFormat.word(at + 40));
+            connect(at(at + UcxFormat.READY_BYTES, bytes - UcxFormat.READY_BYTES), UcxFormat.word(at + 16),
+                    UcxFormat.word(at + 24), UcxFormat.word(at + 32), UcxFormat.word(at + 40));
             return 1;
         }
 
