@@ -81,7 +81,8 @@ class PluginFailuresTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|',
+    @CsvSource(
+            delimiter = '|',
             value = {"fail=init:1:2 | the plugin's init failed: ncclSystemError (2); it says: TestNet: init 1 fails",
                     "fail=devices:1:3 | the plugin's devices failed: ncclInternalError (3)",
                     "fail=getProperties:1:5 | the plugin's getProperties failed: ncclInvalidUsage (5)",
@@ -101,8 +102,12 @@ class PluginFailuresTest {
     @Test
     void aDeviceThatIsNotThereIsNamedWithThoseThatAre() {
         plugin.with("devices=2");
-        assertEquals(List.of(1, 0), plugin.open(PluginOptions.defaults().withDevices(List.of(1, 0)))
-                .devices().stream().map(device -> device.index()).toList());
+        assertEquals(List.of(1, 0),
+                plugin.open(PluginOptions.defaults().withDevices(List.of(1, 0)))
+                        .devices()
+                        .stream()
+                        .map(device -> device.index())
+                        .toList());
         ConnectionException refused = assertThrows(ConnectionException.class,
                 () -> plugin.open(PluginOptions.defaults().withDevices(List.of(0, 7))));
         assertTrue(refused.getMessage().endsWith("has no device 7 that can be used; it has 0 (test0), 1 (test1)"),
@@ -111,7 +116,8 @@ class PluginFailuresTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|',
+    @CsvSource(
+            delimiter = '|',
             value = {"fail=listen:1:2 | the plugin's listen failed: ncclSystemError (2); it says: TestNet: listen 1",
                     "fail=accept:5:3 | the plugin's accept failed: ncclInternalError (3)"})
     void aListenerThatCannotAcceptIsNamedOnBothSides(String words, String expected) {
@@ -173,14 +179,16 @@ class PluginFailuresTest {
                 Connected second = Connected.make(network, network)) {
             assertTrue(first.receiver().toString().endsWith("over test1"), first.receiver().toString());
             assertTrue(second.sender().toString().endsWith("over test1"), second.sender().toString());
-            assertTrue(warnings.await("is of no use").contains("device test0 is of no use: the plugin's listen failed: "
-                    + "ncclSystemError (2); it says: TestNet: the link of test0 is down"));
+            assertTrue(warnings.await("is of no use")
+                    .contains("device test0 is of no use: the plugin's listen failed: "
+                            + "ncclSystemError (2); it says: TestNet: the link of test0 is down"));
         }
     }
 
     /** In mid-transfer: both sides know, the one whose plugin failed knows what. */
     @ParameterizedTest
-    @CsvSource(delimiter = '|',
+    @CsvSource(
+            delimiter = '|',
             value = {"fail=isend:30:2 | isend failed: ncclSystemError (2); it says: TestNet: isend 30 fails",
                     "fail=irecv:40:2 | irecv failed: ncclSystemError (2); it says: TestNet: irecv 40 fails",
                     "fail=test:300:6 | test failed: ncclRemoteError (6); it says: TestNet: test",
@@ -274,10 +282,10 @@ class PluginFailuresTest {
                 Listener overPlugin = network.listen()) {
             assertTrue(assertThrows(ConnectionException.class,
                     () -> network.connect(overSocket.address(), Connected.newKey())).getMessage()
-                            .contains("not an address of the network 'plugin': it begins with 'socket"));
+                    .contains("not an address of the network 'plugin': it begins with 'socket"));
             assertTrue(assertThrows(ConnectionException.class,
                     () -> socket.connect(overPlugin.address(), Connected.newKey())).getMessage()
-                            .contains("not an address of the network 'socket': it begins with 'plugin"));
+                    .contains("not an address of the network 'socket': it begins with 'plugin"));
         }
     }
 
@@ -292,8 +300,10 @@ class PluginFailuresTest {
                 assertNull(accepting.poll());
                 connecting.poll();
             });
-            assertTrue(refused.getMessage().contains("it has loaded another network plugin: MILLRACE_NET must be the "
-                    + "same"), refused.getMessage());
+            assertTrue(
+                    refused.getMessage()
+                            .contains("it has loaded another network plugin: MILLRACE_NET must be the " + "same"),
+                    refused.getMessage());
             assertFalse(network.name().equals(different.name()));
         }
     }

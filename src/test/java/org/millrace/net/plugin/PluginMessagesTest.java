@@ -21,7 +21,9 @@ import org.millrace.net.Network;
 import org.millrace.net.RandomFrames;
 import org.millrace.net.plugin.TestNet.Count;
 
-/** Frames as messages of every version of the table, in receives of one buffer and of several, in all kinds of memory. */
+/**
+ * Frames as messages of every version of the table, in receives of one buffer and of several, in all kinds of memory.
+ */
 @Timeout(60)
 class PluginMessagesTest {
 
@@ -104,8 +106,9 @@ class PluginMessagesTest {
                 ends.nextHeader();
                 ends.receiver().accept(device, frame * 100_000L);
                 long seen = ends.receiver().framesCompleted();
-                assertEquals(-1, MemorySegment.mismatch(out.segment(), 0, seen * 100_000, device.segment(), 0,
-                        seen * 100_000), "a frame is counted that cannot be seen yet");
+                assertEquals(-1,
+                        MemorySegment.mismatch(out.segment(), 0, seen * 100_000, device.segment(), 0, seen * 100_000),
+                        "a frame is counted that cannot be seen yet");
             }
             ends.until(() -> ends.receiver().framesCompleted() == 8);
             assertEquals(-1, MemorySegment.mismatch(out.segment(), 0, 800_000, device.segment(), 0, 800_000));

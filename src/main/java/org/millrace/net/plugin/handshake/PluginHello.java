@@ -57,9 +57,9 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
     static PluginHello decode(ByteBuffer bytes) {
         byte[] name = new byte[FORMAT.bytes() - NAME_OFFSET];
         bytes.get(NAME_OFFSET, name);
-        return new PluginHello(bytes.getLong(PID_OFFSET),
-                new FrameSizes(bytes.getInt(INLINE_OFFSET), bytes.getLong(PIECE_OFFSET), bytes.getInt(RECVS_OFFSET),
-                        bytes.getInt(KINDS_OFFSET)),
+        return new PluginHello(
+                bytes.getLong(PID_OFFSET), new FrameSizes(bytes.getInt(INLINE_OFFSET), bytes.getLong(PIECE_OFFSET),
+                        bytes.getInt(RECVS_OFFSET), bytes.getInt(KINDS_OFFSET)),
                 new String(name, StandardCharsets.UTF_8).replace("\0", ""));
     }
 
