@@ -109,6 +109,11 @@ EXPORT const long *testNetCounts(void) {
   return counts;
 }
 
+/* As a thread of the plugin's own may log at any time. */
+EXPORT void testNetWarn(const char *words) {
+  logger(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__, "TestNet: %s", words);
+}
+
 /* Counts a call, and does it wrong if that was ordered. */
 static ncclResult_t enter(enum function f) {
   long call = __atomic_add_fetch(&calls[f], 1, __ATOMIC_RELAXED);
@@ -286,7 +291,6 @@ static struct comm *new_comm(int socket, int sends) {
   comm->sends = sends;
   pthread_mutex_init(&comm->lock, NULL);
   unblock(socket);
-  COUNT(OPEN, 1);
   return comm;
 }
 
@@ -306,8 +310,9 @@ static ncclResult_t connect_net(int dev, void *opaque, void **sendComm, ncclNetD
   if (connect(handle->connecting->socket, (struct sockaddr *)&handle->address, sizeof handle->address) &&
       errno != EISCONN)
     return errno == EINPROGRESS || errno == EALREADY ? ncclSuccess : ncclRemoteError;
-  *sendComm = handle->connecting;
+  *sendComm = handle->connecting; /* one that is given up before is nobody's: NCCL has no call for that */
   handle->connecting = NULL;
+  COUNT(OPEN, 1);
   return ncclSuccess;
 }
 
@@ -317,6 +322,7 @@ static ncclResult_t accept_net(void *listenComm, void **recvComm, ncclNetDeviceH
   (void)deviceHandle;
   int accepted = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC);
   *recvComm = accepted < 0 ? NULL : new_comm(accepted, 0);
+  COUNT(OPEN, accepted >= 0);
   return ncclSuccess;
 }
 

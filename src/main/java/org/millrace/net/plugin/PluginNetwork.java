@@ -119,6 +119,11 @@ public final class PluginNetwork implements Network {
         return PluginRegion.of(devices.open(), memory, plugin_h.NCCL_PTR_HOST(), devices.regions());
     }
 
+    /** Memory of a kind, one of {@code NCCL_PTR_...}: what is not the host's is received into with a flush. */
+    NativeRegion register(MemorySegment memory, int kind) {
+        return PluginRegion.of(devices.open(), memory, kind, devices.regions());
+    }
+
     @Override
     public synchronized void close() {
         devices.open().close();

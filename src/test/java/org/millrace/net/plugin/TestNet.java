@@ -43,6 +43,7 @@ public final class TestNet {
 
     private final Path library;
     private final MethodHandle options;
+    private final MethodHandle complain;
     private final MemorySegment counts;
 
     @SuppressWarnings("restricted") // the library that was just built
@@ -51,6 +52,8 @@ public final class TestNet {
         SymbolLookup symbols = SymbolLookup.libraryLookup(library, Arena.global());
         Linker linker = Linker.nativeLinker();
         options = linker.downcallHandle(symbols.find("testNetOptions").orElseThrow(),
+                FunctionDescriptor.ofVoid(ValueLayout.ADDRESS));
+        complain = linker.downcallHandle(symbols.find("testNetWarn").orElseThrow(),
                 FunctionDescriptor.ofVoid(ValueLayout.ADDRESS));
         try {
             counts = ((MemorySegment) linker
@@ -89,6 +92,15 @@ public final class TestNet {
         try (Arena arena = Arena.ofConfined()) {
             options.invokeExact(arena.allocateFrom(words));
             return this;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Has the plugin log a warning, as one of its own threads may at any time. */
+    void complain(String words) {
+        try (Arena arena = Arena.ofConfined()) {
+            complain.invokeExact(arena.allocateFrom(words));
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

@@ -6,8 +6,9 @@ package org.millrace.net.plugin.frames;
  * @param inlineBytes the longest payload that goes with its header
  * @param pieceBytes  the longest message of any other payload
  * @param maxRecvs    buffers of one receive at the most
+ * @param kinds       of memory: bits {@code NCCL_PTR_...}
  */
-public record FrameSizes(int inlineBytes, long pieceBytes, int maxRecvs) {
+public record FrameSizes(int inlineBytes, long pieceBytes, int maxRecvs, int kinds) {
 
     /** Frames under way on a connection, on either side. */
     static final int FRAMES_IN_FLIGHT = 16;
@@ -16,7 +17,7 @@ public record FrameSizes(int inlineBytes, long pieceBytes, int maxRecvs) {
 
     public FrameSizes min(FrameSizes other) {
         return new FrameSizes(Math.min(inlineBytes, other.inlineBytes), Math.min(pieceBytes, other.pieceBytes),
-                Math.min(maxRecvs, other.maxRecvs));
+                Math.min(maxRecvs, other.maxRecvs), kinds & other.kinds);
     }
 
     /** Whether the numbers make sense. */

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
@@ -119,6 +120,9 @@ public final class PluginReceiver implements FrameReceiver {
         long lastPiece = -1;
         if (bytes > 0) {
             PluginRegion to = (PluginRegion) NativeRegion.check(region, connection.network(), offset, bytes);
+            if (inline && to.kind() != plugin_h.NCCL_PTR_HOST()) {
+                throw new IllegalArgumentException("a payload that came with its header cannot go to " + to);
+            }
             if (inline) {
                 MemorySegment.copy(memory, (long) slot * slotBytes + MessageFormat.HEADER_BYTES, to.view(), offset,
                         bytes);

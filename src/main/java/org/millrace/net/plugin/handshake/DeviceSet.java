@@ -43,10 +43,12 @@ public record DeviceSet(OpenResources open, Session session, List<PluginDevice> 
     FrameSizes sizes() {
         long piece = pieceBytes;
         int recvs = PluginDevice.MAX_RECVS;
+        int kinds = -1;
         for (PluginDevice device : devices) {
             piece = Math.min(piece, device.maxBytes());
             recvs = Math.min(recvs, device.maxRecvs());
+            kinds &= device.ptrSupport();
         }
-        return new FrameSizes(inlineBytes, piece, recvs);
+        return new FrameSizes(inlineBytes, piece, recvs, kinds);
     }
 }

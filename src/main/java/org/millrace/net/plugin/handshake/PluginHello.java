@@ -18,9 +18,9 @@ import org.millrace.net.plugin.table.PluginDevice;
  * <pre>
  *   0         8         12    16       32     40     48    56       60       64       72       80             144
  *   +---------+---------+-----+--------+------+------+-----+--------+--------+--------+--------+--------------+
- *   | magic   | version | 0   | secret | key  | key  | pid | inline | maxi-  | piece  | 0      | name of the  |
- *   | 8 chars | u32     |     | 16 B   | high | low  | i64 | bytes  | mum of | bytes  |        | plugin, 0    |
- *   |         |         |     |        |      |      |     | i32    | recvs  | i64    |        |              |
+ *   | magic   | version | 0   | secret | key  | key  | pid | inline | maxi-  | piece  | kinds  | name of the  |
+ *   | 8 chars | u32     |     | 16 B   | high | low  | i64 | bytes  | mum of | bytes  | of     | plugin, 0    |
+ *   |         |         |     |        |      |      |     | i32    | recvs  | i64    | memory |              |
  *   +---------+---------+-----+--------+------+------+-----+--------+--------+--------+--------+--------------+
  * </pre>
  *
@@ -35,6 +35,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
     private static final int INLINE_OFFSET = 56;
     private static final int RECVS_OFFSET = 60;
     private static final int PIECE_OFFSET = 64;
+    private static final int KINDS_OFFSET = 72;
     private static final int NAME_OFFSET = 80;
 
     ByteBuffer encode(byte[] secret, ConnectionKey key) {
@@ -43,6 +44,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
                 .putInt(INLINE_OFFSET, sizes.inlineBytes())
                 .putInt(RECVS_OFFSET, sizes.maxRecvs())
                 .putLong(PIECE_OFFSET, sizes.pieceBytes())
+                .putInt(KINDS_OFFSET, sizes.kinds())
                 .put(NAME_OFFSET, name(plugin));
     }
 
@@ -55,8 +57,9 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
     static PluginHello decode(ByteBuffer bytes) {
         byte[] name = new byte[FORMAT.bytes() - NAME_OFFSET];
         bytes.get(NAME_OFFSET, name);
-        return new PluginHello(bytes.getLong(PID_OFFSET),
-                new FrameSizes(bytes.getInt(INLINE_OFFSET), bytes.getLong(PIECE_OFFSET), bytes.getInt(RECVS_OFFSET)),
+        return new PluginHello(
+                bytes.getLong(PID_OFFSET), new FrameSizes(bytes.getInt(INLINE_OFFSET), bytes.getLong(PIECE_OFFSET),
+                        bytes.getInt(RECVS_OFFSET), bytes.getInt(KINDS_OFFSET)),
                 new String(name, StandardCharsets.UTF_8).replace("\0", ""));
     }
 
@@ -64,12 +67,12 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
      * What the listening side says behind its reply: the smaller of what both can do, and where its plugin listens.
      *
      * <pre>
-     *   0        4        8        16       24             152            280
-     *   +--------+--------+--------+--------+--------------+--------------+
-     *   | inline | maxi-  | piece  | device | handle for   | handle for   |
-     *   | bytes  | mum of | bytes  | number | messages     | payloads     |
-     *   | i32    | recvs  | i64    | i64    | 128 bytes    | 128 bytes    |
-     *   +--------+--------+--------+--------+--------------+--------------+
+     *   0        4        8        16       20       24             152            280
+     *   +--------+--------+--------+--------+--------+--------------+--------------+
+     *   | inline | maxi-  | piece  | device | kinds  | handle for   | handle for   |
+     *   | bytes  | mum of | bytes  | number | of     | messages     | payloads     |
+     *   | i32    | recvs  | i64    | i32    | memory | 128 bytes    | 128 bytes    |
+     *   +--------+--------+--------+--------+--------+--------------+--------------+
      * </pre>
      *
      * @param device which of the listener's devices this is, counted among those that it uses
@@ -82,6 +85,7 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
         private static final int RECVS_OFFSET = 4;
         private static final int PIECE_OFFSET = 8;
         private static final int DEVICE_OFFSET = 16;
+        private static final int KINDS_OFFSET = 20;
         private static final int MESSAGES_OFFSET = 24;
         private static final int PAYLOADS_OFFSET = MESSAGES_OFFSET + HANDLE_BYTES;
 
@@ -91,7 +95,8 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
                     .putInt(0, sizes.inlineBytes())
                     .putInt(RECVS_OFFSET, sizes.maxRecvs())
                     .putLong(PIECE_OFFSET, sizes.pieceBytes())
-                    .putLong(DEVICE_OFFSET, device)
+                    .putInt(DEVICE_OFFSET, device)
+                    .putInt(KINDS_OFFSET, sizes.kinds())
                     .put(MESSAGES_OFFSET, messages)
                     .put(PAYLOADS_OFFSET, payloads);
         }
@@ -101,13 +106,14 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
             byte[] payloads = new byte[HANDLE_BYTES];
             bytes.get(MESSAGES_OFFSET, messages);
             bytes.get(PAYLOADS_OFFSET, payloads);
-            FrameSizes sizes = new FrameSizes(bytes.getInt(0), bytes.getLong(PIECE_OFFSET), bytes.getInt(RECVS_OFFSET));
-            long device = bytes.getLong(DEVICE_OFFSET);
-            if (!sizes.isPlausible(PluginDevice.MAX_RECVS) || device < 0 || device > Integer.MAX_VALUE) {
+            FrameSizes sizes = new FrameSizes(bytes.getInt(0), bytes.getLong(PIECE_OFFSET), bytes.getInt(RECVS_OFFSET),
+                    bytes.getInt(KINDS_OFFSET));
+            int device = bytes.getInt(DEVICE_OFFSET);
+            if (!sizes.isPlausible(PluginDevice.MAX_RECVS) || device < 0) {
                 throw new ConnectionException(
                         "the listener's answer is damaged: it says " + sizes + ", device " + device);
             }
-            return new Answer(sizes, (int) device, messages, payloads);
+            return new Answer(sizes, device, messages, payloads);
         }
     }
 }

@@ -81,7 +81,7 @@ public final class CallWatch {
         }
     }
 
-    /** Looks at all connections that there are, as long as the process lives. */
+    /** Looks at all connections that there are, and at what plugins log, as long as the process lives. */
     private static final class Watcher {
 
         static final List<WeakReference<CallWatch>> WATCHED = new CopyOnWriteArrayList<>();
@@ -102,6 +102,7 @@ public final class CallWatch {
                     return;
                 }
                 long now = System.nanoTime();
+                PluginLog.pass();
                 WATCHED.removeIf(reference -> reference.get() == null);
                 for (WeakReference<CallWatch> reference : WATCHED) {
                     CallWatch watch = reference.get();

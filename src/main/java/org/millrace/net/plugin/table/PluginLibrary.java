@@ -64,7 +64,6 @@ public final class PluginLibrary {
             if (context != 0 && library.table.has(NetFunction.FINALIZE)) {
                 library.table.close(watch, NetFunction.FINALIZE, context);
             }
-            PluginLog.pass();
         }
     }
 
@@ -152,7 +151,6 @@ public final class PluginLibrary {
             if (!table.version().hasContext()) {
                 only = session;
             }
-            PluginLog.pass();
             return session;
         }
     }
@@ -200,7 +198,7 @@ public final class PluginLibrary {
 
     /** The last warning that was not shown yet, for the message of a failure. Other plugins' too, if there are any. */
     private String said() {
-        String warning = PluginLog.pass();
+        String warning = PluginLog.take();
         return warning == null ? "" : "; it says: " + warning;
     }
 
