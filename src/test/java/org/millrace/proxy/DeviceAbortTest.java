@@ -39,7 +39,7 @@ class DeviceAbortTest {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
             recvMem.sizePlain(slot, RecvMem.EMPTY);
         }
-        return SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(memory), firstStep,
+        return SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),  SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), firstStep,
                 frames.sender(), (c, f) -> {});
     }
 

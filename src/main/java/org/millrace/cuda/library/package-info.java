@@ -12,3 +12,4 @@
 package org.millrace.cuda.library;
 
 import org.jspecify.annotations.NullMarked;
+

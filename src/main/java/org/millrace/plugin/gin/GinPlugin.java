@@ -82,7 +82,7 @@ public final class GinPlugin {
     public void ginGetProperties(int version, int device, long properties) {
         String names = environment.apply("NCCL_SOCKET_IFNAME");
         InetAddress address = Interfaces.choose(names == null ? "" : names, null);
-        NetDevice.of(address).writeProperties(Math.min(version, 12), device, false, properties);
+        NetDevice.of(address).writeProperties(Math.min(version, 12), device, false, false, properties);
         ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
                 NetDeviceHandle.GIN_GDAKI);
     }

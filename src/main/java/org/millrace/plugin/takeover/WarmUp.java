@@ -23,6 +23,7 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotBuffers;
 
 /**
  * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
@@ -138,9 +139,9 @@ final class WarmUp implements Runnable {
             MemorySegment to = KernelPair.memory(Arena.global());
             MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
             ConnectionName name = ConnectionName.of("warm-up");
-            SendProxy send = SendProxy.byMemory(name, LAYOUT, endpoint.network().register(from), 0, sender,
+            SendProxy send = SendProxy.byMemory(name, SlotBuffers.inOne(LAYOUT, endpoint.network().register(from)), 0, sender,
                     (connection, failure) -> {});
-            ReceiveProxy receive = ReceiveProxy.byMemory(name, LAYOUT, endpoint.network().register(to),
+            ReceiveProxy receive = ReceiveProxy.byMemory(name, SlotBuffers.inOne(LAYOUT, endpoint.network().register(to)),
                     endpoint.network().register(staging), 0, receiver, (connection, failure) -> {});
             proxies = List.of(send, receive);
             kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS);
