@@ -37,7 +37,7 @@ public interface FrameSender extends AutoCloseable {
      *
      * @param memory where they would lie
      */
-    default boolean sendsFrom(DeviceMemory memory) {
+    default boolean sendsFrom(DeviceRegion memory) {
         return false;
     }
 

@@ -4,7 +4,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 
 /**
@@ -35,7 +35,7 @@ public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recv
 
     /** {@return whether the slots of Simple are in a device's memory; those of LL128 are nowhere then} */
     public boolean simpleOnDevice() {
-        return simple instanceof DeviceMemory;
+        return simple instanceof DeviceRegion;
     }
 
     MemoryRegion region(Protocol protocol) {

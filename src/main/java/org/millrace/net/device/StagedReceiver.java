@@ -57,11 +57,10 @@ public final class StagedReceiver implements FrameReceiver {
 
     /** What the network received before the connection ended arrives first. A connection that is over says so again. */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
-        advance();
-        if (completed == copied) {
+        if (advance() == 0 && completed == copied) {
             throw over;
         }
-        return null;
+        return null; // the caller takes what has arrived before it asks again
     }
 
     @Override

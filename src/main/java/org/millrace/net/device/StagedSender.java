@@ -3,7 +3,7 @@ package org.millrace.net.device;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Waiting;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -81,7 +81,7 @@ public final class StagedSender implements FrameSender {
     }
 
     @Override
-    public boolean sendsFrom(DeviceMemory memory) {
+    public boolean sendsFrom(DeviceRegion memory) {
         return memory == staging.device() || wire.sendsFrom(memory);
     }
 

@@ -1,6 +1,6 @@
 package org.millrace.net.device;
 
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 
 /**
@@ -10,7 +10,7 @@ import org.millrace.net.MemoryRegion;
  * @param device where payloads lie
  * @param host   registered with the connection's network
  */
-public record Staging(DeviceMemory device, MemoryRegion host) {
+public record Staging(DeviceRegion device, MemoryRegion host) {
 
     /** Begins to copy bytes out of the device's memory; returns the copy's number. */
     long copyOut(long offset, long bytes) {

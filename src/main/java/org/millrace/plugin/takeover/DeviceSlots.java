@@ -11,7 +11,7 @@ import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.copy.CopyQueue;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.device.Staging;
@@ -91,7 +91,7 @@ public final class DeviceSlots implements AutoCloseable {
     }
 
     /** A GPU's copies of one agent. */
-    private static final class AgentCopies implements DeviceMemory.Copies {
+    private static final class AgentCopies implements DeviceRegion.Copies {
         private final CudaDriver driver;
         private final long context;
         private final CopyQueue queue;
@@ -136,7 +136,7 @@ public final class DeviceSlots implements AutoCloseable {
     }
 
     /** A GPU's memory, and what of other processes' was mapped to copy to or from it. */
-    private static final class Memory implements DeviceMemory {
+    private static final class Memory implements DeviceRegion {
         private final CudaDriver driver;
         private final AgentCopies copies;
         private final int device;
@@ -179,13 +179,13 @@ public final class DeviceSlots implements AutoCloseable {
         }
 
         @Override
-        public DeviceMemory.@Nullable Ticket ticket() {
+        public DeviceRegion.@Nullable Ticket ticket() {
             return exported == null ? null
-                    : new DeviceMemory.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
+                    : new DeviceRegion.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
         }
 
         @Override
-        public long map(long process, DeviceMemory.Ticket ticket) {
+        public long map(long process, DeviceRegion.Ticket ticket) {
             copies.enter();
             return mapped
                     .computeIfAbsent((long) ticket.descriptor(),

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 
 /**
  * Frames whose payloads this side's device copies from memory of the sender's, oldest first: several at once, as the
@@ -34,8 +34,8 @@ final class DeviceFrames {
     private final long[] ends = new long[LIMIT];
     private long begun;
     private long done;
-    private DeviceMemory.@Nullable Copies copies;
-    private DeviceMemory.@Nullable Ticket ticket;
+    private DeviceRegion.@Nullable Copies copies;
+    private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
 
     /**
@@ -62,9 +62,9 @@ final class DeviceFrames {
      * @param from where it is in the memory of its ticket
      * @return false if it cannot be copied from there: the sender is asked to move it, and whatever follows
      */
-    boolean begin(DeviceMemory to, long offset, long from, long bytes) {
+    boolean begin(DeviceRegion to, long offset, long from, long bytes) {
         if (ticket == null || !consumer.isOf(ticket)) {
-            DeviceMemory.Ticket next = consumer.ticket();
+            DeviceRegion.Ticket next = consumer.ticket();
             try {
                 mapped = to.map(process, next);
             } catch (MillraceException e) {
@@ -98,7 +98,7 @@ final class DeviceFrames {
     }
 
     /** Copies a payload to the device that the sender has moved to the ring's file, and waits for that. */
-    void readMoved(DeviceMemory to, long offset, long bytes) {
+    void readMoved(DeviceRegion to, long offset, long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment copy = arena.allocate(bytes);
             consumer.readMoved(copy, 0, 0, bytes);
@@ -115,7 +115,7 @@ final class DeviceFrames {
     /** Waits until nothing is being copied any more: the memory is to be freed. */
     void settle() {
         if (!isEmpty()) {
-            DeviceMemory.Copies last = Objects.requireNonNull(copies);
+            DeviceRegion.Copies last = Objects.requireNonNull(copies);
             long number = numbers[(int) ((begun - 1) % LIMIT)];
             if (!Waiting.until(() -> last.isDone(number), PATIENCE)) {
                 LOG.warn("{}: the device still copies after {} s", consumer.connection, PATIENCE.toSeconds());

@@ -1,7 +1,7 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 
 /**
@@ -33,7 +33,7 @@ import org.millrace.net.FrameHeader;
  *
  * <p>
  * If bit 61 is set too, the payload is in memory of a device: the address counts from the beginning of memory that the
- * last three words are the {@link DeviceMemory.Ticket} of. They are 0 otherwise.
+ * last three words are the {@link DeviceRegion.Ticket} of. They are 0 otherwise.
  *
  * <p>
  * The receiver reads it there, and gives both lines back when it has. A sender that needs its memory before copies the
@@ -69,7 +69,7 @@ final class FrameLayout {
     }
 
     /** Writes the line behind a header whose payload is left where it is. */
-    static void writePlace(RingMemory ring, long at, long address, DeviceMemory.@Nullable Ticket ticket) {
+    static void writePlace(RingMemory ring, long at, long address, DeviceRegion.@Nullable Ticket ticket) {
         ring.putLong(at, address);
         ring.putLong(at + MOVED_OFFSET, 0);
         ring.putLong(at + DESCRIPTOR_OFFSET, ticket == null ? 0 : ticket.descriptor());
@@ -78,15 +78,15 @@ final class FrameLayout {
     }
 
     /** Whether a line names the memory that a ticket is for. */
-    static boolean isOf(RingMemory ring, long at, DeviceMemory.Ticket ticket) {
+    static boolean isOf(RingMemory ring, long at, DeviceRegion.Ticket ticket) {
         return ring.getLong(at + DESCRIPTOR_OFFSET) == ticket.descriptor()
                 && ring.getLong(at + ALLOCATED_OFFSET) == ticket.allocated()
                 && ring.getLong(at + ALLOCATED_FROM_OFFSET) == ticket.offset();
     }
 
     /** The ticket in a line, as the peer wrote it. */
-    static DeviceMemory.Ticket ticket(RingMemory ring, long at) {
-        return new DeviceMemory.Ticket((int) ring.getLong(at + DESCRIPTOR_OFFSET), ring.getLong(at + ALLOCATED_OFFSET),
+    static DeviceRegion.Ticket ticket(RingMemory ring, long at) {
+        return new DeviceRegion.Ticket((int) ring.getLong(at + DESCRIPTOR_OFFSET), ring.getLong(at + ALLOCATED_OFFSET),
                 ring.getLong(at + ALLOCATED_FROM_OFFSET));
     }
 

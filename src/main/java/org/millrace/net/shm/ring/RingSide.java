@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.shm.peer.PeerMemory;
 
@@ -72,7 +72,7 @@ abstract sealed class RingSide {
          *               this process's own
          * @return the place of that, for {@link #move}
          */
-        long writeHeader(FrameHeader header, long address, DeviceMemory.@Nullable Ticket ticket) {
+        long writeHeader(FrameHeader header, long address, DeviceRegion.@Nullable Ticket ticket) {
             FrameLayout.write(memory, place(), sequence++, header,
                     ticket == null ? FrameLayout.Payload.IN_PLACE : FrameLayout.Payload.ON_DEVICE);
             position += FrameLayout.HEADER_BYTES;
@@ -214,12 +214,12 @@ abstract sealed class RingSide {
         }
 
         /** Whether that payload is in the memory of a ticket. */
-        boolean isOf(DeviceMemory.Ticket ticket) {
+        boolean isOf(DeviceRegion.Ticket ticket) {
             return FrameLayout.isOf(memory, inPlaceAt, ticket);
         }
 
         /** The ticket of the device's memory where that payload is. */
-        DeviceMemory.Ticket ticket() {
+        DeviceRegion.Ticket ticket() {
             return FrameLayout.ticket(memory, inPlaceAt);
         }
 

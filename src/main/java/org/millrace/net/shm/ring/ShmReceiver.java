@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
@@ -42,7 +42,7 @@ public final class ShmReceiver implements FrameReceiver {
     /** Frames that a device copies, all older than the one that is being received otherwise. */
     private final DeviceFrames deviceFrames;
     /** Where a payload goes that the sender was to move; null if it goes to the destination. */
-    private @Nullable DeviceMemory movedTo;
+    private @Nullable DeviceRegion movedTo;
     /** Where it is there. */
     private long address;
     /** The smallest payload that may be left there. */
@@ -96,7 +96,7 @@ public final class ShmReceiver implements FrameReceiver {
     public void accept(@Nullable MemoryRegion region, long offset) {
         connection.checkAccept(headerShown);
         long bytes = header.payloadBytes();
-        if (isOnDevice() && region instanceof DeviceMemory device) {
+        if (isOnDevice() && region instanceof DeviceRegion device) {
             acceptOnDevice(device, offset, bytes);
             return;
         }
@@ -112,7 +112,7 @@ public final class ShmReceiver implements FrameReceiver {
         return headerShown && payload == FrameLayout.Payload.ON_DEVICE;
     }
 
-    private void acceptOnDevice(DeviceMemory device, long offset, long bytes) {
+    private void acceptOnDevice(DeviceRegion device, long offset, long bytes) {
         headerShown = false;
         try {
             address = consumer.skipHeaderInPlace();
@@ -222,7 +222,7 @@ public final class ShmReceiver implements FrameReceiver {
             }
             return 0;
         }
-        DeviceMemory device = movedTo;
+        DeviceRegion device = movedTo;
         if (device == null) {
             return read(readMoved());
         }

@@ -7,7 +7,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -62,7 +62,7 @@ public final class ShmSender implements FrameSender {
             throw new IllegalArgumentException(
                     "a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
-        MemoryRegion memory = bytes == 0 || region instanceof DeviceMemory ? region
+        MemoryRegion memory = bytes == 0 || region instanceof DeviceRegion ? region
                 : NativeRegion.check(region, connection.network(), offset, bytes);
         try {
             if (remaining == 0 && waiting.isEmpty() && begin(header, memory, offset)) {
@@ -84,7 +84,7 @@ public final class ShmSender implements FrameSender {
      */
     private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         long bytes = header.payloadBytes();
-        if (bytes > 0 && region instanceof DeviceMemory device) {
+        if (bytes > 0 && region instanceof DeviceRegion device) {
             return beginOnDevice(header, device, offset);
         }
         MemorySegment memory = bytes > 0 && region instanceof NativeRegion ours ? ours.view() : MemorySegment.NULL;
@@ -112,7 +112,7 @@ public final class ShmSender implements FrameSender {
         return !unread.isFull() && producer.hasRoom(FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT);
     }
 
-    private boolean beginOnDevice(FrameHeader header, DeviceMemory memory, long offset) {
+    private boolean beginOnDevice(FrameHeader header, DeviceRegion memory, long offset) {
         Objects.checkFromIndexSize(offset, header.payloadBytes(), memory.bytes());
         if (!hasRoomInPlace()) {
             return false;
@@ -126,7 +126,7 @@ public final class ShmSender implements FrameSender {
 
     /** Where the consumer said that it cannot map them, no more. */
     @Override
-    public boolean sendsFrom(DeviceMemory memory) {
+    public boolean sendsFrom(DeviceRegion memory) {
         return memory.ticket() != null && !producer.consumerRefusesDevices();
     }
 

@@ -7,7 +7,7 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.DeviceMemory;
+import org.millrace.net.DeviceRegion;
 
 /**
  * Frames in a ring whose payloads are in the sender's memory until the receiver has read them, oldest first. One
@@ -23,7 +23,7 @@ final class UnreadFrames {
     private final long[] ends;
     private final long[] places;
     private final MemorySegment[] payloads;
-    private final @Nullable DeviceMemory[] devices;
+    private final @Nullable DeviceRegion[] devices;
     private final long[] offsets;
     private final long[] lengths;
     private int oldest;
@@ -36,7 +36,7 @@ final class UnreadFrames {
         ends = new long[limit];
         places = new long[limit];
         payloads = new MemorySegment[limit];
-        devices = new DeviceMemory[limit];
+        devices = new DeviceRegion[limit];
         offsets = new long[limit];
         lengths = new long[limit];
     }
@@ -67,7 +67,7 @@ final class UnreadFrames {
     }
 
     /** Adds a frame as the other method does, whose payload is in a device's memory. */
-    void add(long number, long place, DeviceMemory payload, long offset, long bytes) {
+    void add(long number, long place, DeviceRegion payload, long offset, long bytes) {
         devices[(oldest + count) % numbers.length] = payload;
         devicesCount++;
         add(number, place, MemorySegment.NULL, offset, bytes);
@@ -99,7 +99,7 @@ final class UnreadFrames {
     /** Has the receiver find all of them in the ring's file. */
     void move() throws IOException {
         while (count > 0) {
-            DeviceMemory device = devices[oldest];
+            DeviceRegion device = devices[oldest];
             if (device == null) {
                 producer.move(places[oldest], payloads[oldest], offsets[oldest], lengths[oldest]);
             } else {
@@ -113,7 +113,7 @@ final class UnreadFrames {
         }
     }
 
-    private void copyFrom(DeviceMemory device, MemorySegment to) {
+    private void copyFrom(DeviceRegion device, MemorySegment to) {
         long number = device.copies().copy(to.address(), device.address() + offsets[oldest], lengths[oldest]);
         if (!Waiting.until(() -> device.copies().isDone(number), PATIENCE)) {
             throw new ConnectionException("the device does not copy " + lengths[oldest]

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * The thread that serves the connection uses it, but for {@link #close}, which another thread calls when that one does
  * not use it any more.
  */
-public interface DeviceMemory extends MemoryRegion {
+public interface DeviceRegion extends MemoryRegion {
 
     /** {@return where the memory begins, as {@link Copies#copy} takes it} */
     long address();
