@@ -6,15 +6,16 @@ module org.millrace {
     requires static info.picocli;
     requires static org.jspecify;
 
-    exports org.millrace;
     exports org.millrace.abi;
     exports org.millrace.config;
     exports org.millrace.cuda;
-    exports org.millrace.cuda.library;
+    exports org.millrace.cuda.handle;
+    exports org.millrace.library;
     exports org.millrace.nccl;
     exports org.millrace.net;
     exports org.millrace.proxy;
     exports org.millrace.transport;
+    exports org.millrace;
 
     opens org.millrace.cli to info.picocli;
     opens org.millrace.cli.console to info.picocli;

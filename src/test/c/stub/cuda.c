@@ -124,8 +124,15 @@ int cuGetErrorName(int code, const char **name) {
   return 0;
 }
 
-int cuStreamCreate(struct stream **stream, unsigned flags) {
-  (void)flags;
+int cuCtxGetStreamPriorityRange(int *lowest, int *highest) {
+  if (lowest)
+    *lowest = 0;
+  *highest = -1;
+  return 0;
+}
+
+int cuStreamCreateWithPriority(struct stream **stream, unsigned flags, int priority) {
+  (void)flags, (void)priority;
   *stream = calloc(1, sizeof **stream);
   return 0;
 }

@@ -12,6 +12,8 @@ import java.util.Map;
 import org.millrace.MillraceException;
 import org.millrace.cuda.library.DynamicLoader;
 import org.millrace.cuda.library.NativeLibrary;
+import org.millrace.library.DynamicLoader;
+import org.millrace.library.NativeLibrary;
 
 /**
  * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory
@@ -238,12 +240,13 @@ public final class CudaDriver {
     }
 
     /**
-     * {@return a new stream that does not wait for the default one: a {@code CUstream}}
+     * {@return a new stream of the highest priority, which does not wait for the default one: a {@code CUstream}}
      */
     public long newStream() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            checkedCall(Function.NEW_STREAM, out.address(), NON_BLOCKING);
+            checkedCall(Function.PRIORITIES, 0L, out.address());
+            checkedCall(Function.NEW_STREAM, out.address(), NON_BLOCKING, out.get(INT, 0));
             return out.get(LONG, 0);
         }
     }
@@ -319,8 +322,10 @@ public final class CudaDriver {
         CAPTURE_MODE("cuThreadExchangeStreamCaptureMode", LONG),
         /** Device. */
         CURRENT_DEVICE("cuCtxGetDevice", LONG),
-        /** Stream, flags. */
-        NEW_STREAM("cuStreamCreate", LONG, INT),
+        /** Lowest, highest. */
+        PRIORITIES("cuCtxGetStreamPriorityRange", LONG, LONG),
+        /** Stream, flags, priority. */
+        NEW_STREAM("cuStreamCreateWithPriority", LONG, INT, INT),
         /** Stream. */
         QUERY_STREAM("cuStreamQuery", LONG),
         /** Stream. */

@@ -2,7 +2,7 @@ package org.millrace.cuda;
 
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cuda.library.NativeFunction;
+import org.millrace.library.NativeFunction;
 
 /**
  * What Millrace calls of the CUDA runtime. The releases are those from which libcudart exports a function (facts:

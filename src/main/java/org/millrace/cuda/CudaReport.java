@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.cuda.library.NativeLibrary;
+import org.millrace.library.NativeLibrary;
 
 /**
  * What this machine has of CUDA, for {@code millrace doctor}. Probing takes no GPU into use.

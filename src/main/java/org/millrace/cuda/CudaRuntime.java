@@ -11,10 +11,10 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.cuda.library.LibraryDirectories;
-import org.millrace.cuda.library.NativeHandle;
-import org.millrace.cuda.library.NativeLibrary;
+import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
+import org.millrace.library.LibraryDirectories;
+import org.millrace.library.NativeLibrary;
 
 /** The loaded CUDA runtime: the way to devices and pinned memory. One per program. */
 public final class CudaRuntime {

@@ -6,7 +6,7 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.agent.Waiting;
-import org.millrace.cuda.library.NativeHandle;
+import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**

@@ -9,7 +9,7 @@ import org.millrace.DataType;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.library.NativeHandle;
+import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**

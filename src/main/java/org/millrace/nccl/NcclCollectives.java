@@ -7,7 +7,7 @@ import org.millrace.ReduceOp;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.library.NativeHandle;
+import org.millrace.cuda.handle.NativeHandle;
 
 /**
  * A communicator's operations: those that combine all ranks' elements, and those of {@link NcclTransfers}, whose rules

@@ -13,7 +13,7 @@ import org.millrace.Registration;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.library.NativeHandle;
+import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**

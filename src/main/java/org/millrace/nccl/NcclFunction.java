@@ -3,7 +3,7 @@ package org.millrace.nccl;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
-import org.millrace.cuda.library.NativeFunction;
+import org.millrace.library.NativeFunction;
 
 /**
  * NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's

@@ -14,10 +14,10 @@ import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.DeviceMemory;
-import org.millrace.cuda.library.LibraryDirectories;
-import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
+import org.millrace.library.LibraryDirectories;
+import org.millrace.library.NativeLibrary;
 
 /** The loaded NCCL: the way to unique ids, communicators and groups. One per program. */
 public final class NcclLibrary {

@@ -6,7 +6,7 @@ import org.millrace.DataType;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.library.NativeHandle;
+import org.millrace.cuda.handle.NativeHandle;
 
 /**
  * A communicator's operations that move elements without changing them. Each enqueues to a stream of the communicator's

@@ -3,11 +3,11 @@ package org.millrace.plugin;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.millrace.MillraceException;
 import org.millrace.gin.queue.GinServed;
+import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.gin.GinGroup;
 import org.millrace.plugin.shim.NativeEnvironment;
@@ -47,8 +47,7 @@ public final class InProcessPlugin {
         if (chosen != null && !chosen.isEmpty()) {
             return false;
         }
-        Path file = PluginInstaller.Library.file();
-        Path path = file == null ? loadExtracted() : load(file);
+        Path path = BundledLibrary.load(InProcessPlugin::load);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
             // One more than NCCL counts: it does not close the plugin after the last communicator, and so does not
@@ -64,32 +63,12 @@ public final class InProcessPlugin {
         return GinGroup.Totals.served();
     }
 
-    /** The file is only needed until it is loaded: NCCL finds a library that is loaded by its path. */
-    private static Path loadExtracted() {
-        try {
-            Path directory = Files.createTempDirectory("millrace");
-            Path file = directory.resolve(PluginInstaller.Library.NAME);
-            try {
-                PluginInstaller.Library.extract(file);
-                return load(file);
-            } finally {
-                Files.deleteIfExists(file);
-                Files.delete(directory);
-            }
-        } catch (IOException e) {
-            throw new MillraceException(
-                    "cannot unpack the NCCL plugin into the directory for temporary files (-Djava.io.tmpdir): "
-                            + e.getMessage(),
-                    e);
-        }
-    }
-
     @SuppressWarnings("restricted") // our own library
     private static Path load(Path file) {
         try {
             // Links are resolved: the path that NCCL is told must be the one that the library is loaded by.
             Path path = file.toRealPath();
-            PluginInstaller.Library.checkName(path);
+            BundledLibrary.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());
             int result =
                     new Upcalls(PluginEntry.tables()).install(library.find("millraceInstallUpcalls").orElseThrow());

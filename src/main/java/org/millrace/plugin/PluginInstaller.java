@@ -1,18 +1,16 @@
 package org.millrace.plugin;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.URISyntaxException;
-import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
-import java.util.Locale;
 import java.util.jar.JarFile;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.library.BundledLibrary;
 
 /**
  * Puts what a program that is not Java needs into a directory: the library that NCCL opens, the jar beside it, and if
@@ -91,20 +89,20 @@ public final class PluginInstaller {
         }
         try {
             Path home = Files.createDirectories(directory).toRealPath();
-            Path library = home.resolve(Library.NAME);
-            Library.checkName(library);
+            Path library = home.resolve(BundledLibrary.NAME);
+            BundledLibrary.checkName(library);
             Path fresh = Files.createTempDirectory(home, ".install");
             try {
                 replace(Files.copy(jar, fresh.resolve(JAR)), home.resolve(JAR));
-                Library.extract(fresh.resolve(Library.NAME));
-                replace(fresh.resolve(Library.NAME), library);
+                BundledLibrary.extract(fresh.resolve(BundledLibrary.NAME));
+                replace(fresh.resolve(BundledLibrary.NAME), library);
                 if (javaHome != null) {
                     replace(Files.createSymbolicLink(fresh.resolve(RUNTIME), javaHome.toRealPath()),
                             home.resolve(RUNTIME));
                 }
             } finally {
                 Files.deleteIfExists(fresh.resolve(JAR));
-                Files.deleteIfExists(fresh.resolve(Library.NAME));
+                Files.deleteIfExists(fresh.resolve(BundledLibrary.NAME));
                 Files.deleteIfExists(fresh.resolve(RUNTIME));
                 Files.delete(fresh);
             }
@@ -129,7 +127,7 @@ public final class PluginInstaller {
      * Whether a file is one of those that {@link #install} and {@link StartupCache} write.
      */
     public static boolean isInstalled(Path file) {
-        return List.of(Library.NAME, JAR, RUNTIME).contains(file.getFileName().toString())
+        return List.of(BundledLibrary.NAME, JAR, RUNTIME).contains(file.getFileName().toString())
                 || StartupCache.isCache(file);
     }
 
@@ -144,57 +142,5 @@ public final class PluginInstaller {
      */
     public static String exportLine(Path library) {
         return "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'";
-    }
-
-    /** The shim as a resource of the jar, or of the directory of classes. */
-    static final class Library {
-
-        static final String NAME = "libnccl-net-millrace.so";
-
-        /** What NCCL keeps of a plugin's name. */
-        private static final int MAX_PATH_LENGTH = 254;
-
-        private Library() {}
-
-        private static URL resource() {
-            String architecture = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
-            String platform = System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-"
-                    + (architecture.equals("amd64") ? "x86_64" : architecture);
-            String name = "/META-INF/native/" + platform + "/" + NAME;
-            URL resource = PluginInstaller.class.getResource(name);
-            if (resource == null) {
-                throw new MillraceException("this build of Millrace has no NCCL plugin for " + platform + " (" + name
-                        + "); build it on such a machine");
-            }
-            return resource;
-        }
-
-        /** The library's file, if it lies in the file system as it is; null if it is packed into a jar. */
-        static @Nullable Path file() {
-            URL resource = resource();
-            try {
-                return resource.getProtocol().equals("file") ? Path.of(resource.toURI()) : null;
-            } catch (URISyntaxException e) {
-                throw new MillraceException("cannot tell the path of " + resource, e);
-            }
-        }
-
-        /** Writes the library into a file that does not exist. */
-        static void extract(Path file) {
-            try (InputStream from = resource().openStream()) {
-                Files.copy(from, file);
-            } catch (IOException e) {
-                throw new MillraceException("cannot write the plugin's library to " + file + ": " + e.getMessage(), e);
-            }
-        }
-
-        /** Checks that NCCL_NET_PLUGIN can name a path: NCCL takes a list with commas, and names of limited length. */
-        static void checkName(Path path) {
-            String name = path.toString();
-            if (name.length() > MAX_PATH_LENGTH || name.indexOf(',') >= 0) {
-                throw new MillraceException("NCCL_NET_PLUGIN cannot name " + name + ": NCCL takes up to "
-                        + MAX_PATH_LENGTH + " characters, and none of them a comma; choose another directory");
-            }
-        }
     }
 }

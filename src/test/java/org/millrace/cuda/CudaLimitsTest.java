@@ -12,7 +12,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.MillraceException;
-import org.millrace.cuda.library.NativeLibrary;
+import org.millrace.library.NativeLibrary;
 
 /** Waiting that has an end, threads that cannot be served, and machines without a driver. */
 @ExtendWith(OwnClassLoader.class)

@@ -20,8 +20,8 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.OwnClassLoader;
-import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.nccl_h;
+import org.millrace.library.NativeLibrary;
 import org.millrace.nccl.NcclConfig.Option;
 
 /** What a C library that stands in for libnccl was called with: every function that is bound, every argument. */

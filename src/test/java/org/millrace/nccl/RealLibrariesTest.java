@@ -19,8 +19,8 @@ import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaException;
 import org.millrace.cuda.CudaReport;
 import org.millrace.cuda.CudaRuntime;
-import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.ffi.nccl.nccl_h;
+import org.millrace.library.NativeLibrary;
 
 /**
  * The real libnccl and libcudart of this machine, where there are any. Say where with {@code -Dmillrace.nccl.library}

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.millrace.library.BundledLibrary;
 
 /** A program in C that behaves towards the plugin as libnccl does: compiled once, run in a process of its own. */
 public final class HostProgram {
@@ -69,7 +70,7 @@ public final class HostProgram {
 
     /** The shim that the build made. */
     public static Path library() {
-        return PluginInstaller.Library.file();
+        return BundledLibrary.file();
     }
 
     public static HostProgram compile(String name, String... definitions) throws Exception {

@@ -17,7 +17,7 @@ import org.millrace.CommunicatorProvider;
 import org.millrace.Millrace;
 import org.millrace.cli.console.Host;
 import org.millrace.cuda.CudaReport;
-import org.millrace.cuda.library.NativeLibrary;
+import org.millrace.library.NativeLibrary;
 import org.millrace.nccl.NcclLibrary;
 
 /**

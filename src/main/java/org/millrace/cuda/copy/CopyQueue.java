@@ -223,6 +223,8 @@ public final class CopyQueue implements AutoCloseable {
 
         CopyEngine(CudaDriver driver) {
             this.driver = driver;
+            // Of a priority of its own: streams of one priority share a few queues of the GPU's, in which a copy would
+            // wait behind a program's kernel that waits for the copy.
             this.stream = driver.newStream();
             for (int i = 0; i < EVENTS; i++) {
                 events[i] = driver.newEvent();

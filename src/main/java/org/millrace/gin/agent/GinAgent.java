@@ -1,5 +1,7 @@
 package org.millrace.gin.agent;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
@@ -20,11 +22,24 @@ public final class GinAgent implements Agent {
     /** Polls without work after which a communicator is idle. */
     private static final int BUSY_POLLS = 10_000;
 
+    private static final VarHandle PASSES;
+
+    static {
+        try {
+            PASSES = MethodHandles.lookup().findVarHandle(GinAgent.class, "passes", long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
     private final String name;
     private final RequestQueue requests = new RequestQueue();
     /** NCCL makes several communicators where a program uses one: those that rest do not hold it up. */
     private final PollSchedule<GinCommunicator> schedule =
             new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
+
+    /** The agent's thread alone writes it. */
+    private long passes;
 
     /** An agent with nothing to serve. */
     public GinAgent(String name) {
@@ -66,7 +81,13 @@ public final class GinAgent implements Agent {
         int work = requests.runOne();
         work += schedule.pass();
         requests.answer();
+        PASSES.setOpaque(this, passes + 1);
         return work;
+    }
+
+    /** How many passes have come to their end; from any thread. */
+    public long passes() {
+        return (long) PASSES.getOpaque(this);
     }
 
     private int poll(GinCommunicator communicator) {

@@ -21,6 +21,7 @@ import org.millrace.cuda.copy.CopyKernel;
 import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinAgent;
+import org.millrace.gin.agent.PassWatch;
 import org.millrace.gin.cuda.CudaMover;
 import org.millrace.gin.cuda.CudaWindowMemory;
 import org.millrace.gin.queue.GinContext;
@@ -32,6 +33,9 @@ import org.millrace.plugin.shim.NativeMemory;
 
 /** GIN for kernels of one GPU. */
 final class CudaGinDevice implements GinDevice {
+
+    /** Longer than any call of the driver's that waits for no kernel. */
+    private static final Duration PASS = Duration.ofSeconds(3);
 
     private final CudaDriver driver;
     private final CudaDevice device;
@@ -46,6 +50,7 @@ final class CudaGinDevice implements GinDevice {
      */
     private final @Nullable CopyQueue indices;
     private final AgentRunner runner;
+    private final PassWatch watch;
     private final Arena arena = Arena.ofShared();
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
     private final Map<Network, CudaMover> moverOf = new ConcurrentHashMap<>();
@@ -69,6 +74,10 @@ final class CudaGinDevice implements GinDevice {
         this.indices = copyKernel == null ? null : new CopyQueue(driver, device, copyKernel);
         this.agent = new GinAgent("gin-" + device.index());
         this.runner = AgentRunner.start(new OnDevice(agent, device), IdleProfile.GIN_PROXY.newStrategy());
+        this.watch = new PassWatch(agent, runner.thread(), PASS,
+                where -> NcclLog.warn("GIN: " + where
+                        + ". A call of the driver's that waits for a kernel which waits for this thread stands so: "
+                        + "a module that is loaded, or memory that is taken or given back, while the kernel runs"));
     }
 
     private @Nullable CopyKernel copyKernel(Duration linger) {
@@ -181,8 +190,8 @@ final class CudaGinDevice implements GinDevice {
     }
 
     @Override
-    public ForeignMemory.@Nullable Ticket invite(long address) {
-        if (!direct) {
+    public ForeignMemory.@Nullable Ticket invite(long address, int type) {
+        if (!direct || type == plugin_h.NCCL_PTR_HOST()) {
             return null;
         }
         try (CurrentDevice _ = device.makeCurrent()) {
@@ -229,6 +238,7 @@ final class CudaGinDevice implements GinDevice {
 
     @Override
     public void close() {
+        watch.close();
         runner.close();
         moverOf.values().forEach(CudaMover::close);
         if (copyKernel != null) {

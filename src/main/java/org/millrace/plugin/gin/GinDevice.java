@@ -84,7 +84,7 @@ interface GinDevice extends AutoCloseable {
      * Lets peers reach a window without the network: a ticket for them, to be closed when they have used it; null if it
      * is not possible.
      */
-    ForeignMemory.@Nullable Ticket invite(long address);
+    ForeignMemory.@Nullable Ticket invite(long address, int type);
 
     /** A window's memory; {@code all} is the window at each rank, this one included. */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);

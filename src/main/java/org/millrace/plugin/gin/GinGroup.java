@@ -106,19 +106,34 @@ public final class GinGroup implements AutoCloseable {
 
     /** Registers this rank's part of a window; returns when all ranks have. */
     synchronized Window register(long address, long bytes, int type) {
-        ForeignMemory.Ticket ticket = device.invite(address);
+        ForeignMemory.Ticket ticket = device.invite(address, type);
         try {
             GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, ticket));
             Window window = register(device.window(network, address, type, rank, all));
             windows.add(window);
             // every rank tells that it is here: nobody needs the ticket any more
             staging.connect(communicator, window);
+            NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
             return window;
         } finally {
             if (ticket != null) {
                 ticket.close();
             }
         }
+    }
+
+    /** How bytes of a window get to each peer, for people. */
+    private String reach(Window window) {
+        StringBuilder mapped = new StringBuilder();
+        StringBuilder others = new StringBuilder();
+        for (int peer = 0; peer < communicator.ranks(); peer++) {
+            if (peer != rank) {
+                (window.memory().reach(peer) > 0 ? mapped : others).append(' ').append(peer);
+            }
+        }
+        return (mapped.isEmpty() ? "" : "mapped here of rank" + mapped)
+                + (mapped.isEmpty() || others.isEmpty() ? "" : ", ")
+                + (others.isEmpty() ? "" : "bytes travel to rank" + others);
     }
 
     private Window register(WindowMemory memory) {

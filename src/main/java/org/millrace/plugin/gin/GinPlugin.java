@@ -80,9 +80,7 @@ public final class GinPlugin {
      * A type that is not GIN's proxy: NCCL leaves contexts to the plugin then. The contexts themselves are a proxy's.
      */
     public void ginGetProperties(int version, int device, long properties) {
-        String names = environment.apply("NCCL_SOCKET_IFNAME");
-        InetAddress address = Interfaces.choose(names == null ? "" : names, null);
-        NetDevice.of(address).writeProperties(Math.min(version, 12), device, false, false, properties);
+        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, false, properties);
         ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
                 NetDeviceHandle.GIN_GDAKI);
     }

@@ -75,7 +75,7 @@ final class HostGinDevice implements GinDevice {
     }
 
     @Override
-    public ForeignMemory.@Nullable Ticket invite(long address) {
+    public ForeignMemory.@Nullable Ticket invite(long address, int type) {
         return null;
     }
 

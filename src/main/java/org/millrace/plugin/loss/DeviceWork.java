@@ -9,7 +9,7 @@ import java.lang.invoke.MethodHandle;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cuda.library.DynamicLoader;
+import org.millrace.library.DynamicLoader;
 
 /**
  * Whether a CUDA device gets on with its work. A thread waits again and again until all that was enqueued is done; a

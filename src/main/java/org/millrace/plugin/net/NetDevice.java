@@ -8,6 +8,7 @@ import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
@@ -20,41 +21,70 @@ import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.unpack.UnpackDevice;
 
 /**
- * A network device, as NCCL's topology sees it.
+ * A network device, as NCCL's topology sees it: all interfaces that this process uses, as one.
  *
- * @param name      C string that is never freed, as NCCL keeps the pointer
- * @param speedMbps what the interface says, in Mbit/s
+ * @param name      C string that is never freed, as NCCL keeps the pointer: {@code eth0}, or {@code eth0+eth1}
+ * @param speedMbps what the interfaces say, together, in Mbit/s
+ * @param pciPath   C string that is never freed: where the first interface's card is in {@code /sys}; {@code NULL} if
+ *                  it has none, as loopback
  */
-public record NetDevice(MemorySegment name, int speedMbps) {
+public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
 
     /** What NCCL's own socket network says of an interface that does not tell its speed. */
     private static final int USUAL_SPEED_MBPS = 10_000;
+
+    private static final Path INTERFACES = Path.of("/sys/class/net");
 
     private static final int MAX_COMMS = 1 << 16;
     private static final int MAX_RECVS = 1;
     private static final short UNDEFINED = -1;
 
-    /** The device of an address of this machine. */
-    public static NetDevice of(InetAddress address) {
-        String name = interfaceOf(address);
-        return new NetDevice(Arena.global().allocateFrom(name), speed(name));
+    /** The device of addresses of this machine, at least one. */
+    public static NetDevice of(List<InetAddress> addresses) {
+        return of(INTERFACES, addresses.stream().map(NetDevice::interfaceOf).distinct().toList());
     }
 
+    /** The device of interfaces that a directory tells of. */
+    static NetDevice of(Path directory, List<String> interfaces) {
+        MemorySegment path = interfaces.stream()
+                .map(each -> card(directory.resolve(each)))
+                .filter(card -> !card.isEmpty())
+                .findFirst()
+                .map(Arena.global()::allocateFrom)
+                .orElse(MemorySegment.NULL);
+        return new NetDevice(Arena.global().allocateFrom(String.join("+", interfaces)),
+                interfaces.stream().mapToInt(each -> speed(directory.resolve(each))).sum(), path);
+    }
+
+    /** The name that the kernel has for the interface; of an address that no interface shows, the address. */
     private static String interfaceOf(InetAddress address) {
         try {
             NetworkInterface found = NetworkInterface.getByInetAddress(address);
-            return found == null ? address.getHostAddress() : found.getName();
+            if (found == null && address.isLoopbackAddress()) {
+                found = NetworkInterface.getByInetAddress(InetAddress.ofLiteral("127.0.0.1"));
+            }
+            // eth0:1 is one more address of eth0
+            return found == null ? address.getHostAddress() : found.getName().split(":", 2)[0];
         } catch (SocketException e) {
             return address.getHostAddress();
         }
     }
 
-    private static int speed(String name) {
+    private static int speed(Path directory) {
         try {
-            int speed = Integer.parseInt(Files.readString(Path.of("/sys/class/net", name, "speed")).strip());
+            int speed = Integer.parseInt(Files.readString(directory.resolve("speed")).strip());
             return speed > 0 ? speed : USUAL_SPEED_MBPS;
         } catch (IOException | NumberFormatException unknown) {
             return USUAL_SPEED_MBPS;
+        }
+    }
+
+    /** As NCCL's own socket network finds it; what is no card on the PCI bus NCCL leaves out of its topology. */
+    private static String card(Path directory) {
+        try {
+            return directory.resolve("device").toRealPath().toString();
+        } catch (IOException none) {
+            return "";
         }
     }
 
@@ -79,7 +109,7 @@ public record NetDevice(MemorySegment name, int speedMbps) {
 
     private void writeV8(int index, boolean unpacks, int memory, MemorySegment to) {
         ncclNetProperties_v8_t.name(to, name);
-        ncclNetProperties_v8_t.pciPath(to, MemorySegment.NULL);
+        ncclNetProperties_v8_t.pciPath(to, pciPath);
         ncclNetProperties_v8_t.guid(to, index);
         ncclNetProperties_v8_t.ptrSupport(to, memory);
         ncclNetProperties_v8_t.regIsGlobal(to, 0);
@@ -126,7 +156,7 @@ public record NetDevice(MemorySegment name, int speedMbps) {
     /** Everything before the virtual devices, which v9 to v12 have alike. */
     private void writeHead(int index, boolean unpacks, int memory, MemorySegment to) {
         ncclNetProperties_v9_t.name(to, name);
-        ncclNetProperties_v9_t.pciPath(to, MemorySegment.NULL);
+        ncclNetProperties_v9_t.pciPath(to, pciPath);
         ncclNetProperties_v9_t.guid(to, index);
         ncclNetProperties_v9_t.ptrSupport(to, memory);
         ncclNetProperties_v9_t.regIsGlobal(to, 0);

@@ -3,45 +3,63 @@ package org.millrace.plugin.net;
 import java.net.InetAddress;
 import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
+import java.util.List;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.fault.Fault;
+import org.millrace.net.fault.FaultyNetwork;
+import org.millrace.net.fault.PlantedFaults;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.plugin.log.NcclLog;
 
 /**
  * Where this process is in the network: one listener serves all communicators.
  *
  * @param listener where peers connect to
+ * @param faults   what was planted, on purpose, in connections that this process makes
  */
-public record NetEndpoint(Network network, Listener listener, NetDevice device) implements AutoCloseable {
-
-    /** Streams of one connection at most, as NCCL's own socket network has it. */
-    private static final long MAX_STREAMS = 16;
+public record NetEndpoint(Network network, Listener listener, NetDevice device,
+        List<Fault> faults) implements AutoCloseable {
 
     /**
-     * Opens what NCCL's variables ask for: NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, and the product of
-     * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD as the number of streams of a connection.
+     * Opens what the settings ask for: the rails of MILLRACE_SOCKET_ADDRESSES, or of NCCL_SOCKET_IFNAME and
+     * NCCL_SOCKET_FAMILY; on each as many streams as MILLRACE_SOCKET_STREAMS says, or else the product of
+     * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD.
      */
     public static NetEndpoint open(UnaryOperator<@Nullable String> environment) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
-        String names = settings.get(Settings.SOCKET_INTERFACES).orElse("");
-        ProtocolFamily family = family(settings.text("NCCL_SOCKET_FAMILY"));
-        InetAddress address = Interfaces.choose(names, family);
-        SocketOptions options = SocketOptions.defaults();
-        long streams = settings.ncclNumber("NCCL_SOCKET_NTHREADS", 1) * settings.ncclNumber("NCCL_NSOCKS_PERTHREAD", 1);
-        Network network = NetworkChoice.parse(settings.get(Settings.NETWORK))
-                .open(options.withStreams((int) Math.clamp(streams, 1, MAX_STREAMS), options.stripeThreshold())
-                        .withAddresses(names, family, address),
-                        ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY))));
-        return new NetEndpoint(network, network.listen(), NetDevice.of(address));
+        List<Fault> faults = faults(settings);
+        List<InetAddress> addresses = addresses(settings);
+        SocketOptions defaults = SocketOptions.defaults();
+        SocketOptions socket = defaults.withStreams(streams(settings), defaults.stripeThreshold())
+                .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline())
+                .withRails(addresses);
+        ShmOptions shm = ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)));
+        Network network = NetworkChoice.parse(settings.get(Settings.NETWORK)).open(socket, shm);
+        return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
+                NetDevice.of(addresses), faults);
+    }
+
+    /** The device that {@link #open} would have. */
+    public static NetDevice device(UnaryOperator<@Nullable String> environment) {
+        return NetDevice.of(addresses(new EnvironmentSettings(environment)));
+    }
+
+    private static List<InetAddress> addresses(EnvironmentSettings settings) {
+        return settings.get(Settings.SOCKET_ADDRESSES)
+                .filter(exact -> !exact.isEmpty())
+                .orElseGet(() -> Interfaces.chooseAll(settings.get(Settings.SOCKET_INTERFACES).orElse(""),
+                        family(settings.text("NCCL_SOCKET_FAMILY"))));
     }
 
     private static @Nullable ProtocolFamily family(String name) {
@@ -52,10 +70,29 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device) 
         };
     }
 
+    private static int streams(EnvironmentSettings settings) {
+        return settings.get(Settings.SOCKET_STREAMS).orElseGet(() -> {
+            long nccls =
+                    settings.ncclNumber("NCCL_SOCKET_NTHREADS", 1) * settings.ncclNumber("NCCL_NSOCKS_PERTHREAD", 1);
+            return Math.clamp(nccls, 1, SocketOptions.MAX_STREAMS);
+        });
+    }
+
+    private static List<Fault> faults(EnvironmentSettings settings) {
+        try {
+            return settings.get(Settings.FAULT).map(Fault::parse).orElse(List.of());
+        } catch (IllegalArgumentException refused) {
+            throw new ConfigurationException(Settings.FAULT.name() + ": " + refused.getMessage());
+        }
+    }
+
     @Override
     public void close() {
         listener.close();
         network.close();
+        faults.stream()
+                .filter(fault -> !PlantedFaults.counts().containsKey(fault))
+                .forEach(fault -> NcclLog.warn(PlantedFaults.missed(fault)));
     }
 
     @Override

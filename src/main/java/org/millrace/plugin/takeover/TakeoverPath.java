@@ -74,7 +74,8 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void opened(NetEndpoint endpoint) {
-        warmUp = WarmUp.startOnce(endpoint, this, !threads.ownCore());
+        // a fault that is planted is for the program's frames
+        warmUp = endpoint.faults().isEmpty() ? WarmUp.startOnce(endpoint, this, !threads.ownCore()) : null;
     }
 
     /** All threads. */

@@ -3,6 +3,8 @@ package org.millrace.net.socket.rails;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
@@ -237,6 +239,18 @@ public final class RailSender implements FrameSender, Railed {
                 .collect(Collectors.joining(", "));
     }
 
+    /** For each rail, how many bytes of payloads it has brought to the receiver. */
+    private String delivered() {
+        Map<Rail, Long> bytes = new LinkedHashMap<>();
+        for (SendStream stream : streams) {
+            bytes.merge(stream.rail(), stream.deliveredBytes(), Long::sum);
+        }
+        return bytes.entrySet()
+                .stream()
+                .map(each -> each.getKey() + ": " + each.getValue())
+                .collect(Collectors.joining(", "));
+    }
+
     /** How many rails are not lost. */
     int railsLeft() {
         return (int) Arrays.stream(streams).filter(SendStream::isOpen).map(SendStream::rail).distinct().count();
@@ -276,6 +290,7 @@ public final class RailSender implements FrameSender, Railed {
     }
 
     private void finish() {
+        LOG.info("{}: bytes delivered over {}", connection, delivered());
         try {
             progress();
             boolean flushed = frames.isGiven() && again.isEmpty();

@@ -48,6 +48,7 @@ final class SendStream {
     private int directEnd;
     private long directFrame;
     private long owedBytes;
+    private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
 
@@ -95,6 +96,11 @@ final class SendStream {
     /** Pieces that were given and are not acknowledged. */
     int owed() {
         return given.size() + sent.size();
+    }
+
+    /** Bytes of payloads that were acknowledged, those that another stream brought before among them. */
+    long deliveredBytes() {
+        return deliveredBytes;
     }
 
     boolean hasRoom() {
@@ -245,6 +251,7 @@ final class SendStream {
                 sent.take();
             }
             owedBytes -= bytes;
+            deliveredBytes += bytes;
             rate.delivered(bytes, now);
         }
         frames.accepted(accepted);

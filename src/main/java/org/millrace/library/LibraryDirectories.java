@@ -1,4 +1,4 @@
-package org.millrace.cuda.library;
+package org.millrace.library;
 
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;

@@ -1,4 +1,4 @@
-package org.millrace.cuda.library;
+package org.millrace.cuda.handle;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

@@ -1,4 +1,4 @@
-package org.millrace.cuda.library;
+package org.millrace.library;
 
 import org.jspecify.annotations.Nullable;
 

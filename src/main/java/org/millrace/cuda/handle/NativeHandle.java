@@ -1,4 +1,4 @@
-package org.millrace.cuda.library;
+package org.millrace.cuda.handle;
 
 import java.lang.foreign.AddressLayout;
 import java.lang.foreign.MemorySegment;

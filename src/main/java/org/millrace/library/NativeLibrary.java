@@ -1,4 +1,4 @@
-package org.millrace.cuda.library;
+package org.millrace.library;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

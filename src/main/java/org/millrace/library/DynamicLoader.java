@@ -1,4 +1,4 @@
-package org.millrace.cuda.library;
+package org.millrace.library;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;

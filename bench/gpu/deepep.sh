@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# DeepEP's own tests (tests/elastic of deepseek-ai/DeepEP) over NCCL's GIN, served by this plugin, between GPUs of one host that NCCL takes for several
+# (NCCL_HOSTID): a process for each rank, no InfiniBand.
+#
+#   bench/gpu/deepep.sh DIR DEEPEP [OUTPUT]     DIR: what `millrace plugin install DIR` made. DEEPEP: a checkout of DeepEP, which is left as it is.
+#                                               OUTPUT: where logs go (default: a temporary directory)
+#
+# Builds DeepEP's elastic part, prints for each test passed or failed, DeepEP's own figures, and what the plugin says of windows and descriptors. A test that
+# does not end is named with what its threads and kernels do. Status 1 if a test failed.
+#
+# TESTS      which, in order: barrier ep hybrid agrs pp engram ep_all ep_full (default: the first six). ep: test_ep.py's first case of a small shape, first
+#            with the time to compile kernels, then twice without; hybrid: the same kernels by two levels; ep_all: every case; ep_full: DeepEP's default shape
+# SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
+# RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
+# together: what does not fit is not run) may be set. agrs has all ranks on one host: DeepEP does it over NVLink alone.
+# WORK (/tmp/millrace-deepep) keeps what was built, and the kernels that DeepEP compiled; the second time nothing is compiled again.
+#
+# Needs nvcc, PyTorch, and NCCL 2.30.4 or newer with its headers, which is loaded in place of PyTorch's: NCCL_HOME and CUDA_HOME say where, else python3's
+# nvidia.nccl package and /usr/local/cuda.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 2; }
+. "$here/ranks.sh"
+plugin=$(plugin_of "$1") || exit 2
+source=$(realpath "$2")
+[ -e "$source/csrc/elastic/buffer.hpp" ] || { echo "$source is no checkout of DeepEP 2 (csrc/elastic/buffer.hpp is missing)" >&2; exit 2; }
+output=$(realpath -m "${3:-$(mktemp -d)}")
+work=${WORK:-/tmp/millrace-deepep}
+mkdir -p "$output" "$work/bin" "$work/jit" "$work/stacks"
+export CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
+NCCL_HOME=$(realpath "${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}")
+gpus=${GPUS:-$(nvidia-smi -L | wc -l)}
+ranks=${RANKS:-2}
+per_host=${RANKS_PER_HOST:-1}
+deadline=${DEADLINE:-1000000}
+failures=0
+
+# DeepEP asks InfiniBand's tools how fast the card is, to choose how many multiprocessors it takes, and divides by that.
+cat >"$work/bin/ibstat" <<'X'
+#!/bin/sh
+printf "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n"
+X
+chmod +x "$work/bin/ibstat"
+# every process of the tests says now and then what its Python threads do
+cat >"$work/bin/sitecustomize.py" <<'X'
+import faulthandler, os, signal
+if 'EP_STACKS' in os.environ:
+    _stacks = open(f"{os.environ['EP_STACKS']}.{os.getpid()}", 'w')
+    faulthandler.enable(_stacks)
+    faulthandler.register(signal.SIGUSR1, file=_stacks, all_threads=True)
+X
+
+build() {
+  local tree=$work/deepep python includes flags link
+  rm -rf "$tree"
+  mkdir -p "$tree/build"
+  cp -r "$source/deep_ep" "$source/csrc" "$source/tests" "$tree/"
+  # A signal is read through NCCL's interface, and not out of the memory of one of its backends.
+  sed -i -e '/const auto gdaki = /d' -e '/const auto signal_ptr = reinterpret_cast<uint64_t\*>(__ldg/d' \
+    -e 's/ptx::ld_acquire_sys<uint64_t>(signal_ptr)/gin.readSignal(signal_idx)/' "$tree/deep_ep/include/deep_ep/common/comm.cuh"
+  sed -i -e '/const auto gdaki = /d' -e '/const auto signal_ptr = reinterpret_cast<int64_t\*>($/,+1d' \
+    -e 's/ptx::ld_acquire_sys<int64_t>(signal_ptr)/static_cast<int64_t>(gin.gin.readSignal(signal_idx))/' "$tree/deep_ep/include/deep_ep/impls/pp_send_recv.cuh"
+  if grep -q 'gdaki' "$tree"/deep_ep/include/deep_ep/*/*.cuh; then echo "this DeepEP reads signals elsewhere too: see grep gdaki in $tree/deep_ep/include"; fi
+  # Processes of one host as several hosts: each has its own GPU.
+  sed -i -e "s/torch.device(f'cuda:{local_rank}')/torch.device(f'cuda:{local_rank + int(os.environ.get(\"EP_FIRST_DEVICE\", 0))}')/" \
+    -e 's/torch.cuda.set_device(local_rank)/torch.cuda.set_device(local_rank + int(os.environ.get("EP_FIRST_DEVICE", 0)))/' "$tree/deep_ep/utils/envs.py"
+  # Only the elastic part: the older one needs NVSHMEM.
+  sed -i -e '/legacy\/buffer.hpp/d' -e '/legacy::register_apis/d' \
+    -e 's/^PYBIND11_MODULE.*/&\n    pybind11::class_<deep_ep::EventHandle>(m, "EventHandle").def(pybind11::init<>())\n        .def("current_stream_wait", \&deep_ep::EventHandle::current_stream_wait);/' \
+    "$tree/csrc/python_api.cpp"
+  sed -i -e '/buffers.legacy import/d' -e 's/import Config, topk_idx_t/import topk_idx_t/' "$tree/deep_ep/__init__.py"
+  local fmt=${FMT_INCLUDE:-$source/third-party/fmt/include}
+  [ -e "$fmt/fmt/format.h" ] || { echo "there is no fmt in $fmt: fetch DeepEP's submodule third-party/fmt, or set FMT_INCLUDE" >&2; return 1; }
+  read -r python includes link <<<"$(python3 - <<'X'
+import sysconfig, torch.utils.cpp_extension as e, torch
+print(sysconfig.get_paths()['include'], ':'.join(e.include_paths()), e.library_paths()[0])
+X
+)"
+  flags="-O2 -std=c++20 -DTORCH_EXTENSION_NAME=_C -DTORCH_API_INCLUDE_EXTENSION_H -D_GLIBCXX_USE_CXX11_ABI=1 -w"
+  flags+=" -I$tree/deep_ep/include -I$fmt -I$NCCL_HOME/include -I$python -I${includes//:/ -I} -I$CUDA_HOME/include -I$CUDA_HOME/include/cccl"
+  local pids=() pid status=0
+  g++ $flags -fPIC -c "$tree/csrc/python_api.cpp" -o "$tree/build/python_api.o" >"$output/build.1.log" 2>&1 & pids+=($!)
+  for unit in nccl cuda_driver; do
+    "$CUDA_HOME/bin/nvcc" $flags -Xcompiler -fPIC --expt-relaxed-constexpr --extended-lambda -gencode arch=compute_90,code=sm_90 \
+      -c "$tree/csrc/kernels/backend/$unit.cu" -o "$tree/build/$unit.o" >"$output/build.$unit.log" 2>&1 & pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  if [ $status = 0 ]; then
+    g++ -shared -o "$tree/deep_ep/_C.so" "$tree"/build/*.o -L"$link" -ltorch -ltorch_cpu -ltorch_cuda -ltorch_python -lc10 -lc10_cuda \
+      -L"$CUDA_HOME/lib64" -lcudart -L"$CUDA_HOME/lib64/stubs" -lcuda -L"$NCCL_HOME/lib" -l:libnccl.so.2 -Wl,-rpath,"$link" \
+      -Wl,-rpath,"$NCCL_HOME/lib" >"$output/build.link.log" 2>&1 || status=1
+  fi
+  [ $status = 0 ] || { echo "DeepEP could not be built:"; grep -hE 'error|Error|undefined|cannot' "$output"/build.*.log | head -20; return 1; }
+}
+
+descendants() { # PID: it and all processes below it
+  local child
+  echo "$1"
+  for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do descendants "$child"; done
+}
+
+stacks() { # LABEL PID...: what the threads of processes do that should have ended long ago
+  local label=$1 root pid task busy=()
+  shift
+  echo "-- $label still runs; what its threads do is in $output/$label.stacks"
+  for root; do
+    for pid in $(descendants "$root"); do
+      [ "$(ls "/proc/$pid/task" 2>/dev/null | wc -l)" -gt 20 ] && busy+=("$pid")
+    done
+  done
+  for pid in "${busy[@]}"; do
+    echo "==== process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c1-200)"
+    for task in /proc/"$pid"/task/*; do # name, state, processor time in 10 ms, system call, and where in the kernel it is
+      echo "$(cat "$task/comm"): $(sed 's/.*) //' "$task/stat" | awk '{print $1, $12 + $13}'), $(cut -c1-40 "$task/syscall"), $(head -4 "$task/stack" | tr '\n' ' ')"
+    done
+    kill -USR1 "$pid"
+  done >"$output/$label.stacks" 2>&1
+  sleep 1
+  for pid in "${busy[@]}"; do cat "$work/stacks/$label.$pid"; done >>"$output/$label.stacks" 2>&1
+  for pid in "${busy[@]}"; do
+    echo "==== process $pid: native threads"
+    timeout -s KILL 20 "$CUDA_HOME/bin/cuda-gdb" -p "$pid" -batch -ex 'info cuda kernels' -ex 'thread apply all bt 14' 2>&1 |
+      grep -vE '^\[New|^warning|^$' | head -900
+  done >>"$output/$label.stacks" 2>&1
+  grep -hE 'File .*(test_|elastic.py|refs.py)' "$output/$label.stacks" | sort | uniq -c | sort -rn | head -6
+}
+
+counters() { # LABEL: what the plugin says of it
+  grep -hoE 'GIN: .*' "$output/$1".?.nccl 2>/dev/null | sed -E 's/0x[0-9a-f]+/0x/g; s/context [0-9]+: descriptors/context N: descriptors/' \
+    | grep -v 'context N: descriptors served by Java: 0 ' | sort | uniq -c | sort -rn | head -14 | cut -c1-400
+  grep -hE 'WARN' "$output/$1".?.nccl 2>/dev/null | sort | uniq -c | sort -rn | head -6 | cut -c1-400
+  awk '/descriptors served by Java/ { for (i = 1; i <= NF; i++) if ($i == "Java:") n += $(i + 1) } END { print "   descriptors served by Java in all contexts of all ranks:", n + 0 }' \
+    "$output/$1".?.nccl 2>/dev/null
+}
+
+# LABEL SECONDS TEST ARGUMENTS...: one of DeepEP's tests
+run() {
+  local label=$1 limit=$2 test=$3 rank status=0 pids=() pid began=$SECONDS port=$((20000 + RANDOM % 20000)) watch
+  shift 3
+  if [ $((SECONDS + limit)) -gt "$deadline" ]; then limit=$((deadline - SECONDS)); fi
+  if [ "$limit" -lt 25 ]; then
+    echo "== $label not run: no time is left"
+    failures=$((failures + 1))
+    return
+  fi
+  for ((rank = 0; rank < ranks; rank++)); do
+    rm -f "$output/$label.$rank.nccl"
+    env PATH="$work/bin:$PATH" PYTHONPATH="$work/deepep:$work/bin:${PYTHONPATH:-}" PYTHONUNBUFFERED=1 EP_STACKS="$work/stacks/$label" \
+      RANK=$rank WORLD_SIZE="$ranks" MASTER_ADDR=127.0.0.1 MASTER_PORT=$port EP_FIRST_DEVICE=$((rank % gpus)) \
+      EP_SUPPRESS_NCCL_CHECK=1 EP_NCCL_ROOT_DIR="$NCCL_HOME" EP_JIT_CACHE_DIR="$work/jit" LD_PRELOAD="$NCCL_HOME/lib/libnccl.so.2" \
+      NCCL_HOSTID="host$((rank / per_host))" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" GLOO_SOCKET_IFNAME=lo NCCL_NET_PLUGIN="$plugin" \
+      MILLRACE_NET="${MILLRACE_NET:-shm}" NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-INIT,NET,REG}" \
+      NCCL_DEBUG_FILE="$output/$label.$rank.nccl" TORCH_NCCL_ASYNC_ERROR_HANDLING=1 ${SETTINGS:-} \
+      timeout -k 5 "$limit" python3 "$work/deepep/tests/elastic/$test" --num-processes 1 "$@" >"$output/$label.$rank.log" 2>&1 &
+    pids+=($!)
+  done
+  (sleep $((limit > 70 ? limit - 50 : limit * 2 / 3)); stacks "$label" "${pids[@]}") &
+  watch=$!
+  for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
+  { kill $(descendants $watch); wait $watch; } 2>/dev/null
+  if [ $status = 0 ]; then
+    echo "== $label passed ($((SECONDS - began)) s)"
+  else
+    echo "== $label FAILED ($((SECONDS - began)) s, status $status$([ $status = 124 ] && echo ', it did not end'))"
+    failures=$((failures + 1))
+    tail -qn 12 "$output/$label".?.log | cut -c1-300
+  fi
+  grep -hE '\* EP|barrier time|GB/s' "$output/$label".0.log | cut -c1-230 | head "${LINES_OF_FIGURES:--16}"
+  counters "$label"
+  return $status
+}
+
+small=(--num-tokens 512 --hidden 2048 --num-experts 16 --num-topk 4 --num-sms 8 --num-qps 4 --num-allocated-qps 8)
+compiled=${LIMIT:-90}
+uncompiled=${COMPILE_LIMIT:-300}
+
+[ -e "$work/deepep/deep_ep/_C.so" ] && [ -z "${REBUILD:-}" ] || { began=$SECONDS; build || exit 1; echo "== DeepEP built ($((SECONDS - began)) s)"; }
+for test in ${TESTS:-barrier ep hybrid agrs pp engram}; do
+  case $test in
+    barrier) run barrier "$compiled" test_barrier.py --allow-hybrid-mode 0 ;;
+    ep)
+      run ep_first "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only --skip-perf-test
+      run ep_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only
+      ;;
+    hybrid)
+      run hybrid_first "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only --skip-perf-test &&
+        run hybrid_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only
+      ;;
+    agrs) per_host=$ranks run agrs "$compiled" test_agrs.py ;;
+    pp) run pp "$compiled" test_pp.py --num-tokens 1024 --hidden 2048 --num-stress-iterations 1 --num-sends 32 ;;
+    engram) run engram "$compiled" test_engram.py --num-entries 65536 --num-qps 16 ;;
+    ep_all) run ep_all "${ALL_LIMIT:-560}" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --skip-perf-test ;;
+    ep_full) run ep_full "$uncompiled" test_ep.py --allow-hybrid-mode 0 --test-first-only ;;
+    *) echo "there is no test $test" >&2; failures=$((failures + 1)) ;;
+  esac
+done
+echo "logs: $output; $failures failed"
+[ $failures = 0 ]

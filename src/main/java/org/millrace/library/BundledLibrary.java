@@ -1,0 +1,89 @@
+package org.millrace.library;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+
+/** The library in C that comes with Millrace, a resource of the jar or of the directory of classes. */
+public final class BundledLibrary {
+
+    public static final String NAME = "libnccl-net-millrace.so";
+
+    /** What NCCL keeps of a plugin's name. */
+    private static final int MAX_PATH_LENGTH = 254;
+
+    private BundledLibrary() {}
+
+    private static URL resource() {
+        String architecture = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+        String platform = System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-"
+                + (architecture.equals("amd64") ? "x86_64" : architecture);
+        String name = "/META-INF/native/" + platform + "/" + NAME;
+        URL resource = BundledLibrary.class.getResource(name);
+        if (resource == null) {
+            throw new MillraceException("this build of Millrace has no NCCL plugin for " + platform + " (" + name
+                    + "); build it on such a machine");
+        }
+        return resource;
+    }
+
+    /** The library's file, if it lies in the file system as it is; null if it is packed into a jar. */
+    public static @Nullable Path file() {
+        URL resource = resource();
+        try {
+            return resource.getProtocol().equals("file") ? Path.of(resource.toURI()) : null;
+        } catch (URISyntaxException e) {
+            throw new MillraceException("cannot tell the path of " + resource, e);
+        }
+    }
+
+    /**
+     * Loads the library with a function of the caller's, from a file that may be gone afterwards: it is only needed
+     * until it is loaded, as a library that is loaded is found by its path.
+     */
+    public static <T> T load(Function<Path, T> loader) {
+        Path file = file();
+        if (file != null) {
+            return loader.apply(file);
+        }
+        try {
+            Path directory = Files.createTempDirectory("millrace");
+            Path extracted = directory.resolve(NAME);
+            try {
+                extract(extracted);
+                return loader.apply(extracted);
+            } finally {
+                Files.deleteIfExists(extracted);
+                Files.delete(directory);
+            }
+        } catch (IOException e) {
+            throw new MillraceException("cannot unpack " + NAME
+                    + " into the directory for temporary files (-Djava.io.tmpdir): " + e.getMessage(), e);
+        }
+    }
+
+    /** Writes the library into a file that does not exist. */
+    public static void extract(Path file) {
+        try (InputStream from = resource().openStream()) {
+            Files.copy(from, file);
+        } catch (IOException e) {
+            throw new MillraceException("cannot write the plugin's library to " + file + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Checks that NCCL_NET_PLUGIN can name a path: NCCL takes a list with commas, and names of limited length. */
+    public static void checkName(Path path) {
+        String name = path.toString();
+        if (name.length() > MAX_PATH_LENGTH || name.indexOf(',') >= 0) {
+            throw new MillraceException("NCCL_NET_PLUGIN cannot name " + name + ": NCCL takes up to " + MAX_PATH_LENGTH
+                    + " characters, and none of them a comma; choose another directory");
+        }
+    }
+}
