@@ -10,8 +10,6 @@ import java.lang.invoke.MethodHandle;
 import java.util.EnumMap;
 import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.cuda.library.DynamicLoader;
-import org.millrace.cuda.library.NativeLibrary;
 import org.millrace.library.DynamicLoader;
 import org.millrace.library.NativeLibrary;
 

@@ -80,8 +80,7 @@ final class ArrivingFrames {
         } else if (isStaged(protocol) && protocol == Protocol.LL) {
             LLLine.copyWords(staging.segment(), buffers.ll().segment(), offsets[index], sizes[index]);
         } else if (isStaged(protocol)) {
-            LL128Line.copyRelease(staging.segment(), buffers.region(protocol).segment(), offsets[index],
-                    sizes[index]);
+            LL128Line.copyRelease(staging.segment(), buffers.region(protocol).segment(), offsets[index], sizes[index]);
         }
     }
 

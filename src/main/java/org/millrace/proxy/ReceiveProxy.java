@@ -92,7 +92,8 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param receiver  the way from the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
      */
-    public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener) {
+    public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
+            FrameReceiver receiver, StopListener listener) {
         return byMemory(name, buffers, staging, firstStep, receiver, listener, UnaryOperator.identity());
     }
 
@@ -107,8 +108,8 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param listener  learns that the proxy stopped
      * @param refined   what stands before the source of steps in slots, and leaves to it what it does not do itself
      */
-    public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener,
-            UnaryOperator<ReceiveStepSource> refined) {
+    public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
+            FrameReceiver receiver, StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
         ReceiveStepSource slots = new MemoryReceiveSource(name, buffers, staging,
                 receiver.storesWholeWords(buffers.layout().slotBytes(Protocol.LL)), firstStep);
         return new ReceiveProxy(name, buffers.sendMem(), buffers.recvMem(), receiver, refined.apply(slots), listener);

@@ -49,6 +49,7 @@ public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recv
     /** Of a step's slot in its {@link #region}. */
     long slotOffset(Protocol protocol, long step) {
         return protocol == Protocol.SIMPLE && simpleOnDevice()
-                ? ConnectionLayout.slot(step) * layout.slotBytes(protocol) : layout.slotOffset(protocol, step);
+                ? ConnectionLayout.slot(step) * layout.slotBytes(protocol)
+                : layout.slotOffset(protocol, step);
     }
 }

@@ -23,4 +23,3 @@
 package org.millrace.net.socket;
 
 import org.jspecify.annotations.NullMarked;
-

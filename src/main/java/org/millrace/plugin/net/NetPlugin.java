@@ -173,8 +173,9 @@ public final class NetPlugin {
 
     public void getProperties(int version, int device, long properties) {
         checkDevice(device);
-        session().endpoint.device().writeProperties(version, device, session().path.unpacks(),
-                session().path.takesDeviceMemory(), properties);
+        session().endpoint.device()
+                .writeProperties(version, device, session().path.unpacks(), session().path.takesDeviceMemory(),
+                        properties);
     }
 
     private static void checkDevice(int device) {

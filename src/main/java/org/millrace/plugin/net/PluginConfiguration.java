@@ -41,8 +41,7 @@ import org.millrace.plugin.loss.LossPolicy;
  * @param deviceSlots whether slots may be in the memory of GPUs
  */
 public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss,
-        boolean deviceSlots) {
+        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots) {
 
     /**
      * A variable that the takeover depends on.

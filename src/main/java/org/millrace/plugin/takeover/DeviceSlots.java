@@ -52,7 +52,8 @@ public final class DeviceSlots implements AutoCloseable {
         }
         AgentCopies own;
         synchronized (this) {
-            own = copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
+            own = copies.computeIfAbsent(new Owner(agent, receives, context),
+                    owner -> new AgentCopies(driver, context));
         }
         return new Slots(new Memory(driver, own, address, bytes), network, driver);
     }
@@ -189,9 +190,10 @@ public final class DeviceSlots implements AutoCloseable {
             copies.enter();
             return mapped
                     .computeIfAbsent((long) ticket.descriptor(),
-                            unused -> ForeignMemory.open(driver, device,
-                                    new ForeignMemory.Ticket(process, ticket.descriptor(), ticket.allocated(),
-                                            ticket.offset())))
+                            unused -> ForeignMemory
+                                    .open(driver, device,
+                                            new ForeignMemory.Ticket(process, ticket.descriptor(), ticket.allocated(),
+                                                    ticket.offset())))
                     .address();
         }
 

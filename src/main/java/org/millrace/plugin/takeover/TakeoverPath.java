@@ -148,6 +148,7 @@ public final class TakeoverPath implements DataPath {
     @Override
     public String toString() {
         return "Java takes the proxy over, with " + threads
-                + (deviceSlots == null ? "" : "; slots are in the GPU's memory") + (unpack == null ? "" : "; " + unpack);
+                + (deviceSlots == null ? "" : "; slots are in the GPU's memory")
+                + (unpack == null ? "" : "; " + unpack);
     }
 }

@@ -139,10 +139,11 @@ final class WarmUp implements Runnable {
             MemorySegment to = KernelPair.memory(Arena.global());
             MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
             ConnectionName name = ConnectionName.of("warm-up");
-            SendProxy send = SendProxy.byMemory(name, SlotBuffers.inOne(LAYOUT, endpoint.network().register(from)), 0, sender,
-                    (connection, failure) -> {});
-            ReceiveProxy receive = ReceiveProxy.byMemory(name, SlotBuffers.inOne(LAYOUT, endpoint.network().register(to)),
-                    endpoint.network().register(staging), 0, receiver, (connection, failure) -> {});
+            SendProxy send = SendProxy.byMemory(name, SlotBuffers.inOne(LAYOUT, endpoint.network().register(from)), 0,
+                    sender, (connection, failure) -> {});
+            ReceiveProxy receive =
+                    ReceiveProxy.byMemory(name, SlotBuffers.inOne(LAYOUT, endpoint.network().register(to)),
+                            endpoint.network().register(staging), 0, receiver, (connection, failure) -> {});
             proxies = List.of(send, receive);
             kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS);
             agent.add(proxies);

@@ -20,7 +20,8 @@ class DeviceSlotsHostTest {
 
     private static final int CHANNELS = 3;
     private static final int STEPS = 600;
-    private static final Pattern COPIES = Pattern.compile("rank (\\d): (\\d+) copies within devices, (\\d+) with the host");
+    private static final Pattern COPIES =
+            Pattern.compile("rank (\\d): (\\d+) copies within devices, (\\d+) with the host");
 
     @ParameterizedTest
     @CsvSource({"12, processes, shm, 1, none, small", "11, threads, shm, 2, none, small",
@@ -43,7 +44,9 @@ class DeviceSlotsHostTest {
         } else {
             assertTrue(within > STEPS, outcome.output());
         }
-        assertEquals(fault.equals("none") ? 0 : 1,
+        assertEquals(
+                fault.equals(
+                        "none") ? 0 : 1,
                 Math.min(1, outcome.count(fault.endsWith("EXPORT") ? "other processes cannot map slots"
                         : "payloads of the peer's device go through the host's memory")),
                 outcome.output());

@@ -116,8 +116,8 @@ final class UnreadFrames {
     private void copyFrom(DeviceRegion device, MemorySegment to) {
         long number = device.copies().copy(to.address(), device.address() + offsets[oldest], lengths[oldest]);
         if (!Waiting.until(() -> device.copies().isDone(number), PATIENCE)) {
-            throw new ConnectionException("the device does not copy " + lengths[oldest]
-                    + " bytes to the host within " + PATIENCE.toSeconds() + " s");
+            throw new ConnectionException("the device does not copy " + lengths[oldest] + " bytes to the host within "
+                    + PATIENCE.toSeconds() + " s");
         }
     }
 
