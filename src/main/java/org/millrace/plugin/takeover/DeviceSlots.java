@@ -93,10 +93,15 @@ public final class DeviceSlots implements AutoCloseable {
 
     /** A GPU's copies of one agent. */
     private static final class AgentCopies implements DeviceRegion.Copies {
+        /** Between two looks at the copies: each takes a lock of the driver's, which all threads contend for. */
+        private static final long LOOK_NANOS = 1000;
+
         private final CudaDriver driver;
         private final long context;
         private final CopyQueue queue;
         private final MemorySegment out = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+        private long done;
+        private long lastLook = System.nanoTime();
 
         AgentCopies(CudaDriver driver, long context) {
             this.driver = driver;
@@ -115,8 +120,17 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public boolean isDone(long number) {
+            if (done - number >= 0) {
+                return true;
+            }
+            long now = System.nanoTime();
+            if (now - lastLook < LOOK_NANOS) {
+                return false;
+            }
             enter();
-            return queue.isDone(number);
+            done = queue.lastDone();
+            lastLook = System.nanoTime();
+            return done - number >= 0;
         }
 
         /** An agent may serve connections of several GPUs. */
