@@ -11,7 +11,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
-import org.millrace.net.plugin.TestNet;
 import org.millrace.plugin.HostProgram;
 
 /** GIN's tables, with a host in C that posts what NCCL's kernels post. */
@@ -22,7 +21,7 @@ class GinHostTest {
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
-            "14, 2, socket", "14, 3, shm", "14, 2, plugin", "11, 3, plugin"})
+            "14, 2, socket", "14, 3, shm", "13, 3, ucx", "14, 2, ucx tcp", "14, 2, plugin", "11, 3, plugin"})
     void whatKernelsPutArrivesBeforeItsSignal(int version, int ranks, String network) throws Exception {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
@@ -37,8 +36,7 @@ class GinHostTest {
         long seed = 0x61_6e + version * 100L + ranks;
         var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend)
                 .with("MILLRACE_GIN", "host")
-                .with("MILLRACE_NET", TestNet.setting(network))
-                .with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered")
+                .withNetwork(network)
                 .run(HostProgram.library(), ranks, PUTS, seed);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
         assertEquals(List.of(), outcome.warnings());
@@ -68,12 +66,11 @@ class GinHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"2, socket", "3, shm", "2, plugin"})
+    @CsvSource({"2, socket", "3, shm", "3, ucx", "2, plugin"})
     void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
         var outcome = HostProgram.compile("rma_host")
                 .with("MILLRACE_GIN", "host")
-                .with("MILLRACE_NET", TestNet.setting(network))
-                .with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered")
+                .withNetwork(network)
                 .run(HostProgram.library(), ranks, 12);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());

@@ -8,7 +8,6 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.millrace.net.plugin.TestNet;
 import org.millrace.plugin.HostProgram;
 
 /**
@@ -30,14 +29,14 @@ class TakeoverHostTest {
     @CsvSource({"8, threads, socket, 1, small", "8, processes, shm, 1, small", "9, threads, shm, 2, small",
             "9, processes, socket, 1, small", "10, threads, socket, 1, small", "10, processes, auto, 1, small",
             "11, threads, shm, 1, small", "11, processes, socket, 2, small", "12, threads, socket, 2, usual",
-            "12, processes, shm, 1, usual", "11, processes, plugin, 1, small", "9, threads, plugin, 2, small"})
+            "12, processes, shm, 1, usual", "11, processes, ucx, 1, small", "10, threads, ucx, 2, small",
+            "12, processes, ucx tcp, 1, usual", "11, processes, plugin, 1, small", "9, threads, plugin, 2, small"})
     void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes)
             throws Exception {
         long seed = 0x5eed + 31 * version + way.length();
         int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
         HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version)
-                .with("MILLRACE_NET", TestNet.setting(network))
-                .with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered")
+                .withNetwork(network)
                 .with("MILLRACE_THREADS", Integer.toString(threads));
         if (sizes.equals("usual")) {
             host.withEveryCompiler();

@@ -3,8 +3,6 @@ package org.millrace.net.ucx.frames;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_h;
@@ -14,6 +12,7 @@ import org.millrace.net.PeerLostException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.library.UcxStatus;
@@ -30,7 +29,12 @@ abstract class UcxEnd extends ConnectionState {
     /** How long what was sent may take to leave this process. */
     static final long FLUSH_NANOS = 200_000_000L;
 
-    private static final long NO_PID = 0;
+    /** In the flags: above them is where the number of the process counts. */
+    private static final int NAMESPACE_SHIFT = 8;
+    /** In place of a request, or of a length. */
+    static final long FAILED = -1;
+    static final long UNDER_WAY = -2;
+
     private static final SecureRandom RANDOM = new SecureRandom();
 
     /** Memory that UCX is given: freed when it has no request there any more. */
@@ -46,8 +50,8 @@ abstract class UcxEnd extends ConnectionState {
     private long endpoint;
     /** Whether the endpoint notices that its peer is gone; where memory is shared, UCX has no transport that does. */
     private boolean noticesFailures;
-    /** The peer's process, if it is on this host and shares its memory. */
-    private long peersPid = NO_PID;
+    /** The peer's process, if it shares memory with this one. */
+    private @Nullable ProcessIdentity sharing;
     private long passesSeen;
     private @Nullable String failed;
     private long failedAt;
@@ -101,14 +105,15 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     final long flags() {
-        return workers.context().sharesMemory() ? UcxFormat.SHARES_MEMORY : 0;
+        return ProcessIdentity.CURRENT.namespace() << NAMESPACE_SHIFT
+                | (workers.context().sharesMemory() ? UcxFormat.SHARES_MEMORY : 0);
     }
 
     /** Connects to the peer's worker. With the turn. */
-    final void connect(MemorySegment address, long host, long peersFlags, long pid) {
+    final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
         boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
         noticesFailures = !shared;
-        peersPid = shared ? pid : NO_PID;
+        sharing = shared ? new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT) : null;
         try {
             endpoint = worker().connect(address, noticesFailures, noticed);
         } catch (ConnectionException e) {
@@ -116,9 +121,17 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
+    /** Waits for a while until what was given to UCX has left this process. With the turn. */
+    final void flush() {
+        if (endpoint != 0 && !peerHasEnded()) {
+            worker().flush(endpoint, FLUSH_NANOS);
+        }
+    }
+
     final void disconnect() {
         if (endpoint != 0) {
-            worker().disconnect(endpoint, noticesFailures, noticesFailures ? CLOSE_NANOS : FLUSH_NANOS);
+            worker().disconnect(endpoint, noticesFailures,
+                    peerHasEnded() ? 0 : noticesFailures ? CLOSE_NANOS : FLUSH_NANOS);
             endpoint = 0;
         }
     }
@@ -129,7 +142,7 @@ abstract class UcxEnd extends ConnectionState {
     final long begun(long returned) {
         if (UcxStatus.isStatus(returned)) {
             note((int) returned, "a message cannot be sent");
-            return 0;
+            return returned == 0 ? 0 : FAILED;
         }
         return returned;
     }
@@ -139,31 +152,50 @@ abstract class UcxEnd extends ConnectionState {
         long request = ucp_h.ucp_tag_recv_nbx(worker().handle(), address, bytes, tag, -1, param);
         if (UcxStatus.isStatus(request)) {
             note((int) request, "a message cannot be awaited");
-            return 0;
+            return FAILED;
         }
         return request;
     }
 
-    /** Whether a send is complete; its request is freed then. */
-    final boolean isSent(long request) {
-        int status = ucp_h.ucp_request_check_status(request);
+    /** What is left of a send: its request while it is under way, then 0, or {@link #FAILED}. */
+    final long sent(long request) {
+        int status = isRequest(request) ? ucp_h.ucp_request_check_status(request) : ucp_h.UCS_INPROGRESS();
         if (status == ucp_h.UCS_INPROGRESS()) {
-            return false;
+            return request;
         }
         ucp_h.ucp_request_free(request);
         note(status, "a message was not sent");
-        return true;
+        return status < 0 ? FAILED : 0;
     }
 
-    /** Length of a message that came, its request is freed then; -1 while it has not. */
+    /** Length of a message that came; {@link #FAILED} or {@link #UNDER_WAY}. When it is over its request is freed. */
     final long received(long request) {
+        if (!isRequest(request)) {
+            return UNDER_WAY;
+        }
         int status = ucp_h.ucp_tag_recv_request_test(request, received);
         if (status == ucp_h.UCS_INPROGRESS()) {
-            return -1;
+            return UNDER_WAY;
         }
         ucp_h.ucp_request_free(request);
         note(status, "a message was not received");
-        return status < 0 ? 0 : UcxFormat.word(received + Long.BYTES);
+        return status < 0 ? FAILED : UcxFormat.word(received + Long.BYTES);
+    }
+
+    static boolean isRequest(long request) {
+        return request != 0 && request != FAILED;
+    }
+
+    /** What is left of a receive that was cancelled, or of another request, whatever becomes of it. */
+    final long left(long request) {
+        long left = sent(request);
+        return isRequest(left) ? left : 0;
+    }
+
+    final void cancel(long request) {
+        if (isRequest(request)) {
+            ucp_h.ucp_request_cancel(worker().handle(), request);
+        }
     }
 
     /** Waits until UCX has no request any more, driving the worker. With the turn. */
@@ -171,7 +203,7 @@ abstract class UcxEnd extends ConnectionState {
         long start = System.nanoTime();
         while (!isIdle()) {
             int ignored = worker().drive();
-            if (System.nanoTime() - start > nanos) {
+            if (System.nanoTime() - start > nanos || peerHasEnded()) {
                 return false;
             }
         }
@@ -203,7 +235,7 @@ abstract class UcxEnd extends ConnectionState {
      * send to that process it will never be able to, and so it does not read our memory again.
      */
     final boolean peerHasEnded() {
-        return peersPid != NO_PID && !Files.exists(Path.of("/proc/" + peersPid));
+        return sharing != null && sharing.isProvablyDead();
     }
 
     private void note(int status, String what) {
@@ -236,7 +268,7 @@ abstract class UcxEnd extends ConnectionState {
         return switch (why) {
             case PeerLostException lost -> closedByPeer(howFar, lost.lostPeer());
             case PeerClosedException _ -> closedByPeer(howFar);
-            default -> lost(String.valueOf(why.getMessage()), why, howFar);
+            default -> lost("the TCP connection to it has ended without a goodbye", why, howFar);
         };
     }
 

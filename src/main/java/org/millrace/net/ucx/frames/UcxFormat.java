@@ -22,15 +22,15 @@ import org.millrace.net.connection.NativeRegion;
  * A receiver's answer to the sender's hello:
  *
  * <pre>
- *   0        8        16       24      32      40
- *   +--------+--------+--------+-------+-------+----------------  -  ---+
- *   | magic, | tag    | host   | flags | pid   | where its worker is    |
- *   | version|        |        |       |       |                        |
- *   +--------+--------+--------+-------+-------+----------------  -  ---+
+ *   0        8        16       24           32      40       48
+ *   +--------+--------+--------+------------+-------+--------+----------------  -  ---+
+ *   | magic, | tag    | host   | flags,     | pid   | when   | where its worker is    |
+ *   | version|        |        | namespace  |       | begun  |                        |
+ *   +--------+--------+--------+------------+-------+--------+----------------  -  ---+
  * </pre>
  *
- * The hello is a frame of the TCP connection, with the same five words, and where the sender's worker is as its
- * payload; the goodbye is a frame, too. A credit is one word: how many frames were accepted so far.
+ * The hello is a frame of the TCP connection, with the same six words, and where the sender's worker is as its payload;
+ * the goodbye is a frame, too. A credit is one word: how many frames were accepted so far.
  */
 final class UcxFormat {
 
@@ -59,7 +59,7 @@ final class UcxFormat {
     /** A connection's tags are random but for these bits. */
     static final long TAG_MASK = ~3L;
 
-    static final int READY_BYTES = 40;
+    static final int READY_BYTES = 48;
     /** More than any worker's address takes. */
     static final int MAX_ADDRESS_BYTES = 64 << 10;
     static final int CREDIT_BYTES = Long.BYTES;
@@ -106,11 +106,16 @@ final class UcxFormat {
                 || bytes != HEADER_BYTES + (payload <= INLINE_BYTES ? payload : 0)) {
             return false;
         }
-        header.payloadBytes(payload);
+        decode(at, header);
+        return true;
+    }
+
+    /** Reads a header that was written here. */
+    static void decode(long at, FrameHeader header) {
+        header.payloadBytes(MEMORY.get(JAVA_LONG_UNALIGNED, at + LENGTH_OFFSET));
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             header.word(word, MEMORY.get(JAVA_LONG_UNALIGNED, at + WORDS_OFFSET + word * Long.BYTES));
         }
-        return true;
     }
 
     /** Length of a header's payload; throws if no frame can be so long. */

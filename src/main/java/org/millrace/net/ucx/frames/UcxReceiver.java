@@ -11,6 +11,7 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorkers;
@@ -47,6 +48,10 @@ public final class UcxReceiver implements FrameReceiver {
         if (headerShown) {
             return header;
         }
+        if (end.takesRest()) {
+            headerShown = end.restArrived(header);
+            return headerShown ? header : null;
+        }
         if (end.shown - end.completed < WINDOW && end.tryEnter()) {
             try {
                 end.advance();
@@ -72,6 +77,11 @@ public final class UcxReceiver implements FrameReceiver {
     @Override
     public void accept(@Nullable MemoryRegion region, long offset) {
         end.checkAccept(headerShown);
+        if (end.takesRest()) {
+            end.acceptRest(header.payloadBytes(), region, offset);
+            headerShown = false;
+            return;
+        }
         end.accept(header.payloadBytes(), region, offset);
         headerShown = false;
         if (end.tryEnter()) {
@@ -87,6 +97,9 @@ public final class UcxReceiver implements FrameReceiver {
     @Override
     public int progress() {
         end.checkOpen();
+        if (end.takesRest()) {
+            return end.progressRest();
+        }
         if (!end.tryEnter()) {
             return 0;
         }
@@ -104,7 +117,7 @@ public final class UcxReceiver implements FrameReceiver {
 
     @Override
     public long framesCompleted() {
-        return end.completed;
+        return end.completed + end.restCompleted();
     }
 
     @Override
@@ -168,6 +181,12 @@ public final class UcxReceiver implements FrameReceiver {
         private long last = -1;
         private long saidLastAt;
         private boolean lostPeerFollows;
+        private @Nullable String lostPeer;
+        /** How many frames follow it, as it was said before the two ends had UCX between them. */
+        private long rest;
+        private long restAccepted;
+        private long restBegins;
+        private @Nullable MemoryRegion all;
 
         End(OpenResources network, String name, FrameReceiver found, Network finder, UcxWorkers workers) {
             super(network, name, found.peer(), workers);
@@ -193,7 +212,7 @@ public final class UcxReceiver implements FrameReceiver {
             for (int slot = 0; slot < WINDOW; slot++) {
                 awaitHeader(slot);
             }
-            connect(address.segment(), hello.word(2), hello.word(3), hello.word(4));
+            connect(address.segment(), hello.word(2), hello.word(3), hello.word(4), hello.word(5));
             answersTag = hello.word(1) & UcxFormat.TAG_MASK;
             byte[] mine = worker().address();
             MemorySegment answer = arena.allocate(UcxFormat.READY_BYTES + mine.length, Long.BYTES);
@@ -201,7 +220,8 @@ public final class UcxReceiver implements FrameReceiver {
             UcxFormat.word(answer.address() + 8, framesTag);
             UcxFormat.word(answer.address() + 16, SharedMemory.thisHost());
             UcxFormat.word(answer.address() + 24, flags());
-            UcxFormat.word(answer.address() + 32, ProcessHandle.current().pid());
+            UcxFormat.word(answer.address() + 32, ProcessIdentity.CURRENT.pid());
+            UcxFormat.word(answer.address() + 40, ProcessIdentity.CURRENT.startTicks());
             MemorySegment.copy(MemorySegment.ofArray(mine), 0, answer, UcxFormat.READY_BYTES, mine.length);
             answerRequest = begun(ucp_h.ucp_tag_send_nbx(endpoint(), answer.address(), answer.byteSize(),
                     answersTag | UcxFormat.TAG_READY, plainSend));
@@ -217,13 +237,13 @@ public final class UcxReceiver implements FrameReceiver {
         boolean arrived(FrameHeader header) {
             int slot = (int) shown & MASK;
             long request = headerRequests[slot];
-            long bytes = request == 0 ? -1 : received(request);
-            if (bytes < 0) {
+            long bytes = received(request);
+            if (bytes == UNDER_WAY) {
                 return false;
             }
             headerRequests[slot] = 0;
-            if (bytes == 0) {
-                return false; // it has failed, which is noted
+            if (bytes == FAILED) {
+                return false;
             }
             if (!UcxFormat.decode(slots + (long) slot * UcxFormat.SLOT_BYTES, bytes, header)) {
                 throw notProtocol("a header of " + bytes + " bytes makes no sense");
@@ -267,11 +287,9 @@ public final class UcxReceiver implements FrameReceiver {
         }
 
         private void credit() {
+            creditRequests[nextCredit] = sent(creditRequests[nextCredit]);
             if (creditRequests[nextCredit] != 0) {
-                if (!isSent(creditRequests[nextCredit])) {
-                    return;
-                }
-                creditRequests[nextCredit] = 0;
+                return;
             }
             long at = credits + (long) nextCredit * UcxFormat.CREDIT_BYTES;
             UcxFormat.word(at, posted);
@@ -288,14 +306,14 @@ public final class UcxReceiver implements FrameReceiver {
                 long request = payloadRequests[slot];
                 if (request != 0) {
                     long bytes = received(request);
-                    if (bytes < 0) {
+                    if (bytes == UNDER_WAY) {
                         break;
                     }
-                    payloadRequests[slot] = 0;
+                    payloadRequests[slot] = bytes == FAILED ? FAILED : 0;
+                    if (bytes == FAILED) {
+                        break;
+                    }
                     if (bytes != lengths[slot]) {
-                        if (bytes == 0) {
-                            break; // it has failed, which is noted
-                        }
                         throw notProtocol(
                                 "a payload of " + bytes + " bytes came where " + lengths[slot] + " were announced");
                     }
@@ -311,10 +329,10 @@ public final class UcxReceiver implements FrameReceiver {
         void lookAtPeer() {
             try {
                 int ignored = found.progress();
-                FrameHeader said = found.poll();
+                FrameHeader said = rest > 0 && !lostPeerFollows ? null : found.poll();
                 while (said != null) {
                     hear(said);
-                    said = found.poll();
+                    said = rest > 0 && !lostPeerFollows ? null : found.poll();
                 }
             } catch (ConnectionException e) {
                 if (last < 0) {
@@ -322,8 +340,8 @@ public final class UcxReceiver implements FrameReceiver {
                 }
             }
             if (last >= 0 && !lostPeerFollows) {
-                if (completed == last && shown == last) {
-                    throw closedByPeer(howFar());
+                if (completed == last && shown == last && restCompleted() == rest) {
+                    throw closedByPeer(howFar(), lostPeer);
                 }
                 if (System.nanoTime() - saidLastAt > LATE_NANOS) {
                     throw lost("the peer said goodbye after " + last + " frames, and they do not come", null, howFar());
@@ -333,8 +351,12 @@ public final class UcxReceiver implements FrameReceiver {
 
         private void hear(FrameHeader said) {
             if (lostPeerFollows) {
-                throw closedByPeer(howFar(), LastWords.name(said.word(0), said.word(1), said.word(2), said.word(3),
-                        said.word(4), said.word(5)));
+                lostPeerFollows = false;
+                lostPeer = LastWords.name(said.word(0), said.word(1), said.word(2), said.word(3), said.word(4),
+                        said.word(5));
+                found.accept(null, 0);
+                restBegins++;
+                return;
             }
             if (peersAddress == null && said.word(0) != UcxFormat.GOODBYE) {
                 UcxFormat.check(toString(), UcxFormat.HELLO, said.word(0));
@@ -353,8 +375,10 @@ public final class UcxReceiver implements FrameReceiver {
             }
             last = said.word(1);
             lostPeerFollows = said.word(2) != 0;
+            rest = Math.clamp(said.word(3), 0, UcxFormat.IN_FLIGHT);
             saidLastAt = System.nanoTime();
             found.accept(null, 0);
+            restBegins = peersAddress == null ? 1 : 2;
         }
 
         @Override
@@ -362,13 +386,65 @@ public final class UcxReceiver implements FrameReceiver {
             return "after " + completed + " whole frames and " + (shown - completed) + " begun";
         }
 
+        // Frames that come over the connection by which the peer was found
+
+        /** Whether the next frame is one of them. */
+        boolean takesRest() {
+            return rest > 0 && !lostPeerFollows && completed == last && restCompleted() < rest;
+        }
+
+        boolean restArrived(FrameHeader header) {
+            try {
+                FrameHeader next = restAccepted == rest ? null : found.poll();
+                if (next != null) {
+                    header.set(next);
+                }
+                return next != null;
+            } catch (ConnectionException e) {
+                throw ended(e, howFar());
+            }
+        }
+
+        void acceptRest(long bytes, @Nullable MemoryRegion region, long offset) {
+            if (bytes == 0) {
+                found.accept(null, 0);
+            } else {
+                long destination = NativeRegion.check(region, network(), offset, bytes).view().address() + offset;
+                if (all == null) {
+                    all = finder.allMemory();
+                }
+                found.accept(all, destination);
+            }
+            restAccepted++;
+        }
+
+        int progressRest() {
+            try {
+                return found.progress();
+            } catch (ConnectionException e) {
+                throw ended(e, howFar());
+            }
+        }
+
+        long restCompleted() {
+            return rest == 0 ? 0 : found.framesCompleted() - restBegins;
+        }
+
         // This side's end
 
         /** The connection over which the peer was found says it. */
         void sayGoodbye() {
-            if (failure() == null) {
-                found.close();
+            if (endpoint() != 0) {
+                worker().enter();
+                try {
+                    if (worker().runs()) {
+                        flush(); // that the last payloads are here
+                    }
+                } finally {
+                    worker().leave();
+                }
             }
+            found.close();
         }
 
         @Override
@@ -387,10 +463,6 @@ public final class UcxReceiver implements FrameReceiver {
             return idle && answerRequest == 0;
         }
 
-        private long left(long request) {
-            return request != 0 && isSent(request) ? 0 : request;
-        }
-
         @Override
         protected void release() {
             found.close();
@@ -407,6 +479,9 @@ public final class UcxReceiver implements FrameReceiver {
         }
 
         private void end() {
+            if (all != null) {
+                all.close();
+            }
             if (!worker().runs()) {
                 return; // what UCX has stays: nothing may be asked of it
             }
@@ -415,10 +490,13 @@ public final class UcxReceiver implements FrameReceiver {
                 cancel(payloadRequests[slot]);
             }
             boolean letGo = drain(FLUSH_NANOS);
+            // A sender's memory is its own again when its messages have been answered, if only by a refusal.
+            int ignored = worker().drive();
+            discard(framesTag | UcxFormat.TAG_HEADER);
+            discard(framesTag | UcxFormat.TAG_PAYLOAD);
+            flush();
             disconnect();
             if (letGo || drain(CLOSE_NANOS)) {
-                discard(framesTag | UcxFormat.TAG_HEADER);
-                discard(framesTag | UcxFormat.TAG_PAYLOAD);
                 if (peersAddress != null) {
                     peersAddress.close();
                 }
@@ -426,12 +504,6 @@ public final class UcxReceiver implements FrameReceiver {
             } else if (!peerHasEnded()) {
                 worker().stop(this + " was closed while UCX received into memory that is freed next, and the peer did "
                         + "not let go of it in time: all that this thread has over UCX is ended");
-            }
-        }
-
-        private void cancel(long request) {
-            if (request != 0) {
-                ucp_h.ucp_request_cancel(worker().handle(), request);
             }
         }
     }

@@ -8,9 +8,11 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorker;
@@ -47,6 +49,7 @@ public final class UcxSender implements FrameSender {
     public int progress() {
         end.checkOpen();
         int work = end.lookAtPeer();
+        end.checkPeer();
         if (end.hasFailed() || !end.tryEnter()) {
             return work;
         }
@@ -116,6 +119,8 @@ public final class UcxSender implements FrameSender {
         private long completed;
         /** What the receiver said that it has accepted. */
         private long accepted;
+        private @Nullable ConnectionException foundEnd;
+        private long foundEndAt;
         private boolean saidGoodbye;
         private long overAt;
 
@@ -151,10 +156,27 @@ public final class UcxSender implements FrameSender {
 
         /** Looks whether the peer has gone. */
         int lookAtPeer() {
+            if (foundEnd != null) {
+                return 0;
+            }
             try {
                 return found.progress();
             } catch (ConnectionException e) {
-                throw ended(e, howFar());
+                if (!(e instanceof PeerClosedException) || completed == posted) {
+                    throw ended(e, howFar());
+                }
+                // It may have received all before it went: that comes another way.
+                foundEnd = e;
+                foundEndAt = System.nanoTime();
+                return 0;
+            }
+        }
+
+        /** Throws if the peer has gone, and all is known of what it has received. */
+        void checkPeer() {
+            ConnectionException why = foundEnd;
+            if (why != null && (completed == posted || System.nanoTime() - foundEndAt > FLUSH_NANOS)) {
+                throw ended(why, howFar());
             }
         }
 
@@ -183,7 +205,8 @@ public final class UcxSender implements FrameSender {
             header.word(1, answersTag);
             header.word(2, SharedMemory.thisHost());
             header.word(3, flags());
-            header.word(4, ProcessHandle.current().pid());
+            header.word(4, ProcessIdentity.CURRENT.pid());
+            header.word(5, ProcessIdentity.CURRENT.startTicks());
             if (!found.offer(header, hello, 0)) {
                 throw new IllegalStateException(this + ": a new connection takes no frame");
             }
@@ -191,13 +214,16 @@ public final class UcxSender implements FrameSender {
         }
 
         private int readAnswer() {
-            long bytes = answerRequest == 0 ? -1 : received(answerRequest);
-            if (bytes < 0) {
+            long bytes = received(answerRequest);
+            if (bytes == UNDER_WAY) {
                 return 0;
             }
             answerRequest = 0;
+            if (bytes == FAILED) {
+                return 0;
+            }
             if (bytes <= UcxFormat.READY_BYTES) {
-                return 0; // it has failed, which is noted
+                throw notProtocol("an answer of " + bytes + " bytes");
             }
             long at = answer.address();
             UcxFormat.check(toString(), UcxFormat.READY, UcxFormat.word(at));
@@ -206,7 +232,7 @@ public final class UcxSender implements FrameSender {
                 awaitCredit(i);
             }
             connect(at(at + UcxFormat.READY_BYTES, bytes - UcxFormat.READY_BYTES), UcxFormat.word(at + 16),
-                    UcxFormat.word(at + 24), UcxFormat.word(at + 32));
+                    UcxFormat.word(at + 24), UcxFormat.word(at + 32), UcxFormat.word(at + 40));
             return 1;
         }
 
@@ -217,8 +243,7 @@ public final class UcxSender implements FrameSender {
 
         private int readCredits() {
             int read = 0;
-            long request = creditRequests[nextCredit];
-            while (request != 0 && received(request) >= 0) {
+            while (received(creditRequests[nextCredit]) == UcxFormat.CREDIT_BYTES) {
                 long says = UcxFormat.word(credits + (long) nextCredit * UcxFormat.CREDIT_BYTES);
                 if (says < accepted || says > posted) {
                     throw notProtocol("it says that " + says + " frames were accepted, of " + posted);
@@ -226,7 +251,6 @@ public final class UcxSender implements FrameSender {
                 accepted = says;
                 awaitCredit(nextCredit);
                 nextCredit = (nextCredit + 1) % CREDITS;
-                request = creditRequests[nextCredit];
                 read++;
             }
             return read;
@@ -234,7 +258,7 @@ public final class UcxSender implements FrameSender {
 
         private int post() {
             int before = (int) posted;
-            while (posted < offered) {
+            while (posted < offered && foundEnd == null) {
                 int slot = (int) posted & MASK;
                 long at = slots + (long) slot * UcxFormat.SLOT_BYTES;
                 long bytes = lengths[slot];
@@ -253,12 +277,8 @@ public final class UcxSender implements FrameSender {
             int before = (int) completed;
             while (completed < posted) {
                 int slot = (int) completed & MASK;
-                if (headerRequests[slot] != 0 && isSent(headerRequests[slot])) {
-                    headerRequests[slot] = 0;
-                }
-                if (payloadRequests[slot] != 0 && isSent(payloadRequests[slot])) {
-                    payloadRequests[slot] = 0;
-                }
+                headerRequests[slot] = sent(headerRequests[slot]);
+                payloadRequests[slot] = sent(payloadRequests[slot]);
                 if (headerRequests[slot] != 0 || payloadRequests[slot] != 0) {
                     break;
                 }
@@ -271,13 +291,16 @@ public final class UcxSender implements FrameSender {
         boolean isIdle() {
             boolean idle = true;
             for (int slot = 0; slot < WINDOW; slot++) {
-                headerRequests[slot] =
-                        headerRequests[slot] == 0 || isSent(headerRequests[slot]) ? 0 : headerRequests[slot];
-                payloadRequests[slot] =
-                        payloadRequests[slot] == 0 || isSent(payloadRequests[slot]) ? 0 : payloadRequests[slot];
+                headerRequests[slot] = left(headerRequests[slot]);
+                payloadRequests[slot] = left(payloadRequests[slot]);
                 idle &= headerRequests[slot] == 0 && payloadRequests[slot] == 0;
             }
-            return idle;
+            for (int cell = 0; cell < CREDITS; cell++) {
+                creditRequests[cell] = left(creditRequests[cell]);
+                idle &= creditRequests[cell] == 0;
+            }
+            answerRequest = left(answerRequest);
+            return idle && answerRequest == 0;
         }
 
         @Override
@@ -287,32 +310,55 @@ public final class UcxSender implements FrameSender {
 
         // Its end
 
-        /** Sends what needs no waiting, and tells the peer how much that was. */
+        /**
+         * Sends what needs no waiting, and tells the peer how much that was. A peer that has not answered the hello yet
+         * gets the frames over the connection by which it was found.
+         */
         void sayGoodbye() {
             try {
-                sendRest();
+                if (endpoint() != 0) {
+                    sendRest();
+                }
+                long rest = endpoint() == 0 ? offered : 0;
                 FrameHeader header = new FrameHeader();
                 header.word(0, UcxFormat.GOODBYE);
                 header.word(1, completed);
                 header.word(2, blamed() == null ? 0 : 1);
-                found.offer(header, null, 0);
+                header.word(3, rest);
+                tell(header, null, 0);
                 if (blamed() != null) {
                     for (int word = 0; word < LastWords.COUNT; word++) {
                         header.word(word, LastWords.word(blamed(), word));
                     }
-                    found.offer(header, null, 0);
+                    tell(header, null, 0);
                 }
-                found.progress();
+                try (MemoryRegion all = rest == 0 ? null : finder.allMemory()) {
+                    for (int frame = 0; frame < rest; frame++) {
+                        long at = slots + (long) frame * UcxFormat.SLOT_BYTES;
+                        UcxFormat.decode(at, header);
+                        tell(header, lengths[frame] == 0 ? null : all,
+                                lengths[frame] <= UcxFormat.INLINE_BYTES ? at + UcxFormat.HEADER_BYTES
+                                        : payloads[frame]);
+                    }
+                }
+                completed += rest;
                 saidGoodbye = true;
             } catch (ConnectionException gone) {
                 // The peer is gone before us; the owner did not want to know of it any more.
             }
         }
 
-        private void sendRest() {
-            if (!hasWorker()) {
-                return;
+        /** Sends a frame over the connection by which the peer was found, if that needs no waiting. */
+        private void tell(FrameHeader header, @Nullable MemoryRegion memory, long address) {
+            long before = found.framesCompleted();
+            if (found.offer(header, memory, address)) {
+                while (found.progress() > 0 && found.framesCompleted() == before) {
+                    // as much as it takes
+                }
             }
+        }
+
+        private void sendRest() {
             worker().enter();
             try {
                 long start = System.nanoTime();
@@ -321,8 +367,8 @@ public final class UcxSender implements FrameSender {
                     int ignored = worker().drive();
                     advance();
                 }
-                if (endpoint() != 0 && completed > 0) {
-                    worker().flush(endpoint(), FLUSH_NANOS);
+                if (completed > 0) {
+                    flush();
                 }
             } finally {
                 worker().leave();
@@ -368,10 +414,8 @@ public final class UcxSender implements FrameSender {
             }
             for (int cell = 0; cell < CREDITS; cell++) {
                 cancel(creditRequests[cell]);
-                creditRequests[cell] = 0;
             }
             cancel(answerRequest);
-            answerRequest = 0;
             disconnect();
             found.close();
             if (drain(CLOSE_NANOS)) {
@@ -384,13 +428,6 @@ public final class UcxSender implements FrameSender {
             } else if (!peerHasEnded()) {
                 worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not "
                         + "let go of it in time: all that this thread has over UCX is ended");
-            }
-        }
-
-        private void cancel(long request) {
-            if (request != 0) {
-                ucp_h.ucp_request_cancel(worker().handle(), request);
-                ucp_h.ucp_request_free(request);
             }
         }
     }
