@@ -35,7 +35,8 @@ class PluginCollectivesTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|',
+    @CsvSource(
+            delimiter = '|',
             value = {"2 | ring | 64K | 12 | recvs=8,devices=2", "3 | ring | 512K | 9 | recvs=4,late=3,busy=5,unordered",
                     "4 | tree | 64K | 8 | recvs=1,late=1,busy=3,drip=5000",
                     "2 | ring | 512K | 11 | recvs=2,late=1,unordered,limit=7000"})
@@ -51,11 +52,11 @@ class PluginCollectivesTest {
     @Test
     void aPluginThatFailsEndsAllRanksAndIsNamed() throws Exception {
         TestNet plugin = TestNet.version(12).with("fail=isend:700:2");
-        List<Throwable> thrown =
-                EngineCollectivesTest.runAll(directory, 3, settings(plugin.library(), "ring", "64K"));
+        List<Throwable> thrown = EngineCollectivesTest.runAll(directory, 3, settings(plugin.library(), "ring", "64K"));
         thrown.forEach(each -> assertNotNull(each));
-        assertTrue(thrown.stream().anyMatch(each -> String.valueOf(each).contains("the plugin's isend failed: "
-                + "ncclSystemError (2)")), thrown::toString);
+        assertTrue(thrown.stream()
+                .anyMatch(each -> String.valueOf(each).contains("the plugin's isend failed: " + "ncclSystemError (2)")),
+                thrown::toString);
     }
 
     /** In a process of its own, as Millrace's plugin reads the environment. */
