@@ -20,7 +20,6 @@ public final class KernelPair {
     /** Small slots: all three protocols' buffers and the control memory fit into some 60 KiB. */
     public static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 1024, 8 * 2048, 8 * 4096);
 
-
     private final MemorySegment from;
     private final MemorySegment to;
     private final RecvMem posting;
