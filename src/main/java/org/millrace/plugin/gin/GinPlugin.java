@@ -80,7 +80,7 @@ public final class GinPlugin {
      */
     public void ginGetProperties(int version, int device, long properties) {
         tableVersion = version;
-        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, properties);
+        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, false, properties);
         ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
                 NetDeviceHandle.GIN_GDAKI);
     }
