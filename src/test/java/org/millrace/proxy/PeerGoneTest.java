@@ -114,8 +114,8 @@ class PeerGoneTest {
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 device.sizeRelease(slot, RecvMem.EMPTY);
             }
-            SendProxy proxy = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
-                    MemoryFrames.region(memory), 0, new LastAcknowledgement(), (c, f) -> {});
+            SendProxy proxy = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), 0, new LastAcknowledgement(), (c, f) -> {});
             device.sizeRelease(0, 64);
             device.tailRelease(1);
             assertThrows(PeerClosedException.class, proxy::progress);
