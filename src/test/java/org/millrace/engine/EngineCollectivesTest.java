@@ -32,7 +32,8 @@ class EngineCollectivesTest {
     @TempDir
     Path directory;
 
-    private static List<Call> calls(int ranks) {
+    /** Every operation in a few sizes, in place and not. */
+    static List<Call> calls(int ranks) {
         List<Call> calls = new ArrayList<>();
         for (Operation operation : Operation.values()) {
             for (int count : COUNTS) {
@@ -56,7 +57,12 @@ class EngineCollectivesTest {
         Ucx.assumeUsable(network);
         Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP",
                 "" + firstStep, "NCCL_BUFFSIZE", "64K", "MILLRACE_NET", network, "NCCL_ALGO", algorithm);
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
+        runAll(directory, ranks, settings).forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
+    }
+
+    /** Runs all of them on ranks that are threads; returns what each threw. */
+    static List<Throwable> runAll(Path directory, int ranks, Map<String, String> settings) throws Exception {
+        return EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 List<Call.Running> running = new ArrayList<>();
                 for (Call call : calls(ranks)) {
@@ -68,6 +74,5 @@ class EngineCollectivesTest {
                 }
             }
         });
-        thrown.forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
     }
 }

@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.millrace.library.BundledLibrary;
+import org.millrace.net.plugin.TestNet;
 import org.millrace.net.ucx.Ucx;
 
 /** A program in C that behaves towards the plugin as libnccl does: compiled once, run in a process of its own. */
@@ -139,12 +140,14 @@ public final class HostProgram {
 
     /**
      * Over a network: {@code socket}, {@code shm}, {@code auto}, {@code ucx} or, without shared memory,
-     * {@code ucx tcp}; what follows another name is the test's. Skips the test where UCX is missing.
+     * {@code ucx tcp}, or {@code plugin}, which misbehaves as NCCL allows; what follows another name is the test's.
+     * Skips the test where UCX is missing.
      */
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];
         Ucx.assumeUsable(name);
-        return with("MILLRACE_NET", name).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
+        with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered");
+        return with("MILLRACE_NET", TestNet.setting(name)).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
     }
 
     /** Sets a variable of the program's environment; null takes it out. */

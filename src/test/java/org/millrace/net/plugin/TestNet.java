@@ -83,6 +83,14 @@ public final class TestNet {
         return BUILT.computeIfAbsent("other", key -> new TestNet(build())).with("name=OtherNet");
     }
 
+    /**
+     * What MILLRACE_NET says: {@code plugin} is this plugin, in the latest version; any other name is another network,
+     * and stays. Another process is told in MILLRACE_TEST_NET how the plugin misbehaves.
+     */
+    public static String setting(String network) {
+        return network.equals("plugin") ? "plugin:" + version(12).library() : network;
+    }
+
     public Path library() {
         return library;
     }

@@ -21,7 +21,7 @@ class GinHostTest {
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
-            "14, 2, socket", "14, 3, shm", "13, 3, ucx", "14, 2, ucx tcp"})
+            "14, 2, socket", "14, 3, shm", "13, 3, ucx", "14, 2, ucx tcp", "14, 2, plugin", "11, 3, plugin"})
     void whatKernelsPutArrivesBeforeItsSignal(int version, int ranks, String network) throws Exception {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
@@ -66,7 +66,7 @@ class GinHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"2, socket", "3, shm", "3, ucx"})
+    @CsvSource({"2, socket", "3, shm", "3, ucx", "2, plugin"})
     void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
         var outcome = HostProgram.compile("rma_host")
                 .with("MILLRACE_GIN", "host")
