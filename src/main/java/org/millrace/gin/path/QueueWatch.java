@@ -5,8 +5,8 @@ import org.millrace.abi.GinQueueMemory;
 /**
  * Finds out which of many queues have a descriptor. A program asks for a hundred contexts and uses a few: so all that a
  * look at a queue without one costs is a load of the word that its next descriptor begins with. Queues that had none
- * for long are idle, and looked at in turn, {@value #IDLE_CYCLE} passes for all of them, as long as there is something to
- * do elsewhere. One thread.
+ * for long are idle, and looked at in turn, {@value #IDLE_CYCLE} passes for all of them, as long as there is something
+ * to do elsewhere. One thread.
  *
  * <pre>
  *   queues    [0, busy)        [busy, count)
