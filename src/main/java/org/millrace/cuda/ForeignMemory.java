@@ -95,6 +95,19 @@ public final class ForeignMemory implements AutoCloseable {
      * @throws MillraceException if it cannot be mapped; the message says why
      */
     public static ForeignMemory open(CudaDriver driver, CudaDevice device, Ticket ticket) {
+        return open(driver, device.index(), ticket);
+    }
+
+    /**
+     * Maps another process's memory, as the other method does.
+     *
+     * @param driver the driver's functions
+     * @param device number of the device that will use it
+     * @param ticket what the other process made
+     * @return the memory; closing it unmaps it
+     * @throws MillraceException if it cannot be mapped; the message says why
+     */
+    public static ForeignMemory open(CudaDriver driver, int device, Ticket ticket) {
         int descriptor = fetch(ticket);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
@@ -110,7 +123,7 @@ public final class ForeignMemory implements AutoCloseable {
         }
     }
 
-    private static ForeignMemory map(CudaDriver driver, CudaDevice device, long handle, Ticket ticket, Arena arena,
+    private static ForeignMemory map(CudaDriver driver, int device, long handle, Ticket ticket, Arena arena,
             MemorySegment out) {
         long bytes = ticket.allocated();
         driver.checkedCall(CudaDriver.Function.RESERVE, out.address(), bytes, 0L, 0L, 0L);
@@ -122,7 +135,7 @@ public final class ForeignMemory implements AutoCloseable {
             mapped = true;
             MemorySegment access = arena.allocate(ACCESS);
             access.setAtIndex(ValueLayout.JAVA_INT, 0, ON_DEVICE);
-            access.setAtIndex(ValueLayout.JAVA_INT, 1, device.index());
+            access.setAtIndex(ValueLayout.JAVA_INT, 1, device);
             access.setAtIndex(ValueLayout.JAVA_INT, 2, READ_AND_WRITE);
             driver.checkedCall(CudaDriver.Function.SET_ACCESS, base, bytes, access.address(), 1L);
             complete = true;

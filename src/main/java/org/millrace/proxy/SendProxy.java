@@ -79,17 +79,15 @@ public final class SendProxy extends AbstractProxy {
      * added to an agent}
      *
      * @param name      the connection
-     * @param layout    how its memory lies
-     * @param memory    all of it
+     * @param buffers   its memory
      * @param firstStep where the connection's counters begin
      * @param sender    the way to the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
      */
-    public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep,
-            FrameSender sender, StopListener listener) {
-        SendStepSource source = new MemorySendSource(name, layout, memory, firstStep);
-        return new SendProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), sender, source,
-                listener);
+    public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
+            StopListener listener) {
+        SendStepSource source = new MemorySendSource(name, buffers, firstStep);
+        return new SendProxy(name, buffers.sendMem(), buffers.recvMem(), sender, source, listener);
     }
 
     @Override

@@ -62,8 +62,9 @@ class PeerGoneTest {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-            ReceiveProxy proxy = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), LAYOUT,
-                    MemoryFrames.region(memory), MemoryFrames.region(staging), 0, new LastFrames(), (c, f) -> {});
+            ReceiveProxy proxy = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), MemoryFrames.region(staging), 0,
+                    new LastFrames(), (c, f) -> {});
             assertThrows(PeerClosedException.class, () -> {
                 for (int pass = 0; pass < 10; pass++) {
                     proxy.progress();
@@ -85,8 +86,9 @@ class PeerGoneTest {
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 device.sizeRelease(slot, RecvMem.EMPTY);
             }
-            SendProxy proxy = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
-                    MemoryFrames.region(memory), 0, new MemoryFrames(null).sender(), (c, f) -> {});
+            SendProxy proxy = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), 0, new MemoryFrames(null).sender(),
+                    (c, f) -> {});
             assertFalse(proxy.owesData());
             device.sizeRelease(0, 0);
             assertFalse(proxy.drained(), "the step was posted");

@@ -77,7 +77,7 @@ public final class GinPlugin {
      * A type that is not GIN's proxy: NCCL leaves contexts to the plugin then. The contexts themselves are a proxy's.
      */
     public void ginGetProperties(int version, int device, long properties) {
-        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, properties);
+        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, false, properties);
         ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
                 NetDeviceHandle.GIN_GDAKI);
     }
