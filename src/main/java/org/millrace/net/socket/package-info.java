@@ -23,3 +23,4 @@
 package org.millrace.net.socket;
 
 import org.jspecify.annotations.NullMarked;
+
