@@ -27,6 +27,8 @@ static const char *const defaults[] = {
      * a second, for which what moves data would wait. */
     "-XX:CompileCommand=quiet",
     "-XX:CompileCommand=exclude,jdk.internal.classfile.impl.*::*",
+    /* The JDK's selector makes an Integer of the descriptor of each stream that it finds ready: these exist already. */
+    "-Djava.lang.Integer.IntegerCache.high=4095",
     /* What is logged comes out of NCCL's logger. */
     "-Dlog4j.provider=org.millrace.plugin.log.NcclLogProvider",
     NULL,

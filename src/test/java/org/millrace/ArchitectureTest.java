@@ -48,14 +48,16 @@ class ArchitectureTest {
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
             2 net:              ., device, connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,
-                                socket.stream, socket.rails, socket.stripes, socket.handshake, socket, auto, fault
+                                socket.stream, socket.rails, socket.stripes, socket.handshake, socket,
+                                ucx.library, ucx.worker, ucx.frames, ucx,
+                                plugin.table, plugin.frames, plugin.handshake, plugin, auto, fault
             2 cuda:             handle, ., copy
             1 abi:              .
             1 agent:            .
             1 config:           .
             1 element:          .
             1 library:          .
-            0 ffi:              cudart, device, mailbox, nccl, plugin
+            0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .
             """;
     // @formatter:on

@@ -23,6 +23,11 @@ public final class CLibrary {
         return function(Linker.nativeLinker().defaultLookup().find(name).orElseThrow());
     }
 
+    /** Where a function of the C library is, for other libraries that want to call one. */
+    public static long address(String name) {
+        return Linker.nativeLinker().defaultLookup().find(name).orElseThrow().address();
+    }
+
     /** The same of a function by its address. What it returns is in as many low bits as its type has. */
     @SuppressWarnings("restricted") // its signature is the caller's to know
     public static MethodHandle function(MemorySegment address) {

@@ -9,7 +9,7 @@ import static org.millrace.config.ValueTypes.optional;
 import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
-import static org.millrace.config.ValueTypes.words;
+import static org.millrace.config.ValueTypes.wordsOr;
 
 import java.net.InetAddress;
 import java.nio.file.Path;
@@ -19,6 +19,9 @@ import java.util.Optional;
 
 /** Everything that can be set, by topic. */
 public final class Settings {
+
+    /** With what {@link #NETWORK} names a network plugin. */
+    public static final String PLUGIN_PREFIX = "plugin:";
 
     private static final DurationType DEADLINES = new DurationType(Duration.ofMillis(1), Duration.ofHours(24));
     /**
@@ -46,6 +49,11 @@ public final class Settings {
     public static final Setting<Optional<Path>> CUDART_LIBRARY =
             new Setting<>("MILLRACE_CUDART_LIBRARY", optional(paths()), Optional.empty(),
                     "libcudart.so, or the directory it is in; unset: looked for under its usual names and places");
+
+    /** Path of libucp. */
+    public static final Setting<Optional<Path>> UCX_LIBRARY = new Setting<>("MILLRACE_UCX_LIBRARY", optional(paths()),
+            Optional.empty(),
+            "libucp.so.0, UCX's library, for MILLRACE_NET=ucx; unset: as the dynamic loader finds it (LD_LIBRARY_PATH)");
 
     // Channels and buffers
 
@@ -166,9 +174,18 @@ public final class Settings {
     // The network
 
     /** What carries frames. */
-    public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET", words("auto", "shm", "socket"), "auto",
-            "what carries the data: frames over shared memory (shm) or TCP (socket) between any two ranks; "
-                    + "auto: memory that two ranks share, frames where there is none");
+    public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET",
+            wordsOr(PLUGIN_PREFIX, "PATH, where PATH is that of a network plugin for NCCL", "auto", "shm", "socket",
+                    "ucx"),
+            "auto",
+            "what carries the data: frames over shared memory (shm), TCP (socket), what UCX finds, as cards with "
+                    + "RDMA (ucx), or a network plugin for NCCL (plugin:PATH), between any two ranks; auto: memory "
+                    + "that two ranks share, frames where there is none");
+    /** Which devices of a network plugin. */
+    public static final Setting<List<Integer>> NET_DEVICES = new Setting<>("MILLRACE_NET_DEVICES",
+            lists(integers(0, 1023)), List.of(),
+            "with MILLRACE_NET=plugin:PATH: numbers of the plugin's devices that connections go over, in turns, as"
+                    + " millrace doctor lists them; unset: all");
     /** Whether frames over shared memory are copied once. */
     public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
             new Setting<>("MILLRACE_SHM_SINGLE_COPY", optional(ValueTypes.booleans()), Optional.empty(),
@@ -245,12 +262,13 @@ public final class Settings {
     public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
             LogLevel.WARN, "how much the command line logs, and NCCL with it");
 
-    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, MIN_CHANNELS,
+    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
-            NETWORK, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, TAKEOVER, THREADS,
-            IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, LOG_LEVEL);
+            NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
+            TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP,
+            LOG_LEVEL);
 
     private Settings() {}
 

@@ -120,6 +120,20 @@ public final class ValueTypes {
     }
 
     /**
+     * {@return one of a few words, in upper or lower case, or a text that begins in a certain way}
+     *
+     * @param prefix how the text begins: something must follow
+     * @param rest   what follows it, in words
+     * @param words  what else is allowed, in lower case
+     */
+    public static ValueType<String> wordsOr(String prefix, String rest, String... words) {
+        ValueType<String> known = words(words);
+        return new Parsed<>(
+                text -> text.startsWith(prefix) && text.length() > prefix.length() ? text : known.parse(text),
+                Function.identity(), known.allowed() + ", " + prefix + rest);
+    }
+
+    /**
      * {@return a few words, each with what it means}
      *
      * @param meanings the values by their words

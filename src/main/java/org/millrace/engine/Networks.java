@@ -11,6 +11,7 @@ import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
+import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -22,9 +23,12 @@ final class Networks {
 
     static Network open(Configuration configuration, Agreement agreement) {
         Optional<List<Fault>> faults = EngineSettings.faults(configuration);
-        Network network = NetworkChoice.parse(configuration.get(Settings.NETWORK))
-                .open(socketOptions(configuration, agreement), ShmOptions.defaults()
-                        .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))));
+        Network network =
+                NetworkChoice.open(configuration.get(Settings.NETWORK), socketOptions(configuration, agreement),
+                        ShmOptions.defaults()
+                                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
+                        configuration.get(Settings.UCX_LIBRARY),
+                        PluginOptions.defaults().withDevices(configuration.get(Settings.NET_DEVICES)));
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }

@@ -40,14 +40,14 @@ class UsageTest {
                     "gin put --format v27 | 'v27' is not usable; allowed: V28, V29, V30_3, V30",
                     "gin put --contexts 100000 | a whole number from 1 to 256",
                     "gin put -r 10000 | a whole number from 1 to 256",
-                    "gin put --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket",
+                    "gin put --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket, ucx",
                     "matrix -r 1000 | a whole number from 1 to 256",
                     "matrix --json /tmp | /tmp is a directory; name a file",
                     "perf all_reduce --deadline 30 | '30' is not usable; allowed: a time",
                     "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or "
                             + "one of those found",
                     "perf all_reduce --device mapped --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: "
-                            + "auto, shm, socket",
+                            + "auto, shm, socket, ucx",
                     "perf all_reduce --device mapped --channels 65 | NCCL_MAX_NCHANNELS=65 is not usable",
                     "perf all_reduce --device mapped -D NCCL_BUFSIZE=1M | did you mean NCCL_BUFFSIZE?",
                     "perf all_reduce --device host -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",

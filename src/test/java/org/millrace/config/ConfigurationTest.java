@@ -128,7 +128,7 @@ class ConfigurationTest {
                 message.contains(
                         "environment NCCL_MAX_NCHANNELS=65 is not usable; allowed: a whole number from 1 to 64"),
                 message);
-        assertTrue(message.contains("MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket"), message);
+        assertTrue(message.contains("MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket, ucx"), message);
         assertTrue(message.contains(
                 "property nccl.buffsize=4097 is not usable; allowed: a number of bytes from 32K to 1G, a multiple"
                         + " of 32K"),

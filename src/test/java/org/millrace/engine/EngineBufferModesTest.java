@@ -30,6 +30,7 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Stream;
+import org.millrace.net.ucx.Ucx;
 
 /**
  * Where an operation's data lies on its way: slots of the connection's own, shared ones, or the user's memory; and
@@ -123,9 +124,10 @@ class EngineBufferModesTest {
 
     /** A network that reaches all memory needs no registration; a rank whose threshold is higher goes through slots. */
     @ParameterizedTest
-    @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1"})
+    @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1", "3, ucx, 0", "2, ucx, 1"})
     void largeOperationsUseMemoryInPlaceThatNobodyRegistered(int ranks, String network, int slotsOnRank)
             throws Exception {
+        Ucx.assumeUsable(network);
         List<Throwable> thrown = EngineGroup.call(ranks, rank -> () -> {
             Map<String, String> settings = settings(2, false);
             settings.putAll(Map.of("MILLRACE_NET", network, "NCCL_ALGO", "ring", "MILLRACE_PTR_THRESHOLD",
@@ -231,8 +233,9 @@ class EngineBufferModesTest {
 
     /** The memory is freed right behind the registration, while the communicator, which has failed, is still open. */
     @ParameterizedTest
-    @CsvSource({"shm, 0", "socket, 1", "shm, 1"})
+    @CsvSource({"shm, 0", "socket, 1", "shm, 1", "ucx, 0", "ucx, 1"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
+        Ucx.assumeUsable(network);
         // who is behind would hear of the abort when it registers or sends
         CountDownLatch sending = new CountDownLatch(2);
         Map<String, String> settings = settings(1, shares == 1);

@@ -23,6 +23,7 @@ import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 import org.millrace.gin.GinException;
+import org.millrace.net.ucx.Ucx;
 
 /** GIN between processes, one of which is killed with SIGKILL. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -45,8 +46,9 @@ class GinProcessTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket"})
+    @ValueSource(strings = {"shm", "socket", "ucx"})
     void aKilledProcessIsNamed(String network) throws Exception {
+        Ucx.assumeUsable(network);
         String rendezvous = "file:" + folder.resolve("group");
         for (int rank = 1; rank < SIZE; rank++) {
             children[rank] = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),

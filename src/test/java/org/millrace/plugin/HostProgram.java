@@ -12,6 +12,8 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.millrace.library.BundledLibrary;
+import org.millrace.net.plugin.TestNet;
+import org.millrace.net.ucx.Ucx;
 
 /** A program in C that behaves towards the plugin as libnccl does: compiled once, run in a process of its own. */
 public final class HostProgram {
@@ -134,6 +136,18 @@ public final class HostProgram {
         if (outcome.exit != 0) {
             throw new AssertionError(String.join(" ", command) + "\n" + outcome.output);
         }
+    }
+
+    /**
+     * Over a network: {@code socket}, {@code shm}, {@code auto}, {@code ucx} or, without shared memory,
+     * {@code ucx tcp}, or {@code plugin}, which misbehaves as NCCL allows; what follows another name is the test's.
+     * Skips the test where UCX is missing.
+     */
+    public HostProgram withNetwork(String network) {
+        String name = network.split(" ")[0];
+        Ucx.assumeUsable(name);
+        with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered");
+        return with("MILLRACE_NET", TestNet.setting(name)).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
     }
 
     /** Sets a variable of the program's environment; null takes it out. */

@@ -19,6 +19,8 @@ import org.millrace.cli.console.Host;
 import org.millrace.cuda.CudaReport;
 import org.millrace.library.NativeLibrary;
 import org.millrace.nccl.NcclLibrary;
+import org.millrace.net.ucx.library.UcxContext;
+import org.millrace.net.ucx.library.UcxUnavailableException;
 
 /**
  * What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it.
@@ -52,8 +54,22 @@ final class GpuChecks {
                 new Check("CUDA runtime", () -> library(harm(Probe.CUDA), this::cudaLibrary)),
                 new Check("GPUs", () -> gpus(DRIVER, cuda())),
                 new Check("NCCL", () -> library(harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings)))),
+                new Check("UCX", () -> harm(Probe.UCX).orElseGet(() -> ucx(Probe.UCX.path(settings)))),
                 new Check("devices",
                         () -> providers(settings, harm(Probe.CUDA).isEmpty() && harm(Probe.NCCL).isEmpty())));
+    }
+
+    /** UCX, and what it may carry bytes with. */
+    static CheckResult ucx(@Nullable String path) {
+        try {
+            UcxContext context = UcxContext.get(Optional.ofNullable(path).map(Path::of));
+            String summary = context.library().version() + ", " + context.library().file() + ": "
+                    + String.join(", ", context.transports());
+            return CheckResult.works(summary + (context.reachesRemoteMemory() ? "" : "; no card with RDMA"));
+        } catch (UcxUnavailableException unusable) {
+            return unusable.isMissing() ? CheckResult.missing(unusable.problem(), unusable.remedy())
+                    : CheckResult.unusable(unusable.problem(), unusable.remedy());
+        }
     }
 
     private Optional<CheckResult> harm(Probe probe) {

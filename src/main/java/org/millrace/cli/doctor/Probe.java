@@ -22,7 +22,9 @@ enum Probe {
     /** libnccl. */
     NCCL(Settings.NCCL_LIBRARY),
     /** libcudart, and with it driver and GPUs. */
-    CUDA(Settings.CUDART_LIBRARY);
+    CUDA(Settings.CUDART_LIBRARY),
+    /** libucp, and with it the cards that it knows. */
+    UCX(Settings.UCX_LIBRARY);
 
     private final Setting<? extends Optional<Path>> setting;
 
@@ -50,6 +52,7 @@ enum Probe {
         switch (this) {
             case NCCL -> NcclLibrary.probe(path(overrides));
             case CUDA -> CudaReport.probe(path(overrides));
+            case UCX -> GpuChecks.ucx(path(overrides));
         }
     }
 

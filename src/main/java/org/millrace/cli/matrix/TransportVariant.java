@@ -3,8 +3,11 @@ package org.millrace.cli.matrix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import org.millrace.net.ucx.library.UcxContext;
+import org.millrace.net.ucx.library.UcxUnavailableException;
 import org.millrace.transport.Transport;
 
 /**
@@ -31,10 +34,22 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
                 new TransportVariant("NET socket", RING_AND_TREE, Map.of(NET, "socket")),
                 new TransportVariant("NET shm", RING_AND_TREE, Map.of(NET, "shm")), new TransportVariant("COLLNET",
                         List.of("collnet"), Map.of("NCCL_COLLNET_ENABLE", "1", "MILLRACE_COLLNET_MAX_BYTES", "1G"))));
+        if (isUcxUsable()) {
+            all.add(new TransportVariant("NET ucx", RING_AND_TREE, Map.of(NET, "ucx")));
+        }
         for (String name : others()) {
             all.add(new TransportVariant(name, RING_AND_TREE, Map.of()));
         }
         return all;
+    }
+
+    /** Where it is not, {@code doctor} says why. */
+    private static boolean isUcxUsable() {
+        try {
+            return !UcxContext.get(Optional.empty()).transports().isEmpty();
+        } catch (UcxUnavailableException none) {
+            return false;
+        }
     }
 
     /** Names of the transports of other jars, which are asked before ours. */

@@ -179,6 +179,14 @@ public final class CopyQueue implements AutoCloseable {
         return done - number >= 0;
     }
 
+    /** The last copy that was made, as all before it were: looks at those under way one after another. */
+    public long lastDone() {
+        while (done != begun && isMade(numbers[(int) (done + 1) & COPIES - 1])) {
+            done++;
+        }
+        return done;
+    }
+
     private boolean isMade(long number) {
         return atKernel ? kernel.isDone((int) number) : engine.isDone(number);
     }

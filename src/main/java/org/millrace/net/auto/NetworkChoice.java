@@ -1,13 +1,19 @@
 package org.millrace.net.auto;
 
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.stream.Collectors;
+import org.millrace.config.Settings;
 import org.millrace.net.Network;
+import org.millrace.net.plugin.PluginNetwork;
+import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.ucx.UcxNetwork;
 
 /**
  * Which network to use. All processes of a job must choose the same, as the addresses of one are not those of another.
@@ -19,10 +25,12 @@ public enum NetworkChoice {
     /** Shared memory or nothing: a peer that shares none is an error. */
     SHM,
     /** TCP, on one host too. */
-    SOCKET;
+    SOCKET,
+    /** Whatever transports UCX finds, on one host too. */
+    UCX;
 
     /**
-     * The choice with a name, for a setting: {@code auto}, {@code shm} or {@code socket}, in any case.
+     * The choice with a name, for a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in any case.
      *
      * @throws IllegalArgumentException if there is none of that name; it lists those that there are
      */
@@ -36,16 +44,42 @@ public enum NetworkChoice {
                 + Arrays.stream(values()).map(NetworkChoice::setting).collect(Collectors.joining(", ")));
     }
 
+    /**
+     * Opens the network that a setting names: a choice, or {@code plugin:} with the path of a network plugin for NCCL.
+     *
+     * @param socket how TCP is used, also to find the peers of another network
+     * @param ucx    libucp; empty to have it looked for
+     * @throws IllegalArgumentException             if there is none of that name
+     * @throws org.millrace.net.ConnectionException if the plugin cannot be used
+     */
+    public static Network open(String setting, SocketOptions socket, ShmOptions shm, Optional<Path> ucx,
+            PluginOptions plugin) {
+        return setting.startsWith(Settings.PLUGIN_PREFIX)
+                ? PluginNetwork.open(Path.of(setting.substring(Settings.PLUGIN_PREFIX.length())), socket, plugin)
+                : parse(setting).open(socket, shm, ucx);
+    }
+
     private String setting() {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** Opens the network of this choice. */
+    /** Opens the network of this choice, with UCX as it is found. */
     public Network open(SocketOptions socket, ShmOptions shm) {
+        return open(socket, shm, Optional.empty());
+    }
+
+    /**
+     * Opens the network of this choice.
+     *
+     * @param socket how TCP is used, also to find the peers of another network
+     * @param ucx    libucp; empty to have it looked for
+     */
+    public Network open(SocketOptions socket, ShmOptions shm, Optional<Path> ucx) {
         return switch (this) {
             case AUTO -> new AutoNetwork(new ShmNetwork(shm), new SocketNetwork(socket));
             case SHM -> new ShmNetwork(shm);
             case SOCKET -> new SocketNetwork(socket);
+            case UCX -> new UcxNetwork(ucx, new SocketNetwork(socket));
         };
     }
 }

@@ -32,8 +32,8 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
      */
     protected abstract void dropDeparted(BiConsumer<Object, Refusal> log);
 
-    /** Makes the connection of all that came. */
-    protected abstract FrameReceiver accept();
+    /** Makes the connection of all that came; null while that waits for something: it is called again then. */
+    protected abstract @Nullable FrameReceiver accept();
 
     /** Closes all that came. */
     protected abstract void dropAll();
@@ -54,9 +54,17 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
             if (!isComplete()) {
                 return null;
             }
-            end = "was returned before";
-            listener.forget(key);
-            return accept();
+            boolean goesOn = false;
+            try {
+                FrameReceiver made = accept();
+                goesOn = made == null;
+                return made;
+            } finally {
+                if (!goesOn) {
+                    end = "was returned before";
+                    listener.forget(key);
+                }
+            }
         }
     }
 

@@ -39,7 +39,11 @@ public enum HandshakeReply {
     /** The ring that the hello names cannot be mapped. */
     NO_RING("it cannot map the ring: see its log"),
     /** The listener must read the client's memory, and cannot. */
-    NO_SINGLE_COPY("it cannot read this process's memory, and MILLRACE_SHM_SINGLE_COPY=1 requires that: see its log");
+    NO_SINGLE_COPY("it cannot read this process's memory, and MILLRACE_SHM_SINGLE_COPY=1 requires that: see its log"),
+    /** The two sides have loaded different network plugins. */
+    OTHER_PLUGIN("it has loaded another network plugin: MILLRACE_NET must be the same in all processes"),
+    /** No device of the listener's takes a connection. */
+    NO_DEVICE("its network plugin has no device that takes a connection: see its log");
 
     /** Why a listener refuses a client. */
     public static final class Refusal extends Exception {

@@ -18,6 +18,11 @@
  * Instead headers, small payloads and the beginnings of large ones are staged in one direct buffer, so that any number
  * of small frames is one write and one read, no header is a packet of its own, and what is left of a large payload
  * moves straight from and to its memory.
+ *
+ * <p>
+ * A thread that polls several connections looks at all their streams by one call a pass, and reads those that have
+ * something ({@code stream.ReadPoll}); one that polls a single busy connection reads it in every pass, which tells as
+ * much in one call less.
  */
 @NullMarked
 package org.millrace.net.socket;

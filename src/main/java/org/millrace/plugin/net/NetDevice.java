@@ -9,6 +9,7 @@ import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
@@ -17,6 +18,7 @@ import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.ffi.plugin.ncclNetVDeviceProps_v12_t;
 import org.millrace.ffi.plugin.ncclNetVDeviceProps_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.plugin.table.PluginDevice;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.unpack.UnpackDevice;
 
@@ -54,6 +56,15 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
                 .orElse(MemorySegment.NULL);
         return new NetDevice(Arena.global().allocateFrom(String.join("+", interfaces)),
                 interfaces.stream().mapToInt(each -> speed(directory.resolve(each))).sum(), path);
+    }
+
+    /** The device of a network plugin's devices, at least one. */
+    static NetDevice ofPlugin(List<PluginDevice> devices) {
+        String path = devices.getFirst().pciPath();
+        return new NetDevice(
+                Arena.global().allocateFrom(devices.stream().map(PluginDevice::name).collect(Collectors.joining("+"))),
+                devices.stream().mapToInt(PluginDevice::speedMbps).sum(),
+                path.isEmpty() ? MemorySegment.NULL : Arena.global().allocateFrom(path));
     }
 
     /** The name that the kernel has for the interface; of an address that no interface shows, the address. */

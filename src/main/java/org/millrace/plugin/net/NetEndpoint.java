@@ -3,6 +3,7 @@ package org.millrace.plugin.net;
 import java.net.InetAddress;
 import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
@@ -16,6 +17,8 @@ import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
+import org.millrace.net.plugin.PluginNetwork;
+import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
@@ -45,9 +48,23 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                 .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline())
                 .withRails(addresses);
         ShmOptions shm = ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)));
-        Network network = NetworkChoice.parse(settings.get(Settings.NETWORK)).open(socket, shm);
+        Network network = NetworkChoice.open(beneath(settings.get(Settings.NETWORK)), socket, shm,
+                settings.get(Settings.UCX_LIBRARY),
+                PluginOptions.defaults().withDevices(settings.get(Settings.NET_DEVICES)));
+        NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
+                : NetDevice.of(addresses);
         return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
-                NetDevice.of(addresses), faults);
+                device, faults);
+    }
+
+    /** The network that a setting names, which cannot be this plugin itself. */
+    private static String beneath(String setting) {
+        if (setting.startsWith(Settings.PLUGIN_PREFIX)
+                && PluginNetwork.isMillrace(Path.of(setting.substring(Settings.PLUGIN_PREFIX.length())))) {
+            throw new ConfigurationException(Settings.NETWORK.name() + "=" + setting
+                    + " names Millrace's own plugin, as the network beneath itself; name another plugin, or auto");
+        }
+        return setting;
     }
 
     /** The device that {@link #open} would have. */

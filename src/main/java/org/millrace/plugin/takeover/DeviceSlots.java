@@ -46,16 +46,30 @@ public final class DeviceSlots implements AutoCloseable {
      * @param agent that will serve the connection
      */
     Slots slots(ProxyAgent agent, boolean receives, Network network, long address, long bytes) {
-        long context;
-        try (Arena arena = Arena.ofConfined()) {
-            context = driver.currentContext(arena.allocate(ValueLayout.JAVA_LONG));
-        }
-        AgentCopies own;
-        synchronized (this) {
-            own = copies.computeIfAbsent(new Owner(agent, receives, context),
-                    owner -> new AgentCopies(driver, context));
-        }
+        AgentCopies own = copies(agent, receives, currentContext());
         return new Slots(new Memory(driver, own, address, bytes), network, driver);
+    }
+
+    /** The context that is current on this thread; 0 for none. */
+    long currentContext() {
+        try (Arena arena = Arena.ofConfined()) {
+            return driver.currentContext(arena.allocate(ValueLayout.JAVA_LONG));
+        }
+    }
+
+    /**
+     * Memory of the host that is treated as a GPU's, by an agent that warms up. It is not given back.
+     *
+     * @param context of the GPU that copies it
+     */
+    Staging rehearsal(ProxyAgent agent, boolean receives, long context, Network network, long bytes) {
+        driver.useContext(context);
+        return new Staging(new Rehearsal(copies(agent, receives, context), driver.allocatePinned(bytes)),
+                network.register(driver.allocatePinned(bytes)));
+    }
+
+    private synchronized AgentCopies copies(ProxyAgent agent, boolean receives, long context) {
+        return copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
     }
 
     /** Ends the copies. Agents have ended before. */
@@ -93,10 +107,15 @@ public final class DeviceSlots implements AutoCloseable {
 
     /** A GPU's copies of one agent. */
     private static final class AgentCopies implements DeviceRegion.Copies {
+        /** Between two looks at the copies: each takes a lock of the driver's, which all threads contend for. */
+        private static final long LOOK_NANOS = 1000;
+
         private final CudaDriver driver;
         private final long context;
         private final CopyQueue queue;
         private final MemorySegment out = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+        private long done;
+        private long lastLook = System.nanoTime();
 
         AgentCopies(CudaDriver driver, long context) {
             this.driver = driver;
@@ -115,8 +134,17 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public boolean isDone(long number) {
+            if (done - number >= 0) {
+                return true;
+            }
+            long now = System.nanoTime();
+            if (now - lastLook < LOOK_NANOS) {
+                return false;
+            }
             enter();
-            return queue.isDone(number);
+            done = queue.lastDone();
+            lastLook = System.nanoTime();
+            return done - number >= 0;
         }
 
         /** An agent may serve connections of several GPUs. */
@@ -133,6 +161,35 @@ public final class DeviceSlots implements AutoCloseable {
             } catch (MillraceException e) {
                 NcclLog.trace("copies were not ended: " + e.getMessage()); // the program has reset the device
             }
+        }
+    }
+
+    /** Memory that only this process has. */
+    private record Rehearsal(AgentCopies copies, MemorySegment segment) implements DeviceRegion {
+
+        @Override
+        public long address() {
+            return segment.address();
+        }
+
+        @Override
+        public long bytes() {
+            return segment.byteSize();
+        }
+
+        @Override
+        public Ticket ticket() {
+            return new Ticket(0, address() + bytes(), address());
+        }
+
+        @Override
+        public long map(long process, Ticket ticket) {
+            return ticket.offset();
+        }
+
+        @Override
+        public void close() {
+            // it is not given back
         }
     }
 

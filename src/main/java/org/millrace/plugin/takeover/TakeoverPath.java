@@ -136,6 +136,11 @@ public final class TakeoverPath implements DataPath {
         return deviceSlots != null;
     }
 
+    @Nullable
+    DeviceSlots deviceSlotsIfAny() {
+        return deviceSlots;
+    }
+
     DeviceSlots deviceSlots() {
         return Objects.requireNonNull(deviceSlots, "NCCL registered memory of a GPU, which was not offered");
     }

@@ -29,7 +29,7 @@ import org.millrace.net.Listener;
 class GinLifeTest {
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket"})
+    @ValueSource(strings = {"shm", "socket", "ucx"})
     void aPeerThatIsAheadIsWaitedFor(String network) throws Exception {
         try (GinRanks group = new GinRanks(network, 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());

@@ -23,10 +23,10 @@ import org.millrace.gin.window.HostWindowMemory;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.ucx.Ucx;
 
 /**
  * The ranks of a group in one process, each with a network of its own; one or two threads carry all their descriptors
@@ -51,12 +51,12 @@ final class GinRanks implements AutoCloseable {
     }
 
     GinRanks(String network, int ranks) {
+        Ucx.assumeUsable(network);
         this.ranks = ranks;
         networks = new Network[ranks];
         listeners = new Listener[ranks];
         for (int rank = 0; rank < ranks; rank++) {
-            networks[rank] = network.equals("shm") ? new ShmNetwork(ShmOptions.defaults())
-                    : new SocketNetwork(SocketOptions.defaults());
+            networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
         }
         agents = new GinAgent[] {new GinAgent("gin-even"), new GinAgent("gin-odd")};

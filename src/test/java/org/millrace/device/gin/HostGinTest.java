@@ -29,7 +29,7 @@ class HostGinTest {
     private static final int LARGE = 64 << 20;
 
     static Stream<Object[]> networksAndFormats() {
-        return Stream.of("shm", "socket")
+        return Stream.of("shm", "socket", "ucx")
                 .flatMap(network -> Stream.of(GinDescriptorFormat.values())
                         .map(format -> new Object[] {network, format}));
     }
@@ -173,7 +173,7 @@ class HostGinTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket"})
+    @ValueSource(strings = {"shm", "socket", "ucx"})
     void getsOfAllSizesAtOddOffsetsAreThereAfterAFlush(String network) throws Exception {
         long[] sizes =
                 {0, 1, 7, 8, 63, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, network.equals("shm") ? LARGE : 5 << 20};
@@ -211,7 +211,7 @@ class HostGinTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket"})
+    @ValueSource(strings = {"shm", "socket", "ucx"})
     void getsReadWhatThePeerHas(String network) throws Exception {
         int bytes = 5 << 20;
         try (GinRanks group = new GinRanks(network, 3)) {

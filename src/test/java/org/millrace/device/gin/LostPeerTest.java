@@ -27,7 +27,7 @@ import org.millrace.gin.window.Window;
 class LostPeerTest {
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket"})
+    @ValueSource(strings = {"shm", "socket", "ucx"})
     void aLostPeerPoisonsItsCommunicatorAlone(String network) throws Exception {
         try (GinRanks group = new GinRanks(network, 3)) {
             GinCommunicator[] doomed = group.connect(GinOptions.defaults());
@@ -67,7 +67,7 @@ class LostPeerTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket"})
+    @ValueSource(strings = {"shm", "socket", "ucx"})
     void aPeerThatLeftIsMissedByWhoeverWantsIt(String network) throws Exception {
         try (GinRanks group = new GinRanks(network, 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());

@@ -103,6 +103,6 @@ class NetworkChoiceTest {
     @Test
     void anUnknownNameIsAnErrorThatListsTheKnownOnes() {
         assertTrue(assertThrows(IllegalArgumentException.class, () -> NetworkChoice.parse("infiniband")).getMessage()
-                .contains("auto, shm, socket"));
+                .contains("auto, shm, socket, ucx"));
     }
 }

@@ -3,7 +3,6 @@ package org.millrace.plugin.gin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -21,7 +20,7 @@ class GinHostTest {
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
-            "14, 2, socket", "14, 3, shm"})
+            "14, 2, socket", "14, 3, shm", "13, 3, ucx", "14, 2, ucx tcp", "14, 2, plugin", "11, 3, plugin"})
     void whatKernelsPutArrivesBeforeItsSignal(int version, int ranks, String network) throws Exception {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
@@ -36,7 +35,7 @@ class GinHostTest {
         long seed = 0x61_6e + version * 100L + ranks;
         var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=" + version, "-DBACKEND=" + backend)
                 .with("MILLRACE_GIN", "host")
-                .with("MILLRACE_NET", network)
+                .withNetwork(network)
                 .run(HostProgram.library(), ranks, PUTS, seed);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
         assertEquals(List.of(), outcome.warnings());
@@ -91,11 +90,11 @@ class GinHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"2, socket", "3, shm"})
+    @CsvSource({"2, socket", "3, shm", "3, ucx", "2, plugin"})
     void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
         var outcome = HostProgram.compile("rma_host")
                 .with("MILLRACE_GIN", "host")
-                .with("MILLRACE_NET", network)
+                .withNetwork(network)
                 .run(HostProgram.library(), ranks, 12);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());

@@ -37,6 +37,7 @@ import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.ucx.Ucx;
 import org.millrace.plugin.log.CapturedLog;
 import org.millrace.plugin.shim.NativeMemory;
 
@@ -91,8 +92,9 @@ class GinHostsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, 4", "socket, 4", "shm, 2", "socket, 2", "auto, 2", "shm, 1"})
+    @CsvSource({"shm, 4", "socket, 4", "shm, 2", "socket, 2", "auto, 2", "shm, 1", "ucx, 4", "ucx, 2"})
     void allArrives(String network, int hosts, @TempDir Path elsewhere) throws Exception {
+        Ucx.assumeUsable(network);
         CapturedLog.begin();
         for (int rank = 0; rank < RANKS; rank++) {
             networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());

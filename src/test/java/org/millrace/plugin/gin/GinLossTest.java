@@ -40,6 +40,7 @@ import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.ucx.Ucx;
 import org.millrace.plugin.net.PeerHandle;
 
 /** A rank is lost, or fails, before there is anything to serve: it is named, and nothing stays open. */
@@ -50,11 +51,12 @@ class GinLossTest {
     private static final byte GIN = 3;
 
     private static Network open(String network) {
+        Ucx.assumeUsable(network);
         return NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, true", "socket, true", "shm, false", "socket, false"})
+    @CsvSource({"shm, true", "socket, true", "shm, false", "socket, false", "ucx, true", "ucx, false"})
     void aRankThatEndsWhileOthersRegisterIsNamed(String network, boolean killed) throws Exception {
         Network[] networks = {open(network), open(network)};
         Listener[] listeners = {networks[0].listen(), networks[1].listen()};
@@ -84,7 +86,7 @@ class GinLossTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket", "auto"})
+    @ValueSource(strings = {"shm", "socket", "auto", "ucx"})
     void aRankThatIsGoneBeforeItConnectsIsNamed(String network) {
         try (Network here = open(network); Listener listener = here.listen(); Network there = open(network)) {
             byte[][] addresses = new byte[2][];
@@ -101,7 +103,7 @@ class GinLossTest {
 
     /** It has what it needs, and closes its group at once. */
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket"})
+    @ValueSource(strings = {"shm", "socket", "ucx"})
     void aRankThatLeavesAfterItToldIsHeard(String network) throws Exception {
         Network[] networks = {open(network), open(network)};
         Listener[] listeners = {networks[0].listen(), networks[1].listen()};

@@ -17,10 +17,10 @@ import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.ucx.Ucx;
 
 /** Two ranks of one process, each with hardware of its own. */
 final class GinRankPair implements AutoCloseable {
@@ -36,9 +36,9 @@ final class GinRankPair implements AutoCloseable {
     final Arena arena = Arena.ofShared();
 
     GinRankPair(String network, boolean... shared) throws Exception {
+        Ucx.assumeUsable(network);
         for (int rank = 0; rank < 2; rank++) {
-            networks[rank] = network.equals("shm") ? new ShmNetwork(ShmOptions.defaults())
-                    : new SocketNetwork(SocketOptions.defaults());
+            networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
             hardware[rank] = new HostGinDevice(shared[rank]);
             memory[rank] = arena.allocate(BYTES, 64);

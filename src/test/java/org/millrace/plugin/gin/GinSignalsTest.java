@@ -27,7 +27,8 @@ class GinSignalsTest {
     private static final int ROUNDS = 40;
 
     @ParameterizedTest
-    @CsvSource({"shm, true, true", "socket, true, true", "shm, true, false", "socket, false, false"})
+    @CsvSource({"shm, true, true", "socket, true, true", "shm, true, false", "socket, false, false",
+            "ucx, true, false"})
     void signalsGetThere(String network, boolean first, boolean second) throws Exception {
         boolean both = first && second;
         try (GinRankPair ranks = new GinRankPair(network, first, second)) {

@@ -38,7 +38,8 @@ class GinStagingTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, true, true", "socket, true, true", "shm, true, false", "socket, false, false"})
+    @CsvSource({"shm, true, true", "socket, true, true", "shm, true, false", "socket, false, false",
+            "ucx, true, false"})
     void putsAndGetsArriveWhole(String network, boolean first, boolean second) throws Exception {
         CapturedLog.begin();
         Random random = new Random(11);

@@ -23,7 +23,7 @@ class LossHostTest {
 
     private static HostProgram host(String network) throws Exception {
         return HostProgram.compile("loss_host", "-DNET_VERSION=11")
-                .with("MILLRACE_NET", network)
+                .withNetwork(network)
                 .with("MILLRACE_LOSS_GRACE", "300ms");
     }
 
@@ -61,7 +61,7 @@ class LossHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, 2", "socket, 2", "socket, 4"})
+    @CsvSource({"shm, 2", "socket, 2", "socket, 4", "ucx, 2", "ucx tcp, 4"})
     void aRankThatWaitsForAKilledPeerNamesItAndEnds(String network, int ranks) throws Exception {
         var outcome = run(host(network), "wait", ranks);
         assertEquals(1, outcome.count("rank 0 was killed by signal 9"), outcome.output());

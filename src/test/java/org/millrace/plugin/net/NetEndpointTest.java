@@ -12,10 +12,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
+import org.millrace.library.BundledLibrary;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
+import org.millrace.net.plugin.TestNet;
 import org.millrace.plugin.log.CapturedLog;
 
 /** Which connections the settings of a user of the plugin make. */
@@ -69,6 +71,26 @@ class NetEndpointTest {
         ConfigurationException refused =
                 assertThrows(ConfigurationException.class, () -> NetEndpoint.open(environment::get).close());
         assertTrue(refused.getMessage().contains(name), refused.getMessage());
+    }
+
+    @Test
+    void thisPluginIsNoNetworkForItself() {
+        String setting = "plugin:" + BundledLibrary.file();
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> NetEndpoint.open(Map.of("MILLRACE_NET", setting)::get).close());
+        assertEquals("MILLRACE_NET=" + setting + " names Millrace's own plugin, as the network beneath itself; name "
+                + "another plugin, or auto", refused.getMessage());
+    }
+
+    @Test
+    void theDeviceIsThatOfTheNetworkPlugin() {
+        TestNet plugin = TestNet.version(12).with("devices=2");
+        Map<String, String> environment = Map.of("MILLRACE_NET", "plugin:" + plugin.library(), "NCCL_SOCKET_IFNAME",
+                "lo", "MILLRACE_NET_DEVICES", "1");
+        try (NetEndpoint endpoint = NetEndpoint.open(environment::get)) {
+            assertEquals("test1", endpoint.device().toString());
+            assertEquals(100_000, endpoint.device().speedMbps());
+        }
     }
 
     @Test

@@ -29,13 +29,14 @@ class TakeoverHostTest {
     @CsvSource({"8, threads, socket, 1, small", "8, processes, shm, 1, small", "9, threads, shm, 2, small",
             "9, processes, socket, 1, small", "10, threads, socket, 1, small", "10, processes, auto, 1, small",
             "11, threads, shm, 1, small", "11, processes, socket, 2, small", "12, threads, socket, 2, usual",
-            "12, processes, shm, 1, usual"})
+            "12, processes, shm, 1, usual", "11, processes, ucx, 1, small", "10, threads, ucx, 2, small",
+            "12, processes, ucx tcp, 1, usual", "11, processes, plugin, 1, small", "9, threads, plugin, 2, small"})
     void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes)
             throws Exception {
         long seed = 0x5eed + 31 * version + way.length();
         int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
         HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version)
-                .with("MILLRACE_NET", network)
+                .withNetwork(network)
                 .with("MILLRACE_THREADS", Integer.toString(threads));
         if (sizes.equals("usual")) {
             host.withEveryCompiler();

@@ -33,7 +33,7 @@ class TakeoverTeardownTest {
 
     private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
         var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11")
-                .with("MILLRACE_NET", network.split(" ")[0])
+                .withNetwork(network)
                 .with("MILLRACE_SHM_SINGLE_COPY", network.equals(IN_PLACE) ? "1" : "0")
                 .run(HostProgram.library(), way, channels);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -54,7 +54,7 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", IN_PLACE})
+    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
     void whatWasPostedBeforeTheEndArrives(String network) throws Exception {
         assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
         var outcome = end("drain", network, CHANNELS);
@@ -64,7 +64,7 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm"})
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
     void allConnectionsWaitOnceForPeersThatTakeNothing(String network) throws Exception {
         var outcome = end("abort", network, STUCK_CHANNELS);
         assertEquals(1, outcome.count("the peer takes nothing"), outcome.output());
@@ -72,7 +72,7 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm"})
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
     void bothRanksMayEndInTheMiddle(String network) throws Exception {
         var outcome = end("together", network, CHANNELS);
         assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
@@ -80,7 +80,7 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm"})
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
     void aKernelThatRunsOnWithoutCreditsIsNotWaitedFor(String network) throws Exception {
         var outcome = end("runaway", network, CHANNELS);
         assertEquals(CHANNELS, outcome.count("the device ran on without credits"), outcome.output());
@@ -88,12 +88,12 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", IN_PLACE})
+    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
     void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
         assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
         var outcome = end("kill", network, CHANNELS);
         long named = Pattern
-                .compile("LOG 2 NET/Millrace: (socket|shared-memory) connection (\\S+) (from|to) .*connection lost")
+                .compile("LOG 2 NET/Millrace: (socket|shared-memory|UCX) connection (\\S+) (from|to) .*connection lost")
                 .matcher(outcome.output())
                 .results()
                 .map(found -> found.group(2))
@@ -103,10 +103,10 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm"})
+    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
     void aHundredCommunicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
-                .with("MILLRACE_NET", network)
+                .withNetwork(network)
                 .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());

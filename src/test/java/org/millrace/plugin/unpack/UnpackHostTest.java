@@ -21,7 +21,7 @@ class UnpackHostTest {
         return HostProgram.compile(program, "-DNET_VERSION=" + version)
                 .with("MILLRACE_UNPACK", "host")
                 .with("MILLRACE_UNPACK_MIB", "32")
-                .with("MILLRACE_NET", network);
+                .withNetwork(network);
     }
 
     @ParameterizedTest

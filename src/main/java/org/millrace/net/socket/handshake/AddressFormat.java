@@ -6,7 +6,9 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
@@ -35,10 +37,16 @@ import org.millrace.net.socket.stream.SocketOptions;
  *   | u32    |        | u16    | 4 or 6 | u32      | 16, IPv4: first 4| or 0      |
  *   +--------+--------+--------+--------+----------+------------------+---  -  ---+
  * </pre>
+ *
+ * @param network name, at most 8 characters
+ * @param version of all that goes over the network's connections
  */
-public final class AddressFormat {
+public record AddressFormat(String network, int version) {
 
-    private static final byte[] NETWORK = {'s', 'o', 'c', 'k', 'e', 't', 0, 0};
+    /** The addresses of this network. */
+    public static final AddressFormat SOCKET = new AddressFormat("socket", StreamHello.VERSION);
+
+    private static final int NAME_BYTES = 8;
     private static final int VERSION_OFFSET = 8;
     private static final int PORT_OFFSET = 10;
     private static final int RAILS_OFFSET = 14;
@@ -58,16 +66,18 @@ public final class AddressFormat {
     private static final int IPV4 = 4;
     private static final int IPV6 = 6;
 
-    private AddressFormat() {}
-
-    public static byte[] encode(InetSocketAddress address, byte[] secret, int rails) {
+    public byte[] encode(InetSocketAddress address, byte[] secret, int rails) {
         ByteBuffer bytes = ByteBuffer.allocate(Listener.ADDRESS_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        bytes.put(0, NETWORK);
-        bytes.putShort(VERSION_OFFSET, (short) StreamHello.VERSION);
+        bytes.put(0, name());
+        bytes.putShort(VERSION_OFFSET, (short) version);
         bytes.putShort(RAILS_OFFSET, (short) rails);
         encode(address, bytes, PORT_OFFSET, HOST_OFFSET);
         bytes.put(SECRET_OFFSET, secret);
         return bytes.array();
+    }
+
+    private byte[] name() {
+        return Arrays.copyOf(network.getBytes(StandardCharsets.US_ASCII), NAME_BYTES);
     }
 
     private static void encode(InetSocketAddress address, ByteBuffer to, int portAt, int hostAt) {
@@ -79,21 +89,21 @@ public final class AddressFormat {
     }
 
     /** Where a listener is; throws if the bytes are no address of this network. */
-    static InetSocketAddress decode(byte[] address) {
+    public InetSocketAddress decode(byte[] address) {
         if (address.length != Listener.ADDRESS_BYTES) {
             throw new ConnectionException(
                     "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
         }
         ByteBuffer bytes = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
-        if (bytes.slice(0, NETWORK.length).mismatch(ByteBuffer.wrap(NETWORK)) >= 0) {
-            throw new ConnectionException("not an address of the network 'socket': it begins with '"
-                    + HelloFormat.excerpt(bytes.slice(0, NETWORK.length))
+        if (bytes.slice(0, NAME_BYTES).mismatch(ByteBuffer.wrap(name())) >= 0) {
+            throw new ConnectionException("not an address of the network '" + network + "': it begins with '"
+                    + HelloFormat.excerpt(bytes.slice(0, NAME_BYTES))
                     + "'. Both ends of a connection must use the same network");
         }
-        int version = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
-        if (version != StreamHello.VERSION) {
-            throw new ConnectionException("the listener's address is of version " + version
-                    + ", this side speaks version " + StreamHello.VERSION + ": use the same Millrace on all hosts");
+        int theirs = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
+        if (theirs != version) {
+            throw new ConnectionException("the listener's address is of version " + theirs
+                    + ", this side speaks version " + version + ": use the same Millrace on all hosts");
         }
         return decode(bytes, PORT_OFFSET, HOST_OFFSET, "address");
     }
@@ -121,7 +131,7 @@ public final class AddressFormat {
         return Short.toUnsignedInt(ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN).getShort(RAILS_OFFSET));
     }
 
-    static byte[] secret(byte[] address) {
+    public static byte[] secret(byte[] address) {
         byte[] secret = new byte[HelloFormat.SECRET_BYTES];
         System.arraycopy(address, SECRET_OFFSET, secret, 0, secret.length);
         return secret;

@@ -12,15 +12,17 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.socket.stream.StreamSet;
 
 /** One TCP stream to a listener, from the call of connect to the listener's reply. */
-final class OutgoingStream {
+public final class OutgoingStream {
 
     private final String listener;
     private final String host;
     private final SocketChannel channel;
+    private final HelloFormat format;
     private final ByteBuffer hello;
     private final ByteBuffer received = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private String waitingFor = "the TCP connection";
@@ -32,7 +34,9 @@ final class OutgoingStream {
      *
      * @param from the address on this side; null to leave it to the system
      */
-    OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, ByteBuffer hello, SocketOptions options) {
+    public OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, HelloFormat format, ByteBuffer hello,
+            SocketOptions options) {
+        this.format = format;
         listener = name(to);
         host = to.getAddress().getHostAddress();
         this.hello = hello;
@@ -55,12 +59,12 @@ final class OutgoingStream {
         channel = opened;
     }
 
-    static String name(InetSocketAddress address) {
+    public static String name(InetSocketAddress address) {
         return "port " + address.getPort() + " of " + address.getAddress().getHostAddress();
     }
 
     /** Goes on; true once the listener has accepted this stream. */
-    boolean advance() {
+    public boolean advance() {
         if (accepted) {
             return true;
         }
@@ -78,7 +82,7 @@ final class OutgoingStream {
                 waitingFor = "the listener's answer";
             }
             int read = channel.read(received);
-            accepted = HandshakeReply.accepts(listener, StreamHello.FORMAT, received, read < 0);
+            accepted = HandshakeReply.accepts(listener, format, received, read < 0);
         } catch (IOException e) {
             throw new ConnectionException(listener + " broke the connection during the handshake: " + e.getMessage()
                     + "; it is no listener of Millrace's, or its process ended", e);
@@ -97,25 +101,25 @@ final class OutgoingStream {
     }
 
     /** The process that accepted it. */
-    String process() {
+    public String process() {
         return "pid " + HandshakeReply.pidIn(received) + " on " + host;
     }
 
     /** Whether there is a TCP connection, whatever is at its other end. */
-    boolean isConnected() {
+    public boolean isConnected() {
         return connected;
     }
 
     /** What this stream waits for, for the message when the deadline has passed. */
-    String waitingFor() {
+    public String waitingFor() {
         return waitingFor;
     }
 
-    SocketChannel channel() {
+    public SocketChannel channel() {
         return channel;
     }
 
-    void close() {
+    public void close() {
         ConnectionState.closeQuietly(channel);
     }
 }

@@ -52,17 +52,17 @@ public final class SocketConnect extends OutgoingConnection {
      */
     public SocketConnect(OpenResources network, SocketOptions options, List<RailAddresses.Local> locals, byte[] address,
             ConnectionKey key) {
-        super(network, "socket connection " + key + " to " + OutgoingStream.name(AddressFormat.decode(address)),
+        super(network, "socket connection " + key + " to " + OutgoingStream.name(AddressFormat.SOCKET.decode(address)),
                 options.connectDeadline());
         this.options = options;
         this.locals = locals;
         this.key = key;
         secret = AddressFormat.secret(address);
-        InetSocketAddress to = AddressFormat.decode(address);
+        InetSocketAddress to = AddressFormat.SOCKET.decode(address);
         try {
             if (AddressFormat.rails(address) > 1) {
                 ByteBuffer question = hello(0, 0, 0, 0, 1).encode(secret, key);
-                query = new RailQuery(new OutgoingStream(null, to, question, options));
+                query = new RailQuery(new OutgoingStream(null, to, StreamHello.FORMAT, question, options));
             } else {
                 begin(List.of(to));
             }
@@ -92,7 +92,8 @@ public final class SocketConnect extends OutgoingConnection {
             RailAddresses rail = rails.get(stream / perRail);
             StreamHello hello = hello(attempt, stream, count, stream / perRail, rails.size());
             try {
-                streams.add(new OutgoingStream(rail.local(), rail.remote(), hello.encode(secret, key), options));
+                streams.add(new OutgoingStream(rail.local(), rail.remote(), StreamHello.FORMAT,
+                        hello.encode(secret, key), options));
             } catch (ConnectionException e) {
                 leaveOut(rail, e);
                 return;

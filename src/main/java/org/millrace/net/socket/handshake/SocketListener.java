@@ -45,7 +45,7 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
         this.network = network;
         this.options = options;
         this.addresses = addresses;
-        address = AddressFormat.encode(addresses.getFirst(), secret, addresses.size());
+        address = AddressFormat.SOCKET.encode(addresses.getFirst(), secret, addresses.size());
     }
 
     /** Listens on addresses of this machine. */

@@ -52,7 +52,8 @@ public final class RailReceiver implements FrameReceiver {
         unexpected = new UnexpectedPieces(pieces.unaccepted() + rails.length);
         streams = new ReceiveStream[rails.length];
         for (int stream = 0; stream < streams.length; stream++) {
-            streams[stream] = new ReceiveStream(connection.channel(stream), rails[stream], frames, pieces, unexpected);
+            streams[stream] = new ReceiveStream(connection.channel(stream), connection.input(stream), rails[stream],
+                    frames, pieces, unexpected);
         }
     }
 

@@ -51,7 +51,8 @@ public final class RailSender implements FrameSender, Railed {
         frames = new SendWindow(pieces, framesInFlight);
         streams = new SendStream[rails.length];
         for (int stream = 0; stream < streams.length; stream++) {
-            streams[stream] = new SendStream(connection.channel(stream), rails[stream], frames, pieces);
+            streams[stream] =
+                    new SendStream(connection.channel(stream), connection.input(stream), rails[stream], frames, pieces);
         }
         reinjection = new Reinjection(streams, frames);
         again = new PieceQueue(Integer.highestOneBit(streams.length * 2 - 1) * SendStream.QUEUE);

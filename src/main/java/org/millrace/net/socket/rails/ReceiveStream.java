@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.socket.stream.StagedInput;
+import org.millrace.net.socket.stream.StreamInput;
 
 /**
  * One stream of a receiver of several rails: the piece that it is in the middle of, and what it has acknowledged. One
@@ -29,6 +30,7 @@ final class ReceiveStream {
     private static final int NO_PLACE = -1;
 
     private final SocketChannel channel;
+    private final StreamInput input;
     private final Rail rail;
     private final ReceiveWindow frames;
     private final Pieces pieces;
@@ -52,8 +54,10 @@ final class ReceiveStream {
     private boolean saidGoodbye;
     private boolean deaf;
 
-    ReceiveStream(SocketChannel channel, Rail rail, ReceiveWindow frames, Pieces pieces, UnexpectedPieces unexpected) {
+    ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
+            UnexpectedPieces unexpected) {
         this.channel = channel;
+        this.input = input;
         this.rail = rail;
         this.frames = frames;
         this.pieces = pieces;
@@ -94,7 +98,7 @@ final class ReceiveStream {
         for (int turn = 0; turn < TURN_PIECES; turn++) {
             if (!inPiece) {
                 if (!staged.hasHeader()) {
-                    int read = staged.fill(channel);
+                    int read = staged.fill(input);
                     if (read < 0) {
                         return End.GONE;
                     }
@@ -166,7 +170,7 @@ final class ReceiveStream {
             }
             int bytes = staged.takePayload(to, at, limit);
             if (bytes == 0) {
-                bytes = channel.read(to.clear().limit(at + limit).position(at));
+                bytes = input.read(to.clear().limit(at + limit).position(at));
                 if (bytes < 0) {
                     return End.GONE;
                 }
@@ -247,6 +251,7 @@ final class ReceiveStream {
         open = false;
         leavePlace();
         inPiece = false;
+        input.leave();
         ConnectionState.closeQuietly(channel);
     }
 }

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.socket.stream.StreamInput;
 
 /**
  * One stream of a sender of several rails: the pieces that it was given, those that it has sent, and what the receiver
@@ -32,6 +33,7 @@ final class SendStream {
     private static final int ACKS = 64;
 
     private final SocketChannel channel;
+    private final StreamInput input;
     private final Rail rail;
     private final SendWindow frames;
     private final Pieces pieces;
@@ -52,8 +54,9 @@ final class SendStream {
     private boolean open = true;
     private boolean cut;
 
-    SendStream(SocketChannel channel, Rail rail, SendWindow frames, Pieces pieces) {
+    SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces) {
         this.channel = channel;
+        this.input = input;
         this.rail = rail;
         this.frames = frames;
         this.pieces = pieces;
@@ -80,6 +83,7 @@ final class SendStream {
         } catch (IOException gone) {
             // It is closed or reset already, which is what is wanted.
         }
+        input.leave();
         ConnectionState.closeQuietly(channel);
     }
 
@@ -220,7 +224,7 @@ final class SendStream {
     Peer readAcks(long now) throws IOException {
         int read;
         do {
-            read = channel.read(acks);
+            read = input.read(acks);
             int at = 0;
             int end = acks.position();
             for (; end - at >= PieceFormat.Ack.BYTES; at += PieceFormat.Ack.BYTES) {

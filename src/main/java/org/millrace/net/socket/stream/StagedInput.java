@@ -3,7 +3,6 @@ package org.millrace.net.socket.stream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
@@ -36,7 +35,7 @@ public final class StagedInput {
      * Reads once what has arrived, behind what is here; returns how many bytes, 0 if none has arrived, -1 at the end of
      * the stream.
      */
-    public int fill(SocketChannel channel) throws IOException {
+    public int fill(StreamInput stream) throws IOException {
         buffer.clear();
         if (begin > 0) {
             // Less than a header is left: a header is taken with what is here of its payload.
@@ -44,7 +43,7 @@ public final class StagedInput {
             end -= begin;
             begin = 0;
         }
-        int read = channel.read(buffer.limit(afterLarge ? headerBytes : CAPACITY).position(end));
+        int read = stream.read(buffer.limit(afterLarge ? headerBytes : CAPACITY).position(end));
         end += Math.max(read, 0);
         return read;
     }

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
+import java.util.Arrays;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
@@ -34,6 +35,7 @@ public final class StreamSet extends ConnectionState {
     private static final int KEEP_ALIVE_PROBES = 4;
 
     private final SocketChannel[] channels;
+    private final StreamInput[] inputs;
     private final SocketRegion.Views views = new SocketRegion.Views();
 
     /**
@@ -46,6 +48,7 @@ public final class StreamSet extends ConnectionState {
     public StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
         super(network, name, peer);
         this.channels = channels;
+        inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
     }
 
     /**
@@ -72,6 +75,11 @@ public final class StreamSet extends ConnectionState {
 
     public SocketChannel channel(int stream) {
         return channels[stream];
+    }
+
+    /** What arrives on a stream. */
+    public StreamInput input(int stream) {
+        return inputs[stream];
     }
 
     /**
@@ -126,8 +134,9 @@ public final class StreamSet extends ConnectionState {
 
     @Override
     protected void release() {
-        for (SocketChannel channel : channels) {
-            closeQuietly(channel);
+        for (int stream = 0; stream < channels.length; stream++) {
+            inputs[stream].leave();
+            closeQuietly(channels[stream]);
         }
     }
 }

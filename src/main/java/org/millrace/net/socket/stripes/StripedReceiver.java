@@ -70,7 +70,7 @@ public final class StripedReceiver implements FrameReceiver {
     private void readAhead() {
         try {
             // What arrived on the other streams before this one ended is received first.
-            int read = staged.fill(streams.channel(0));
+            int read = staged.fill(streams.input(0));
             readDry = read > 0 && staged.hasRoom();
             if (read < 0 && progress() == 0) {
                 throw streams.lost(null, howFar());
@@ -131,7 +131,7 @@ public final class StripedReceiver implements FrameReceiver {
         if (part == null) {
             return 0;
         }
-        int read = streams.channel(stream).read(part);
+        int read = streams.input(stream).read(part);
         if (read < 0) {
             throw streams.lost(null, howFar());
         }

@@ -87,7 +87,7 @@ class RailHandshakeTest {
             }
             ConnectionKey key = Connected.newKey();
             Pending<FrameReceiver> accepting = listener.expect(key);
-            byte[] address = AddressFormat.encode((InetSocketAddress) teller.getLocalSocketAddress(),
+            byte[] address = AddressFormat.SOCKET.encode((InetSocketAddress) teller.getLocalSocketAddress(),
                     AddressFormat.secret(listener.address()), 2);
             Pending<FrameSender> connecting = from.connect(address, key);
             try (Socket accepted = teller.accept()) {
@@ -95,7 +95,7 @@ class RailHandshakeTest {
                 accepted.getOutputStream()
                         .write(AddressFormat
                                 .encodeList(List.of(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), dead),
-                                        AddressFormat.decode(listener.address())))
+                                        AddressFormat.SOCKET.decode(listener.address())))
                                 .array());
             }
             FrameSender sender = null;
@@ -131,7 +131,7 @@ class RailHandshakeTest {
     void whoDoesNotKnowTheSecretIsToldNoAddresses() throws IOException {
         try (SocketNetwork network = network(2, 1); Listener listener = network.listen()) {
             Pending<?> expected = listener.expect(Connected.newKey());
-            InetSocketAddress address = AddressFormat.decode(listener.address());
+            InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
             try (Socket stranger = new Socket(address.getAddress(), address.getPort())) {
                 stranger.getOutputStream()
                         .write(new StreamHello(1, 0, 0, 0, 0, 1, 1).encode(new byte[16], Connected.newKey()).array());
@@ -150,7 +150,8 @@ class RailHandshakeTest {
     void aListenerThatTellsNoAddressesIsReported() throws IOException {
         try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
                 SocketNetwork network = network(2, 1)) {
-            byte[] address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 2);
+            byte[] address =
+                    AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 2);
             Pending<FrameSender> connecting = network.connect(address, Connected.newKey());
             try (Socket accepted = server.accept()) {
                 accepted.getOutputStream().write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT).array());

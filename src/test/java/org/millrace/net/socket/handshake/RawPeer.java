@@ -28,7 +28,7 @@ public final class RawPeer implements AutoCloseable {
     public RawPeer(Listener listener, int streamCount, int threshold) throws IOException {
         ConnectionKey key = Connected.newKey();
         Pending<FrameReceiver> expected = listener.expect(key);
-        InetSocketAddress address = AddressFormat.decode(listener.address());
+        InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
         streams = new Socket[streamCount];
         for (int stream = 0; stream < streamCount; stream++) {
             streams[stream] = new Socket(address.getAddress(), address.getPort());

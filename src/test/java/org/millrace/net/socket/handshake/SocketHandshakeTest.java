@@ -71,7 +71,7 @@ class SocketHandshakeTest {
     }
 
     private Socket say(byte[]... what) throws IOException {
-        InetSocketAddress address = AddressFormat.decode(listener.address());
+        InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
         Socket socket = new Socket(address.getAddress(), address.getPort());
         for (byte[] bytes : what) {
             socket.getOutputStream().write(bytes);
@@ -234,7 +234,8 @@ class SocketHandshakeTest {
     private static ConnectionException refusalOf(String answer) throws IOException {
         try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
                 SocketNetwork network = network(10_000)) {
-            byte[] address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
+            byte[] address =
+                    AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
             Pending<FrameSender> connecting = network.connect(address, Connected.newKey());
             for (int stream = 0; stream < 2; stream++) {
                 try (Socket socket = server.accept()) {
@@ -266,7 +267,7 @@ class SocketHandshakeTest {
     void aPortThatNobodyListensOnIsReported() throws IOException {
         byte[] address;
         try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
-            address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
+            address = AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
         }
         String message = Connected.failureOf(() -> network.connect(address, key).poll()).getMessage();
         assertTrue(message.contains("cannot connect to port") && message.contains("Connection refused"), message);
@@ -277,7 +278,8 @@ class SocketHandshakeTest {
         try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
                 SocketNetwork hasty = new SocketNetwork(
                         SocketOptions.defaults().withDeadlines(Duration.ofMillis(50), Duration.ofMillis(50)))) {
-            byte[] address = AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
+            byte[] address =
+                    AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1);
             Pending<FrameSender> connecting = hasty.connect(address, key);
             String message = Connected.failureOf(connecting::poll).getMessage();
             assertTrue(message.contains("not made in PT0.05S, still waiting for the listener's answer"), message);

@@ -121,7 +121,8 @@ class HostileFramesTest {
         try (java.net.ServerSocket server =
                 new java.net.ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress())) {
             Pending<FrameSender> connecting = network.connect(
-                    AddressFormat.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1), key);
+                    AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalSocketAddress(), new byte[16], 1),
+                    key);
             try (Socket accepted = server.accept()) {
                 FrameSender sender = null;
                 accepted.getOutputStream()

@@ -1,0 +1,58 @@
+/* What a net plugin that Java loads is given in the place of NCCL's own functions. Its threads may log at any time,
+ * and a thread of its own is none that should enter a JVM: lines are kept here until Java fetches them. */
+#include "shim.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINES 64
+#define LINE_BYTES 1024
+
+/* The newest lines; guarded by lock. When there are more than LINES the oldest are lost. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  ncclDebugLogLevel level;
+  char text[LINE_BYTES];
+} lines[LINES];
+static unsigned long written, fetched;
+
+MILLRACE_EXPORT __attribute__((format(printf, 5, 6))) void millraceForeignLog(ncclDebugLogLevel level,
+                                                                               unsigned long flags, const char *file,
+                                                                               int line, const char *format, ...) {
+  va_list arguments;
+  (void)flags, (void)file, (void)line;
+  if (level != NCCL_LOG_WARN && level != NCCL_LOG_INFO)
+    return;
+  va_start(arguments, format);
+  pthread_mutex_lock(&lock);
+  lines[written % LINES].level = level;
+  vsnprintf(lines[written % LINES].text, LINE_BYTES, format, arguments);
+  written++;
+  if (written - fetched > LINES)
+    fetched = written - LINES;
+  pthread_mutex_unlock(&lock);
+  va_end(arguments);
+}
+
+/* Copies the oldest line that was not fetched into text, which has room for LINE_BYTES; returns its level, 0 if there
+ * is none. */
+MILLRACE_EXPORT int millraceForeignLine(char *text) {
+  int level = 0;
+  pthread_mutex_lock(&lock);
+  if (fetched < written) {
+    level = (int)lines[fetched % LINES].level;
+    memcpy(text, lines[fetched % LINES].text, LINE_BYTES);
+    fetched++;
+  }
+  pthread_mutex_unlock(&lock);
+  return level;
+}
+
+/* Nobody listens to a plugin's profiler events. */
+MILLRACE_EXPORT ncclResult_t millraceForeignProfile(void **eHandle, int type, void *pHandle, int64_t pluginId,
+                                                    void *extData) {
+  (void)eHandle, (void)type, (void)pHandle, (void)pluginId, (void)extData;
+  return ncclSuccess;
+}

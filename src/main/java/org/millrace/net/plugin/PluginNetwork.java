@@ -1,0 +1,141 @@
+package org.millrace.net.plugin;
+
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.plugin.frames.PluginRegion;
+import org.millrace.net.plugin.handshake.DeviceSet;
+import org.millrace.net.plugin.handshake.PluginConnect;
+import org.millrace.net.plugin.handshake.PluginListener;
+import org.millrace.net.plugin.table.CallWatch;
+import org.millrace.net.plugin.table.PluginDevice;
+import org.millrace.net.plugin.table.PluginLibrary;
+import org.millrace.net.plugin.table.PluginLibrary.Session;
+import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.stream.SocketOptions;
+
+/** Frames over a network plugin of NCCL's. Its connections are set up over TCP, as NCCL's bootstrap does. */
+public final class PluginNetwork implements Network {
+
+    private final SocketOptions socket;
+    private final DeviceSet devices;
+    private boolean closed;
+
+    private PluginNetwork(SocketOptions socket, DeviceSet devices) {
+        this.socket = socket;
+        this.devices = devices;
+    }
+
+    /**
+     * Loads and initializes a plugin.
+     *
+     * @param socket how to meet peers over TCP
+     * @throws ConnectionException if there is no plugin, or it has no device that can be used
+     */
+    public static PluginNetwork open(Path library, SocketOptions socket, PluginOptions options) {
+        CallWatch watch = CallWatch.of("network plugin " + library, options.callLimit());
+        Session session = PluginLibrary.load(library).start(watch);
+        try {
+            return new PluginNetwork(socket,
+                    new DeviceSet(new OpenResources("network of plugin " + session.plugin()), session,
+                            chosen(session, options.devices()), options.inlineBytes(), options.pieceBytes(),
+                            options.callLimit(), new BitSet(), watch, new AtomicInteger()));
+        } catch (ConnectionException e) {
+            session.close(watch);
+            throw e;
+        }
+    }
+
+    /** Whether a library is Millrace's own plugin. It is loaded then, or it cannot be. */
+    public static boolean isMillrace(Path library) {
+        return PluginLibrary.load(library).name().equals("Millrace");
+    }
+
+    private static List<PluginDevice> chosen(Session session, List<Integer> numbers) {
+        if (numbers.isEmpty()) {
+            return session.devices();
+        }
+        List<PluginDevice> chosen = new ArrayList<>();
+        for (int number : numbers) {
+            chosen.add(session.devices()
+                    .stream()
+                    .filter(device -> device.index() == number)
+                    .findFirst()
+                    .orElseThrow(() -> new ConnectionException(
+                            session.library() + " has no device " + number + " that can be used; it has "
+                                    + session.devices()
+                                            .stream()
+                                            .map(device -> device.index() + " (" + device + ")")
+                                            .collect(Collectors.joining(", ")))));
+        }
+        return chosen;
+    }
+
+    @Override
+    public String name() {
+        return "plugin " + devices.session().plugin();
+    }
+
+    /** Devices that connections go over. */
+    public List<PluginDevice> devices() {
+        return devices.devices();
+    }
+
+    @Override
+    public Listener listen() {
+        devices.open().checkOpen();
+        InetAddress host = socket.addresses().isEmpty() ? Interfaces.choose(socket.interfaces(), socket.family())
+                : socket.addresses().getFirst();
+        PluginListener listener = PluginListener.open(devices, socket, host);
+        devices.open().opened(listener, listener::close);
+        return listener;
+    }
+
+    @Override
+    public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
+        devices.open().checkOpen();
+        PluginConnect connection = new PluginConnect(devices, socket, address, key);
+        devices.open().opened(connection, connection::close);
+        return connection;
+    }
+
+    @Override
+    public NativeRegion register(MemorySegment memory) {
+        devices.open().checkOpen();
+        return PluginRegion.of(devices.open(), memory, plugin_h.NCCL_PTR_HOST(), devices.regions());
+    }
+
+    /** Memory of a kind, one of {@code NCCL_PTR_...}: what is not the host's is received into with a flush. */
+    NativeRegion register(MemorySegment memory, int kind) {
+        return PluginRegion.of(devices.open(), memory, kind, devices.regions());
+    }
+
+    @Override
+    public synchronized void close() {
+        devices.open().close();
+        if (!closed) {
+            closed = true;
+            devices.session().close(devices.watch());
+        }
+    }
+
+    @Override
+    public String toString() {
+        return devices.session().library() + " over "
+                + devices.devices().stream().map(PluginDevice::describe).collect(Collectors.joining("; "));
+    }
+}

@@ -1,0 +1,39 @@
+package org.millrace.net.plugin;
+
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * How a plugin is used.
+ *
+ * @param devices     numbers of the devices that connections go over, in turns; empty for all that the plugin has
+ * @param inlineBytes the longest payload that is copied behind its header, 0 to 1 MiB: a longer one needs two messages,
+ *                    of which the second waits until its receiver knows where it belongs
+ * @param pieceBytes  the longest message of any other payload
+ * @param callLimit   after which a call of the plugin's that has not returned is named
+ */
+public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, Duration callLimit) {
+
+    /** Copies the list. */
+    public PluginOptions {
+        devices = List.copyOf(devices);
+    }
+
+    /** All devices, 16 KiB with a header, messages of 1 MiB, 10 s for a call. */
+    public static PluginOptions defaults() {
+        return new PluginOptions(List.of(), 16 << 10, 1 << 20, Duration.ofSeconds(10));
+    }
+
+    public PluginOptions withDevices(List<Integer> chosen) {
+        return new PluginOptions(chosen, inlineBytes, pieceBytes, callLimit);
+    }
+
+    /** Other lengths: see the record's parameters. */
+    public PluginOptions withMessages(int inline, long piece) {
+        return new PluginOptions(devices, inline, piece, callLimit);
+    }
+
+    public PluginOptions withCallLimit(Duration limit) {
+        return new PluginOptions(devices, inlineBytes, pieceBytes, limit);
+    }
+}

@@ -1,0 +1,81 @@
+package org.millrace.net.plugin.frames;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Payloads that travel in messages of their own, oldest first, and which of their bytes comes next. Both ends divide
+ * them alike, into pieces that are counted over the whole connection. One thread.
+ */
+final class PayloadQueue {
+
+    /** Tags are small numbers, as NCCL's are: pieces of one receive have different ones. */
+    private static final int TAG_MASK = 63;
+
+    private final @Nullable PluginRegion[] regions;
+    private final long[] addresses;
+    private final long[] lengths;
+    private final long pieceBytes;
+    private int oldest;
+    private int count;
+    /** Pieces of the payloads that were added so far. */
+    private long pieces;
+    private long nextPiece;
+
+    PayloadQueue(int capacity, long pieceBytes) {
+        regions = new PluginRegion[capacity];
+        addresses = new long[capacity];
+        lengths = new long[capacity];
+        this.pieceBytes = pieceBytes;
+    }
+
+    boolean isEmpty() {
+        return count == 0;
+    }
+
+    /** Adds a payload; returns the number of its last piece. */
+    long add(PluginRegion region, long offset, long bytes) {
+        int slot = (oldest + count) % regions.length;
+        regions[slot] = region;
+        addresses[slot] = region.segment().address() + offset;
+        lengths[slot] = bytes;
+        count++;
+        pieces += (bytes + pieceBytes - 1) / pieceBytes;
+        return pieces - 1;
+    }
+
+    /** The memory of the next piece; there must be one. */
+    PluginRegion region() {
+        PluginRegion region = regions[oldest];
+        if (region == null) {
+            throw new IllegalStateException("no payload is waiting");
+        }
+        return region;
+    }
+
+    long address() {
+        return addresses[oldest];
+    }
+
+    /** Length of the next piece. */
+    long bytes() {
+        return Math.min(lengths[oldest], pieceBytes);
+    }
+
+    /** What both ends call the next piece in the plugin's matching. */
+    int tag() {
+        return (int) nextPiece & TAG_MASK;
+    }
+
+    /** Goes on to the piece behind the next one. */
+    void advance() {
+        long bytes = bytes();
+        nextPiece++;
+        addresses[oldest] += bytes;
+        lengths[oldest] -= bytes;
+        if (lengths[oldest] == 0) {
+            regions[oldest] = null;
+            oldest = (oldest + 1) % regions.length;
+            count--;
+        }
+    }
+}

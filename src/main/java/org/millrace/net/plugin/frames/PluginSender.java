@@ -1,0 +1,195 @@
+package org.millrace.net.plugin.frames;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.connection.OpenResources;
+
+/**
+ * The sending end. A frame is complete when the plugin has sent its message, and all pieces of its payload: what it has
+ * sent arrives, even if the connection is closed then.
+ *
+ * <pre>
+ *   completed  ≤  sent  ≤  posted  ≤  offered  ≤  completed + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
+ *   a frame's message stays in its slot, offered % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
+ * </pre>
+ */
+public final class PluginSender implements FrameSender {
+
+    private final PluginConnection connection;
+    private final FrameSizes sizes;
+    private final Arena arena;
+    private final SendComm messages;
+    private final SendComm payloads;
+    private final PluginRegion slots;
+    private final MemorySegment memory;
+    private final int slotBytes;
+    private final PayloadQueue queue;
+    /** Of the frame in each slot: its message's length, and the last piece of its payload, -1 if it has none. */
+    private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
+    private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
+    private long offered;
+    private long posted;
+    private long sent;
+    private long completed;
+
+    /**
+     * A sender on communicators that are connected: it owns them.
+     *
+     * @param messages communicator of the frames' messages
+     * @param payloads communicator of the payloads that do not go with them
+     */
+    public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
+        this.connection = connection;
+        this.sizes = sizes;
+        arena = Arena.ofShared();
+        slotBytes = sizes.messageBytes();
+        slots = newSlots(connection.network(), arena, sizes, regions);
+        memory = slots.view();
+        this.messages = new SendComm(connection, messages, arena);
+        this.payloads = new SendComm(connection, payloads, arena);
+        queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
+        connection.onRelease(this::release);
+    }
+
+    /** Memory for messages, one of each frame that may be under way. */
+    static PluginRegion newSlots(OpenResources network, Arena arena, FrameSizes sizes, BitSet regions) {
+        long bytes = (long) FrameSizes.FRAMES_IN_FLIGHT * sizes.messageBytes();
+        return PluginRegion.of(network, arena.allocate(bytes, 4096), plugin_h.NCCL_PTR_HOST(), regions);
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        connection.checkOpen();
+        long bytes = header.payloadBytes();
+        if (bytes < 0 || bytes > MessageFormat.MAX_PAYLOAD_BYTES) {
+            throw new IllegalArgumentException(
+                    "a payload has 0 to " + MessageFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+        }
+        PluginRegion from =
+                bytes == 0 ? null : (PluginRegion) NativeRegion.check(region, connection.network(), offset, bytes);
+        if (offered - completed == FrameSizes.FRAMES_IN_FLIGHT) {
+            return false;
+        }
+        int slot = (int) (offered % FrameSizes.FRAMES_IN_FLIGHT);
+        long at = (long) slot * slotBytes;
+        boolean inline = from == null || bytes <= sizes.inlineBytes() && from.kind() == plugin_h.NCCL_PTR_HOST();
+        MessageFormat.write(memory, at, header, offered, inline);
+        lengths[slot] = MessageFormat.HEADER_BYTES;
+        lastPieces[slot] = -1;
+        if (from != null && inline) {
+            MemorySegment.copy(from.view(), offset, memory, at + MessageFormat.HEADER_BYTES, bytes);
+            lengths[slot] += (int) bytes;
+        } else if (from != null) {
+            lastPieces[slot] = queue.add(from, offset, bytes);
+        }
+        offered++;
+        post();
+        return true;
+    }
+
+    /** Hands the plugin what it takes. */
+    private long post() {
+        long moved = 0;
+        while (posted < offered) {
+            int slot = (int) (posted % FrameSizes.FRAMES_IN_FLIGHT);
+            if (!messages.send(slots, memory.address() + (long) slot * slotBytes, lengths[slot], 0)) {
+                break;
+            }
+            moved += lengths[slot];
+            posted++;
+        }
+        // A payload may go before its message, but is not received before that is read.
+        while (!queue.isEmpty() && payloads.send(queue.region(), queue.address(), queue.bytes(), queue.tag())) {
+            moved += queue.bytes();
+            queue.advance();
+        }
+        return moved;
+    }
+
+    @Override
+    public int progress() {
+        connection.checkOpen();
+        long moved = post();
+        while (messages.testOldest()) {
+            sent++;
+            moved++;
+        }
+        while (payloads.testOldest()) {
+            moved++;
+        }
+        while (completed < sent && lastPieces[(int) (completed % FrameSizes.FRAMES_IN_FLIGHT)] < payloads.done()) {
+            completed++;
+        }
+        if (moved == 0) {
+            connection.lookAtPeer(true, Long.MAX_VALUE, this.progress);
+        }
+        return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    /** How far this end has come, for messages. */
+    private final Object progress = new Object() {
+        @Override
+        public String toString() {
+            return "after " + completed + " whole frames were sent"
+                    + (completed == offered ? "" : ", with " + (offered - completed) + " under way");
+        }
+    };
+
+    @Override
+    public long framesCompleted() {
+        return completed;
+    }
+
+    @Override
+    public void close() {
+        connection.close(this::finish);
+    }
+
+    @Override
+    public void abort() {
+        connection.close(() -> {});
+    }
+
+    private void finish() {
+        try {
+            while (progress() > 0) {
+                // Sends what the plugin takes, and sees what it has sent.
+            }
+            if (completed == offered) {
+                connection.sayGoodbye(offered);
+            }
+        } catch (ConnectionException lost) {
+            // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+    private void release() {
+        messages.close();
+        payloads.close();
+        slots.close();
+        arena.close();
+    }
+
+    @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        connection.blame(lostPeer);
+    }
+
+    @Override
+    public String toString() {
+        return connection.toString();
+    }
+}

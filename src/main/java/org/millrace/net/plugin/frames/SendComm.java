@@ -1,0 +1,21 @@
+package org.millrace.net.plugin.frames;
+
+import java.lang.foreign.Arena;
+import org.millrace.net.plugin.table.NetFunction;
+
+/** A communicator that sends. */
+final class SendComm extends PluginComm {
+
+    SendComm(PluginConnection connection, long communicator, Arena arena) {
+        super(connection, communicator, NetFunction.CLOSE_SEND, arena);
+    }
+
+    /** Begins to send a message; false if the plugin takes none now. */
+    boolean send(PluginRegion region, long address, long bytes, int tag) {
+        if (isFull() || connection.isBroken() || !knows(region)) {
+            return false;
+        }
+        return began(NetFunction.ISEND,
+                table.isend(watch, communicator, address, bytes, tag, memory.handle(region), newRequest()));
+    }
+}

@@ -1,0 +1,54 @@
+package org.millrace.net.plugin.handshake;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.plugin.frames.FrameSizes;
+import org.millrace.net.plugin.table.CallWatch;
+import org.millrace.net.plugin.table.NetTable;
+import org.millrace.net.plugin.table.PluginDevice;
+import org.millrace.net.plugin.table.PluginLibrary.Session;
+
+/**
+ * What connections of one network have in common: the plugin, which of its devices are used, in turns, and what is
+ * open.
+ *
+ * @param devices     at least one
+ * @param inlineBytes the longest payload that goes with its header
+ * @param pieceBytes  the longest message of any other payload
+ * @param callLimit   after which a call that has not returned is named
+ * @param regions     ids of the memory that is registered
+ * @param watch       for calls that are no connection's; guarded by itself
+ */
+public record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices, int inlineBytes,
+        long pieceBytes, Duration callLimit, BitSet regions, CallWatch watch, AtomicInteger turn) {
+
+    NetTable table() {
+        return session.table();
+    }
+
+    /** Which device the next connection begins with. */
+    int next() {
+        return Math.floorMod(turn.getAndIncrement(), devices.size());
+    }
+
+    /** The device that goes with one of the peer's: the first with the first, and so on. */
+    PluginDevice matching(int peers) {
+        return devices.get(peers % devices.size());
+    }
+
+    /** What a connection can do, on whichever device it is. */
+    FrameSizes sizes() {
+        long piece = pieceBytes;
+        int recvs = PluginDevice.MAX_RECVS;
+        int kinds = -1;
+        for (PluginDevice device : devices) {
+            piece = Math.min(piece, device.maxBytes());
+            recvs = Math.min(recvs, device.maxRecvs());
+            kinds &= device.ptrSupport();
+        }
+        return new FrameSizes(inlineBytes, piece, recvs, kinds);
+    }
+}

@@ -1,0 +1,118 @@
+package org.millrace.net.plugin.handshake;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameSender;
+import org.millrace.net.connection.OutgoingConnection;
+import org.millrace.net.plugin.frames.PluginConnection;
+import org.millrace.net.plugin.frames.PluginSender;
+import org.millrace.net.plugin.table.CallWatch;
+import org.millrace.net.plugin.table.PluginDevice;
+import org.millrace.net.socket.handshake.AddressFormat;
+import org.millrace.net.socket.handshake.OutgoingStream;
+import org.millrace.net.socket.stream.SocketOptions;
+
+/** A connection to a listener in the making: asks over TCP where its plugin listens, and has ours connect to that. */
+public final class PluginConnect extends OutgoingConnection {
+
+    private final DeviceSet devices;
+    private final CallWatch watch;
+    private final OutgoingStream stream;
+    private final ByteBuffer received = ByteBuffer.allocate(PluginHello.Answer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private PluginHello.@Nullable Answer answer;
+    private @Nullable PluginDevice device;
+    private @Nullable CommInMaking messages;
+    private @Nullable CommInMaking payloads;
+    private boolean handedOver;
+
+    /** Begins to connect. */
+    public PluginConnect(DeviceSet devices, SocketOptions options, byte[] address, ConnectionKey key) {
+        this(devices, options, address, PluginListener.ADDRESSES.decode(address), key);
+    }
+
+    private PluginConnect(DeviceSet devices, SocketOptions options, byte[] address, InetSocketAddress to,
+            ConnectionKey key) {
+        super(devices.open(), "connection " + key + " by the network plugin " + devices.session().plugin() + " to "
+                + OutgoingStream.name(to), options.connectDeadline());
+        this.devices = devices;
+        watch = CallWatch.of(toString(), devices.callLimit());
+        PluginHello hello = new PluginHello(ProcessHandle.current().pid(), devices.sizes(), devices.session().plugin());
+        stream = new OutgoingStream(null, to, PluginHello.FORMAT, hello.encode(AddressFormat.secret(address), key),
+                options);
+    }
+
+    @Override
+    protected @Nullable FrameSender advance() {
+        try {
+            if (!stream.advance() || answer == null && !readAnswer()) {
+                return null;
+            }
+            return connect(answer);
+        } catch (ConnectionException e) {
+            throw new ConnectionException(this + ": " + e.getMessage(), e);
+        }
+    }
+
+    private boolean readAnswer() {
+        try {
+            int read = stream.channel().read(received);
+            if (!received.hasRemaining()) {
+                answer = PluginHello.Answer.decode(received);
+                return true;
+            }
+            if (read < 0) {
+                throw new ConnectionException("the listener closed the connection before it had said where its plugin "
+                        + "listens; its process ended");
+            }
+            return false;
+        } catch (IOException e) {
+            throw new ConnectionException("the listener broke the connection: " + e.getMessage(), e);
+        }
+    }
+
+    private @Nullable FrameSender connect(PluginHello.Answer with) {
+        if (device == null) {
+            device = devices.matching(with.device());
+            messages = CommInMaking.connect(devices.session(), watch, device.index(), with.messages());
+            payloads = CommInMaking.connect(devices.session(), watch, device.index(), with.payloads());
+        }
+        if (!messages.advance() | !payloads.advance()) {
+            return null;
+        }
+        PluginConnection connection =
+                new PluginConnection(network(), this + ", " + stream.process() + ", over " + device, stream.process(),
+                        stream.channel(), devices.session(), devices.callLimit());
+        PluginSender sender =
+                new PluginSender(connection, with.sizes(), messages.take(), payloads.take(), devices.regions());
+        messages.close();
+        payloads.close();
+        handedOver = true;
+        network().opened(connection, sender::close);
+        return sender;
+    }
+
+    @Override
+    protected String waitingFor() {
+        return (answer == null ? stream.waitingFor() : "the plugin's connect to end")
+                + "; is the peer alive and accepting, and does a firewall let it through?";
+    }
+
+    @Override
+    protected void release() {
+        if (handedOver) {
+            return;
+        }
+        if (messages != null) {
+            messages.close();
+        }
+        if (payloads != null) {
+            payloads.close();
+        }
+        stream.close();
+    }
+}

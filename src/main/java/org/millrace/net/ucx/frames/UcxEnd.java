@@ -1,0 +1,291 @@
+package org.millrace.net.ucx.frames;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.security.SecureRandom;
+import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.ucx.ucp_h;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.PeerClosedException;
+import org.millrace.net.PeerLostException;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.net.ucx.library.UcxRegion;
+import org.millrace.net.ucx.library.UcxStatus;
+import org.millrace.net.ucx.worker.UcxWorker;
+import org.millrace.net.ucx.worker.UcxWorkers;
+
+/** What the two ends of a connection have in common: a worker, an endpoint, requests, and how all that ends. */
+abstract class UcxEnd extends ConnectionState {
+
+    /** How long a failure of UCX's waits for the peer's own words, which tell more: they take another way. */
+    private static final long LAST_WORDS_NANOS = 1_000_000_000L;
+    /** How long the end of a connection may take whose peer does its part. */
+    static final long CLOSE_NANOS = 2_000_000_000L;
+    /** How long what was sent may take to leave this process. */
+    static final long FLUSH_NANOS = 200_000_000L;
+
+    /** In the flags: above them is where the number of the process counts. */
+    private static final int NAMESPACE_SHIFT = 8;
+    /** In place of a request, or of a length. */
+    static final long FAILED = -1;
+    static final long UNDER_WAY = -2;
+
+    private static final SecureRandom RANDOM = new SecureRandom();
+
+    /** Memory that UCX is given: freed when it has no request there any more. */
+    final Arena arena = Arena.ofShared();
+    /** Parameters of a message in that memory. */
+    final long plainSend = UcxRegion.param(arena, 0, 0);
+    final long plainReceive = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
+    /** The tag and the length of a message that came. */
+    final long received = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
+    private final MemorySegment noticed = arena.allocate(Long.BYTES, Long.BYTES);
+    private final UcxWorkers workers;
+    private @Nullable UcxWorker worker;
+    private long endpoint;
+    /** Whether the endpoint notices that its peer is gone; where memory is shared, UCX has no transport that does. */
+    private boolean noticesFailures;
+    /** The peer's process, if it shares memory with this one. */
+    private @Nullable ProcessIdentity sharing;
+    private long passesSeen;
+    private @Nullable String failed;
+    private long failedAt;
+
+    UcxEnd(OpenResources network, String name, String peer, UcxWorkers workers) {
+        super(network, name, peer);
+        this.workers = workers;
+    }
+
+    static long newTag() {
+        return RANDOM.nextLong() & UcxFormat.TAG_MASK;
+    }
+
+    /** The worker; only after {@link #enter} or {@link #tryEnter}. */
+    final UcxWorker worker() {
+        return worker;
+    }
+
+    /** The worker of whoever polls this connection first; false if another thread has the turn. */
+    final boolean tryEnter() {
+        UcxWorker mine = worker;
+        if (mine == null) {
+            mine = workers.ofThisThread();
+            worker = mine;
+        }
+        mine.checkRuns();
+        return mine.tryEnter();
+    }
+
+    final boolean hasWorker() {
+        return worker != null;
+    }
+
+    /**
+     * Drives the worker, unless another connection has done so since this one came by: so that a pass over many
+     * connections drives it once.
+     */
+    final int drive(UcxWorker mine) {
+        int work = 0;
+        if (mine.passes() == passesSeen) {
+            work = mine.drive();
+        }
+        passesSeen = mine.passes();
+        return work;
+    }
+
+    // The endpoint
+
+    final long endpoint() {
+        return endpoint;
+    }
+
+    final long flags() {
+        return ProcessIdentity.CURRENT.namespace() << NAMESPACE_SHIFT
+                | (workers.context().sharesMemory() ? UcxFormat.SHARES_MEMORY : 0);
+    }
+
+    /** Connects to the peer's worker. With the turn. */
+    final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
+        boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
+        noticesFailures = !shared;
+        sharing = shared ? new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT) : null;
+        try {
+            endpoint = worker().connect(address, noticesFailures, noticed);
+        } catch (ConnectionException e) {
+            throw fail(new ConnectionException(this + ": " + e.getMessage(), e));
+        }
+    }
+
+    /** Waits for a while until what was given to UCX has left this process. With the turn. */
+    final void flush() {
+        if (endpoint != 0 && !peerHasEnded()) {
+            worker().flush(endpoint, FLUSH_NANOS);
+        }
+    }
+
+    final void disconnect() {
+        if (endpoint != 0) {
+            worker().disconnect(endpoint, noticesFailures,
+                    peerHasEnded() ? 0 : noticesFailures ? CLOSE_NANOS : FLUSH_NANOS);
+            endpoint = 0;
+        }
+    }
+
+    // Requests
+
+    /** A send that was begun: its request, or 0 if it is complete. */
+    final long begun(long returned) {
+        if (UcxStatus.isStatus(returned)) {
+            note((int) returned, "a message cannot be sent");
+            return returned == 0 ? 0 : FAILED;
+        }
+        return returned;
+    }
+
+    /** Begins to receive; the request. */
+    final long receive(long address, long bytes, long tag, long param) {
+        long request = ucp_h.ucp_tag_recv_nbx(worker().handle(), address, bytes, tag, -1, param);
+        if (UcxStatus.isStatus(request)) {
+            note((int) request, "a message cannot be awaited");
+            return FAILED;
+        }
+        return request;
+    }
+
+    /** What is left of a send: its request while it is under way, then 0, or {@link #FAILED}. */
+    final long sent(long request) {
+        int status = isRequest(request) ? ucp_h.ucp_request_check_status(request) : ucp_h.UCS_INPROGRESS();
+        if (status == ucp_h.UCS_INPROGRESS()) {
+            return request;
+        }
+        ucp_h.ucp_request_free(request);
+        note(status, "a message was not sent");
+        return status < 0 ? FAILED : 0;
+    }
+
+    /** Length of a message that came; {@link #FAILED} or {@link #UNDER_WAY}. When it is over its request is freed. */
+    final long received(long request) {
+        if (!isRequest(request)) {
+            return UNDER_WAY;
+        }
+        int status = ucp_h.ucp_tag_recv_request_test(request, received);
+        if (status == ucp_h.UCS_INPROGRESS()) {
+            return UNDER_WAY;
+        }
+        ucp_h.ucp_request_free(request);
+        note(status, "a message was not received");
+        return status < 0 ? FAILED : UcxFormat.word(received + Long.BYTES);
+    }
+
+    static boolean isRequest(long request) {
+        return request != 0 && request != FAILED;
+    }
+
+    /** What is left of a receive that was cancelled, or of another request, whatever becomes of it. */
+    final long left(long request) {
+        long left = sent(request);
+        return isRequest(left) ? left : 0;
+    }
+
+    final void cancel(long request) {
+        if (isRequest(request)) {
+            ucp_h.ucp_request_cancel(worker().handle(), request);
+        }
+    }
+
+    /** Waits until UCX has no request any more, driving the worker. With the turn. */
+    final boolean drain(long nanos) {
+        long start = System.nanoTime();
+        while (!isIdle()) {
+            int ignored = worker().drive();
+            if (System.nanoTime() - start > nanos || peerHasEnded()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Whether UCX has no request of this end; those that are complete are freed. */
+    abstract boolean isIdle();
+
+    /** Takes messages away that nobody will receive, so that UCX need not keep them. With the turn. */
+    final void discard(long tag) {
+        long message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
+        while (message != 0) {
+            long request = ucp_h.ucp_tag_msg_recv_nbx(worker().handle(), received, 0, message, plainReceive);
+            if (!UcxStatus.isStatus(request)) {
+                ucp_h.ucp_request_free(request);
+            }
+            message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
+        }
+    }
+
+    // Its end
+
+    /** How far the connection has come, for messages. */
+    abstract String howFar();
+
+    /**
+     * Whether the peer's process shared memory with this one and is no more. UCX does not notice that; what it has to
+     * send to that process it will never be able to, and so it does not read our memory again.
+     */
+    final boolean peerHasEnded() {
+        return sharing != null && sharing.isProvablyDead();
+    }
+
+    private void note(int status, String what) {
+        if (status < 0 && failed == null) {
+            failed = what + ": " + UcxStatus.text(status);
+            failedAt = System.nanoTime();
+        }
+    }
+
+    /**
+     * Whether UCX has failed, and the connection is over. The peer's own words come another way, and perhaps later;
+     * when they do not come this throws.
+     */
+    final boolean hasFailed() {
+        if (failed == null) {
+            if (noticed.get(ValueLayout.JAVA_LONG, 0) == 0) {
+                return false;
+            }
+            failed = "UCX gave the endpoint up";
+            failedAt = System.nanoTime();
+        }
+        if (System.nanoTime() - failedAt > LAST_WORDS_NANOS) {
+            throw lost(failed, null, howFar());
+        }
+        return true;
+    }
+
+    /** What to throw when the connection over which the two ends found each other has ended. */
+    final ConnectionException ended(ConnectionException why, String howFar) {
+        return switch (why) {
+            case PeerLostException lost -> closedByPeer(howFar, lost.lostPeer());
+            case PeerClosedException _ -> closedByPeer(howFar);
+            default -> lost("the TCP connection to it has ended without a goodbye", why, howFar);
+        };
+    }
+
+    final ConnectionException lost(String what, @Nullable ConnectionException cause, String howFar) {
+        return fail(new ConnectionException(
+                this + ": connection lost (" + what + ") " + howFar
+                        + "; the peer's process ended, or the network between failed: look at what the peer said last",
+                cause));
+    }
+
+    /** What to throw for messages that are not of this protocol. */
+    final ConnectionException notProtocol(String problem) {
+        return fail(new ConnectionException(this + ": received a message that is no frame: " + problem
+                + "; one end runs another version, or something changes data"));
+    }
+
+    static MemorySegment at(long address, long bytes) {
+        return NativeRegion.ALL_MEMORY.asSlice(address, bytes);
+    }
+}

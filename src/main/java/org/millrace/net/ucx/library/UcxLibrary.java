@@ -1,0 +1,150 @@
+package org.millrace.net.ucx.library;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.millrace.agent.CLibrary;
+import org.millrace.ffi.ucx.ucp_h;
+import org.millrace.library.DynamicLoader;
+
+/** Loads libucp, once in a process. */
+public final class UcxLibrary {
+
+    /** The name by which the loader knows it. */
+    static final String NAME = "libucp.so.0";
+
+    /** The oldest release whose functions take memory handles with a message. */
+    static final int LEAST_MAJOR = 1;
+    static final int LEAST_MINOR = 13;
+
+    /**
+     * What UCX does to a process when it is loaded, unless its environment says otherwise: it takes the signals of
+     * memory errors over, by which a JVM looks for null pointers and stops its threads, and writes its warnings among
+     * what the program prints.
+     */
+    private static final String[][] ENVIRONMENT =
+            {{"UCX_HANDLE_ERRORS", "none"}, {"UCX_WARN_UNUSED_ENV_VARS", "n"}, {"UCX_LOG_FILE", "stderr"}};
+
+    private static final String OTHERWISE = "; or choose another network with MILLRACE_NET";
+
+    private static @Nullable UcxLibrary loaded;
+    private static @Nullable UcxUnavailableException refused;
+
+    private final String version;
+    private final String file;
+
+    private UcxLibrary(String version, String file) {
+        this.version = version;
+        this.file = file;
+    }
+
+    /**
+     * Loads it, or says again what became of it when it was loaded first.
+     *
+     * @param path of the library; empty to have it looked for by the loader
+     * @throws UcxUnavailableException if there is none that can be used
+     */
+    public static synchronized UcxLibrary load(Optional<Path> path) {
+        UcxUnavailableException before = refused;
+        if (before != null) {
+            throw before;
+        }
+        UcxLibrary library = loaded;
+        if (library == null) {
+            try {
+                library = open(path.map(Path::toString).orElse(NAME));
+            } catch (UcxUnavailableException e) {
+                refused = e;
+                throw e;
+            }
+            loaded = library;
+        }
+        return library;
+    }
+
+    private static UcxLibrary open(String name) {
+        try (Arena arena = Arena.ofConfined()) {
+            boolean[] ours = new boolean[ENVIRONMENT.length];
+            for (int i = 0; i < ours.length; i++) {
+                ours[i] = System.getenv(ENVIRONMENT[i][0]) == null;
+                if (ours[i]) {
+                    call("setenv", arena.allocateFrom(ENVIRONMENT[i][0]).address(),
+                            arena.allocateFrom(ENVIRONMENT[i][1]).address(), 1);
+                }
+            }
+            String problem = DynamicLoader.open(name).error();
+            for (int i = 0; i < ours.length; i++) {
+                if (ours[i]) { // it was read; what this process starts need not inherit it
+                    call("unsetenv", arena.allocateFrom(ENVIRONMENT[i][0]).address(), 0, 0);
+                }
+            }
+            if (problem != null) {
+                throw new UcxUnavailableException("UCX cannot be loaded (" + problem + ")",
+                        "install it (Debian and Ubuntu: libucx0, Fedora and RHEL: ucx), put its folder into "
+                                + "LD_LIBRARY_PATH, or name libucp.so.0 with MILLRACE_UCX_LIBRARY" + OTHERWISE,
+                        problem.contains("cannot open shared object file"));
+            }
+            MemorySegment numbers = arena.allocate(ValueLayout.JAVA_INT, 3);
+            ucp_h.ucp_get_version(numbers.address(), numbers.address() + 4, numbers.address() + 8);
+            String file = fileOf(name);
+            checkVersion(numbers.get(ValueLayout.JAVA_INT, 0), numbers.get(ValueLayout.JAVA_INT, 4), file);
+            return new UcxLibrary(text(ucp_h.ucp_get_version_string().address()), file);
+        } catch (UnsatisfiedLinkError | ExceptionInInitializerError | IllegalArgumentException e) {
+            throw new UcxUnavailableException(name + " is not UCX's libucp, or a damaged one (" + e.getMessage() + ")",
+                    "correct MILLRACE_UCX_LIBRARY or LD_LIBRARY_PATH" + OTHERWISE);
+        }
+    }
+
+    /** Refuses a library that is too old. */
+    static void checkVersion(int major, int minor, String file) {
+        if (major != LEAST_MAJOR || minor < LEAST_MINOR) {
+            throw new UcxUnavailableException(
+                    file + " is UCX " + major + "." + minor + ", and " + LEAST_MAJOR + "." + LEAST_MINOR
+                            + " or a newer " + LEAST_MAJOR + ".x is needed",
+                    "update it, or name another libucp.so.0 with MILLRACE_UCX_LIBRARY" + OTHERWISE);
+        }
+    }
+
+    private static String fileOf(String name) {
+        try (var maps = Files.lines(Path.of("/proc/self/maps"))) {
+            return maps.filter(line -> line.contains("libucp.so"))
+                    .map(line -> line.substring(line.indexOf('/')))
+                    .findFirst()
+                    .orElse(name);
+        } catch (IOException e) {
+            return name;
+        }
+    }
+
+    /** {@return the release, for instance {@code 1.13.1}} */
+    public String version() {
+        return version;
+    }
+
+    /** {@return the file that it was loaded from} */
+    public String file() {
+        return file;
+    }
+
+    static long call(String function, long a, long b, long c) {
+        MethodHandle handle = CLibrary.function(function);
+        try {
+            return (long) handle.invokeExact(a, b, c);
+        } catch (Throwable e) {
+            throw new IllegalStateException("cannot call " + function, e);
+        }
+    }
+
+    /** A text of C's. */
+    @SuppressWarnings("restricted") // a string that the library keeps
+    static String text(long address) {
+        return address == 0 ? "no reason was given"
+                : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
+    }
+}

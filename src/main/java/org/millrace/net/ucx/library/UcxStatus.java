@@ -1,0 +1,27 @@
+package org.millrace.net.ucx.library;
+
+import org.millrace.ffi.ucx.ucp_h;
+
+/** What UCX answers. */
+public final class UcxStatus {
+
+    private UcxStatus() {}
+
+    /** Whether what was returned in place of a request is a status: null for done, or an error. */
+    public static boolean isStatus(long returned) {
+        return returned == 0 || Long.compareUnsigned(returned, ucp_h.UCS_ERR_LAST()) >= 0;
+    }
+
+    /** What a status means, for messages. */
+    public static String text(int status) {
+        return UcxLibrary.text(ucp_h.ucs_status_string(status).address());
+    }
+
+    /** Throws if a call of setting up has failed. */
+    public static void check(int status, String what) {
+        if (status < 0) {
+            throw new UcxUnavailableException("UCX cannot " + what + " (" + text(status) + ", " + status + ")",
+                    "doctor lists what it found, and with UCX_LOG_LEVEL=info it says more");
+        }
+    }
+}

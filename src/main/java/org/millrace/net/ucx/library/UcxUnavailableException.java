@@ -1,0 +1,46 @@
+package org.millrace.net.ucx.library;
+
+import org.millrace.net.ConnectionException;
+
+/** UCX cannot be used here: another network may serve. */
+public class UcxUnavailableException extends ConnectionException {
+
+    private static final long serialVersionUID = 1L;
+
+    private final String problem;
+    private final String remedy;
+    private final boolean missing;
+
+    UcxUnavailableException(String problem, String remedy) {
+        this(problem, remedy, false);
+    }
+
+    /**
+     * UCX cannot be used.
+     *
+     * @param problem what is the matter, and where
+     * @param remedy  what to do
+     * @param missing whether there is no UCX at all
+     */
+    UcxUnavailableException(String problem, String remedy, boolean missing) {
+        super(problem + ": " + remedy);
+        this.problem = problem;
+        this.remedy = remedy;
+        this.missing = missing;
+    }
+
+    /** {@return what is the matter, and where} */
+    public String problem() {
+        return problem;
+    }
+
+    /** {@return what to do} */
+    public String remedy() {
+        return remedy;
+    }
+
+    /** {@return whether there is no UCX at all} */
+    public boolean isMissing() {
+        return missing;
+    }
+}

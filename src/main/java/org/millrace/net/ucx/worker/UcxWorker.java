@@ -1,0 +1,267 @@
+package org.millrace.net.ucx.worker;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.millrace.agent.CLibrary;
+import org.millrace.ffi.ucx.ucp_ep_params;
+import org.millrace.ffi.ucx.ucp_h;
+import org.millrace.ffi.ucx.ucp_request_param;
+import org.millrace.ffi.ucx.ucp_worker_params;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.ucx.library.UcxContext;
+import org.millrace.net.ucx.library.UcxStatus;
+
+/**
+ * One of UCX's workers. It has no lock of its own: a thread that wants something of it takes the turn, and gives it
+ * back after its few calls.
+ *
+ * <pre>
+ *   FREE ──compareAndSet──▶ TAKEN     what a thread wrote, in UCX's memory too, before it set FREE (release) the next
+ *        ◀───setRelease────           one sees (the compareAndSet's acquire)
+ * </pre>
+ *
+ * The connections of a polling thread share its worker, so that the turn is always free for it; only when a connection
+ * is closed, or when passes are run by threads that help, does another one come. Who polls and finds the turn taken
+ * goes on to something else.
+ */
+public final class UcxWorker {
+
+    private static final int FREE = 0;
+    private static final int TAKEN = 1;
+    /** As long as any pass may take; a thread that has the turn never waits. */
+    private static final long TURN_PATIENCE_NANOS = 10_000_000_000L;
+    private static final long RETRY_NANOS = 20_000;
+    /** Passes between two looks at connections that wait for their peers to go; a power of two. */
+    private static final int LINGER_INTERVAL = 1 << 10;
+    /** Longer than any structure of parameters of any release: what is not in a field mask is not read. */
+    private static final int PARAMS_BYTES = 1 << 10;
+
+    private static final VarHandle TURN;
+    static {
+        try {
+            TURN = MethodHandles.lookup().findVarHandle(UcxWorker.class, "turn", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    /**
+     * A connection that was closed on this side, and whose end of UCX must stay until its peer has what was sent.
+     * Called by the thread that has the turn.
+     */
+    public interface Lingering {
+
+        /** Whether the peer is gone, or has had time enough. */
+        boolean isOver();
+
+        /** Gives everything back. */
+        void end();
+    }
+
+    /** By {@link #TURN} alone. */
+    @SuppressWarnings("unused")
+    private int turn;
+
+    // Guarded by the turn, all of it.
+    private final long handle;
+    private final byte[] address;
+    private final List<Lingering> lingering = new ArrayList<>();
+    private long passes;
+    /** Why nothing may be done with it any more; null while all is well. */
+    private volatile @Nullable String stopped;
+    private boolean destroyed;
+
+    /** A worker that nobody drives yet. */
+    UcxWorker(UcxContext context) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment params = arena.allocate(PARAMS_BYTES, Long.BYTES);
+            ucp_worker_params.field_mask(params, ucp_h.UCP_WORKER_PARAM_FIELD_THREAD_MODE());
+            ucp_worker_params.thread_mode(params, ucp_h.UCS_THREAD_MODE_SERIALIZED());
+            MemorySegment results = arena.allocate(ValueLayout.JAVA_LONG, 2);
+            UcxStatus.check(ucp_h.ucp_worker_create(context.handle(), params.address(), results.address()),
+                    "make a worker");
+            handle = results.get(ValueLayout.JAVA_LONG, 0);
+            UcxStatus.check(ucp_h.ucp_worker_get_address(handle, results.address(), results.address() + Long.BYTES),
+                    "say where a worker is");
+            long bytes = results.get(ValueLayout.JAVA_LONG, 0);
+            long length = results.get(ValueLayout.JAVA_LONG, Long.BYTES);
+            address = NativeRegion.ALL_MEMORY.asSlice(bytes, length).toArray(ValueLayout.JAVA_BYTE);
+            ucp_h.ucp_worker_release_address(handle, bytes);
+        }
+    }
+
+    /** Takes the turn if it is free; then the caller must {@link #leave}. */
+    public boolean tryEnter() {
+        return TURN.compareAndSet(this, FREE, TAKEN);
+    }
+
+    /** Waits for the turn, which nobody has for long; for what is not done at every step. */
+    public void enter() {
+        long start = System.nanoTime();
+        while (!tryEnter()) {
+            LockSupport.parkNanos(RETRY_NANOS);
+            if (System.nanoTime() - start > TURN_PATIENCE_NANOS) {
+                throw new ConnectionException("a UCX worker was not given back in 10 s: a call of UCX does not return");
+            }
+        }
+    }
+
+    /** Gives the turn back. */
+    public void leave() {
+        TURN.setRelease(this, FREE);
+    }
+
+    /** The worker, as UCX's functions take it. */
+    public long handle() {
+        return handle;
+    }
+
+    /** Where peers reach it: not to be changed. */
+    public byte[] address() {
+        return address;
+    }
+
+    /** How often it was driven. With the turn. */
+    public long passes() {
+        return passes;
+    }
+
+    /**
+     * Lets UCX move what it can without waiting. With the turn.
+     *
+     * @return more than 0 if anything happened
+     */
+    public int drive() {
+        passes++;
+        if ((passes & LINGER_INTERVAL - 1) == 0 && !lingering.isEmpty()) {
+            endThoseThatAreOver();
+        }
+        return ucp_h.ucp_worker_progress(handle);
+    }
+
+    private void endThoseThatAreOver() {
+        lingering.removeIf(one -> {
+            boolean over = one.isOver();
+            if (over) {
+                one.end();
+            }
+            return over;
+        });
+    }
+
+    /** Keeps a connection until its peer is gone. With the turn. */
+    public void keep(Lingering one) {
+        endThoseThatAreOver();
+        lingering.add(one);
+    }
+
+    /** Throws if the worker was {@link #stop stopped}. */
+    public void checkRuns() {
+        String why = stopped;
+        if (why != null) {
+            throw new ConnectionException(why);
+        }
+    }
+
+    /** Whether UCX may be asked anything about this worker. */
+    public boolean runs() {
+        return stopped == null;
+    }
+
+    /**
+     * Nothing is done with this worker any more, as it might read memory that is about to be freed: its connections are
+     * lost.
+     */
+    public void stop(String why) {
+        stopped = why;
+    }
+
+    /**
+     * Makes an endpoint. With the turn.
+     *
+     * @param peer     address of what the other worker's {@link #address} has
+     * @param failures whether endpoints notice that their peer is gone; both ends must say the same
+     * @param noticed  eight bytes of 0, which are something else once this endpoint has failed
+     * @return the endpoint
+     */
+    public long connect(MemorySegment peer, boolean failures, MemorySegment noticed) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment params = arena.allocate(PARAMS_BYTES, Long.BYTES);
+            ucp_ep_params.field_mask(params, ucp_h.UCP_EP_PARAM_FIELD_REMOTE_ADDRESS()
+                    | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE() | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLER());
+            ucp_ep_params.address(params, peer.address());
+            ucp_ep_params.err_mode(params,
+                    failures ? ucp_h.UCP_ERR_HANDLING_MODE_PEER() : ucp_h.UCP_ERR_HANDLING_MODE_NONE());
+            // UCX wants a function that it calls when the endpoint fails, with an address of ours. The C library's
+            // time() stores the time there, and no function of Java's has to be called from C.
+            ucp_ep_params.err_handler_cb(params, CLibrary.address("time"));
+            ucp_ep_params.err_handler_arg(params, noticed.address());
+            MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
+            UcxStatus.check(ucp_h.ucp_ep_create(handle, params.address(), result.address()),
+                    "find a transport to the peer (UCX_TLS and UCX_NET_DEVICES must have one in common on both sides)");
+            return result.get(ValueLayout.JAVA_LONG, 0);
+        }
+    }
+
+    /**
+     * Gives an endpoint up, with what is under way on it. With the turn.
+     *
+     * @param failures as it was made
+     */
+    public void disconnect(long endpoint, boolean failures, long nanos) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment param = ucp_request_param.allocate(arena);
+            ucp_request_param.op_attr_mask(param, ucp_h.UCP_OP_ATTR_FIELD_FLAGS());
+            ucp_request_param.flags(param, failures ? ucp_h.UCP_EP_CLOSE_FLAG_FORCE() : 0);
+            finish(ucp_h.ucp_ep_close_nbx(endpoint, param.address()), nanos);
+        }
+    }
+
+    /** Waits until all that was given to an endpoint has left this process. With the turn. */
+    public boolean flush(long endpoint, long nanos) {
+        try (Arena arena = Arena.ofConfined()) {
+            return finish(ucp_h.ucp_ep_flush_nbx(endpoint, ucp_request_param.allocate(arena).address()), nanos);
+        }
+    }
+
+    /** Drives the worker until a request is complete, and frees it; false if the time is over first. */
+    private boolean finish(long request, long nanos) {
+        if (UcxStatus.isStatus(request)) {
+            return request == 0;
+        }
+        long start = System.nanoTime();
+        int status = ucp_h.ucp_request_check_status(request);
+        while (status == ucp_h.UCS_INPROGRESS() && System.nanoTime() - start < nanos) {
+            passes++;
+            int ignored = ucp_h.ucp_worker_progress(handle);
+            status = ucp_h.ucp_request_check_status(request);
+        }
+        ucp_h.ucp_request_free(request); // UCX itself keeps it until it is complete
+        return status == ucp_h.UCS_OK();
+    }
+
+    /** Ends it, with the connections that wait for their peers to go; all others are closed. */
+    void destroy() {
+        enter();
+        try {
+            if (!destroyed) {
+                destroyed = true;
+                if (stopped == null) {
+                    lingering.forEach(Lingering::end);
+                    ucp_h.ucp_worker_destroy(handle);
+                }
+                stop("the UCX network was closed");
+            }
+        } finally {
+            leave();
+        }
+    }
+}

@@ -1,0 +1,130 @@
+package org.millrace.net.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.millrace.cuda.NativeBuild;
+import org.millrace.net.socket.stream.SocketOptions;
+
+/**
+ * The network plugin of the tests, {@code test_net.c}: built once for each of its versions, and told how to misbehave.
+ * Its options and counts are the process's.
+ */
+public final class TestNet {
+
+    private static final Path SOURCE = Path.of("src/test/c/netplugin/test_net.c");
+    private static final Map<String, TestNet> BUILT = new ConcurrentHashMap<>();
+
+    /** What the plugin counts, in its own order. */
+    public enum Count {
+        /** Memory that was registered and not given back. */
+        REGISTERED,
+        /** Listeners, communicators and contexts that are open. */
+        OPEN,
+        /** Misbehaviour that was ordered, and happened. */
+        FAULTS,
+        /** Receives of several buffers. */
+        GROUPS,
+        FLUSHES,
+        /** Callers that did not keep their promises. */
+        COMPLAINTS,
+        MESSAGES
+    }
+
+    private final Path library;
+    private final MethodHandle options;
+    private final MethodHandle complain;
+    private final MemorySegment counts;
+
+    @SuppressWarnings("restricted") // the library that was just built
+    private TestNet(Path library) {
+        this.library = library;
+        SymbolLookup symbols = SymbolLookup.libraryLookup(library, Arena.global());
+        Linker linker = Linker.nativeLinker();
+        options = linker.downcallHandle(symbols.find("testNetOptions").orElseThrow(),
+                FunctionDescriptor.ofVoid(ValueLayout.ADDRESS));
+        complain = linker.downcallHandle(symbols.find("testNetWarn").orElseThrow(),
+                FunctionDescriptor.ofVoid(ValueLayout.ADDRESS));
+        try {
+            counts = ((MemorySegment) linker
+                    .downcallHandle(symbols.find("testNetCounts").orElseThrow(),
+                            FunctionDescriptor.of(ValueLayout.ADDRESS))
+                    .invokeExact()).reinterpret(Count.values().length * Long.BYTES);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Builds the library, with more options of the compiler perhaps. */
+    public static Path build(String... flags) {
+        List<String> all = new ArrayList<>(List.of("-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"));
+        all.addAll(List.of(flags));
+        return NativeBuild.library(NativeBuild.directory().resolve("libnccl-net-test.so"), SOURCE,
+                all.toArray(String[]::new));
+    }
+
+    /** The plugin with the table of a version. */
+    public static TestNet version(int version) {
+        return BUILT.computeIfAbsent("v" + version, key -> new TestNet(build("-DNET_VERSION=" + version)));
+    }
+
+    /** Another plugin, of another name. */
+    static TestNet other() {
+        return BUILT.computeIfAbsent("other", key -> new TestNet(build())).with("name=OtherNet");
+    }
+
+    /**
+     * What MILLRACE_NET says: {@code plugin} is this plugin, in the latest version; any other name is another network,
+     * and stays. Another process is told in MILLRACE_TEST_NET how the plugin misbehaves.
+     */
+    public static String setting(String network) {
+        return network.equals("plugin") ? "plugin:" + version(12).library() : network;
+    }
+
+    public Path library() {
+        return library;
+    }
+
+    /** How it misbehaves from now on; its counts begin anew, but for what is open. */
+    public TestNet with(String words) {
+        try (Arena arena = Arena.ofConfined()) {
+            options.invokeExact(arena.allocateFrom(words));
+            return this;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Has the plugin log a warning, as one of its own threads may at any time. */
+    void complain(String words) {
+        try (Arena arena = Arena.ofConfined()) {
+            complain.invokeExact(arena.allocateFrom(words));
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    public long count(Count what) {
+        return (long) ValueLayout.JAVA_LONG.varHandle().getVolatile(counts, what.ordinal() * (long) Long.BYTES);
+    }
+
+    public PluginNetwork open() {
+        return open(PluginOptions.defaults());
+    }
+
+    /** Opens a network that meets its peers on loopback. */
+    public PluginNetwork open(PluginOptions options) {
+        return PluginNetwork.open(library,
+                SocketOptions.defaults().withAddresses("", null, InetAddress.getLoopbackAddress()), options);
+    }
+}
