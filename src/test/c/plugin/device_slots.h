@@ -33,6 +33,19 @@ static inline void free_on_device(char *address) {
   free_memory(address);
 }
 
+/* Where a processor finds what is at an address of the device. */
+static inline void *seen_by_host(void *address) {
+  char *(*memory)(char *) = (char *(*)(char *))stub_of_cuda("stubMemory");
+  return memory(address);
+}
+
+/* Physical segments at addresses behind one another, of the host's memory or of the device's. */
+static inline char *allocate_segments(int count, const size_t *bytes, int ofHost, char **memory) {
+  char *(*allocate)(int, const size_t *, int, char **) =
+      (char *(*)(int, const size_t *, int, char **))stub_of_cuda("stubAllocateSegments");
+  return allocate(count, bytes, ofHost, memory);
+}
+
 static inline void print_copies(int rank) {
   long (*copies)(int) = (long (*)(int))stub_of_cuda("stubCopies");
   printf("rank %d: %ld copies within devices, %ld with the host\n", rank, copies(1), copies(0));

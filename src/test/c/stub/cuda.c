@@ -28,10 +28,12 @@ struct range {
   int descriptor;
 };
 
+/* From is null for a store of a value. */
 struct copy {
   char *to;
   const char *from;
   size_t bytes;
+  uint64_t value;
 };
 
 /* Copies that were begun, oldest first, and how many were made. */
@@ -47,22 +49,32 @@ struct event {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range ranges[RANGES];
+/* Addresses that are reserved for mappings, and where the memory of all of them lies. */
+static struct range reserved[RANGES];
 static uint64_t seed = 88172645463325252UL;
 /* Copies within the device's memory, and those that the host's takes part in. */
 static long withinDevice, withHost;
 
-static struct range *range_of(const char *address) {
+static struct range *find(struct range *among, const char *address) {
   for (int i = 0; i < RANGES; i++)
-    if (ranges[i].bytes && address >= ranges[i].address && address < ranges[i].address + ranges[i].bytes)
-      return &ranges[i];
+    if (among[i].bytes && address >= among[i].address && address < among[i].address + among[i].bytes)
+      return &among[i];
   return NULL;
 }
 
-static struct range *free_range(void) {
+static struct range *range_of(const char *address) {
+  return find(ranges, address);
+}
+
+static struct range *free_of(struct range *among) {
   for (int i = 0; i < RANGES; i++)
-    if (!ranges[i].bytes)
-      return &ranges[i];
+    if (!among[i].bytes)
+      return &among[i];
   abort();
+}
+
+static struct range *free_range(void) {
+  return free_of(ranges);
 }
 
 static char *processors_memory(char *address) {
@@ -79,6 +91,11 @@ static uint64_t draw(void) {
 
 static void make_next(struct stream *stream) {
   struct copy *copy = &stream->copies[stream->made % COPIES];
+  if (!copy->from) {
+    memcpy(copy->to, &copy->value, copy->bytes);
+    stream->made++;
+    return;
+  }
   size_t pieces = (copy->bytes + PIECE - 1) / PIECE, first = draw() % pieces;
   for (size_t i = 0; i < pieces; i++) {
     size_t at = (first + pieces - i) % pieces * PIECE;
@@ -160,7 +177,7 @@ int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
   else
     withHost++;
   /* Where the memory is now: it may be unmapped before the copy is made, as a device's may not. */
-  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes};
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, 0};
   pthread_mutex_unlock(&lock);
   return 0;
 }
@@ -195,14 +212,24 @@ int cuEventQuery(struct event *event) {
   return code;
 }
 
+static int store(struct stream *stream, char *to, uint64_t value, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  while (stream->begun - stream->made == COPIES)
+    make_next(stream);
+  withHost++;
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), NULL, bytes, value};
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
 int cuStreamWriteValue64_v2(struct stream *stream, char *to, uint64_t value, unsigned flags) {
-  (void)stream, (void)to, (void)value, (void)flags;
-  return NOT_SUPPORTED;
+  (void)flags;
+  return store(stream, to, value, 8);
 }
 
 int cuStreamWriteValue32_v2(struct stream *stream, char *to, uint32_t value, unsigned flags) {
-  (void)stream, (void)to, (void)value, (void)flags;
-  return NOT_SUPPORTED;
+  (void)flags;
+  return store(stream, to, value, 4);
 }
 
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
@@ -215,25 +242,43 @@ int cuMemFreeHost(void *memory) {
   return 0;
 }
 
-/* Device memory; where kernels find it goes to *memory. */
-char *stubAllocate(size_t bytes, char **memory) {
+/* Memory of several physical segments at addresses behind one another; where kernels find it goes to *memory. That
+ * of the host is where processors find it, too. */
+char *stubAllocateSegments(int count, const size_t *bytes, int ofHost, char **memory) {
+  size_t all = 0, at = 0;
+  for (int i = 0; i < count; i++)
+    all += bytes[i];
   pthread_mutex_lock(&lock);
-  struct range *range = free_range();
-  range->descriptor = memfd_create("device", 0);
-  if (range->descriptor < 0 || ftruncate(range->descriptor, (off_t)bytes) != 0)
+  *memory = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *address = ofHost ? *memory : mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED || *memory == MAP_FAILED)
     abort();
-  range->address = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  range->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, range->descriptor, 0);
-  if (range->address == MAP_FAILED || range->memory == MAP_FAILED)
-    abort();
-  range->bytes = bytes;
-  *memory = range->memory;
-  char *address = range->address;
+  for (int i = 0; i < count; at += bytes[i++]) {
+    struct range *range = free_range();
+    *range = (struct range){address + at, *memory + at, bytes[i], memfd_create("device", 0)};
+    if (range->descriptor < 0 || ftruncate(range->descriptor, (off_t)bytes[i]) != 0 ||
+        mmap(range->memory, bytes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, range->descriptor, 0) == MAP_FAILED)
+      abort();
+  }
   pthread_mutex_unlock(&lock);
   return address;
 }
 
-/* Gives device memory back: whoever still copies it ends the process. */
+/* Device memory; where kernels find it goes to *memory. */
+char *stubAllocate(size_t bytes, char **memory) {
+  size_t pages = (bytes + 4095) / 4096 * 4096;
+  return stubAllocateSegments(1, &pages, 0, memory);
+}
+
+/* Where kernels find what is at an address. */
+char *stubMemory(char *address) {
+  pthread_mutex_lock(&lock);
+  char *memory = processors_memory(address);
+  pthread_mutex_unlock(&lock);
+  return memory;
+}
+
+/* Gives memory back, segment by segment: whoever still copies it ends the process. */
 void stubFree(char *address) {
   pthread_mutex_lock(&lock);
   struct range *range = range_of(address);
@@ -290,40 +335,60 @@ int cuMemRelease(long handle) {
 
 int cuMemAddressReserve(char **address, size_t bytes, size_t alignment, char *wanted, unsigned long flags) {
   (void)alignment, (void)wanted, (void)flags;
-  *address = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return *address == MAP_FAILED ? 2 : 0;
+  pthread_mutex_lock(&lock);
+  struct range *range = free_of(reserved);
+  range->address = *address = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  range->memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int failed = range->address == MAP_FAILED || range->memory == MAP_FAILED;
+  range->bytes = failed ? 0 : bytes;
+  pthread_mutex_unlock(&lock);
+  return failed ? 2 : 0;
 }
 
 int cuMemAddressFree(char *address, size_t bytes) {
-  return munmap(address, bytes) ? INVALID : 0;
+  pthread_mutex_lock(&lock);
+  struct range *range = find(reserved, address);
+  int wrong = !range || range->bytes != bytes || range_of(address);
+  if (!wrong) {
+    munmap(range->memory, bytes);
+    munmap(address, bytes);
+    range->bytes = 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return wrong ? INVALID : 0;
 }
 
 int cuMemMap(char *address, size_t bytes, size_t offset, long handle, unsigned long flags) {
   (void)flags;
   pthread_mutex_lock(&lock);
-  struct range *range = free_range();
-  range->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)handle, (off_t)offset);
-  int failed = range->memory == MAP_FAILED;
-  if (!failed) {
-    range->address = address;
-    range->bytes = bytes;
+  struct range *within = find(reserved, address);
+  int wrong = !within || range_of(address) || address + bytes > within->address + within->bytes;
+  if (!wrong) {
+    struct range *range = free_range();
+    char *memory = mmap(within->memory + (address - within->address), bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED, (int)handle, (off_t)offset);
+    wrong = memory == MAP_FAILED;
+    if (!wrong)
+      *range = (struct range){address, memory, bytes, -1};
   }
   pthread_mutex_unlock(&lock);
-  return failed ? INVALID : 0;
+  return wrong ? INVALID : 0;
 }
 
 int cuMemSetAccess(char *address, size_t bytes, const int *access, size_t count) {
-  (void)bytes;
-  return range_of(address) && count == 1 && access[0] == 1 && access[2] == 3 ? 0 : INVALID;
+  struct range *range = range_of(address);
+  return range && range->bytes == bytes && count == 1 && access[0] == 1 && access[2] == 3 ? 0 : INVALID;
 }
 
+/* The memory is gone: whoever still copies it ends the process. */
 int cuMemUnmap(char *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct range *range = range_of(address);
-  if (range)
-    munmap(range->memory, bytes);
-  if (range)
+  int wrong = !range || range->address != address || range->bytes != bytes;
+  if (!wrong) {
+    mmap(range->memory, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     range->bytes = 0;
+  }
   pthread_mutex_unlock(&lock);
-  return range ? 0 : INVALID;
+  return wrong ? INVALID : 0;
 }

@@ -115,21 +115,19 @@ public final class GinGroup implements AutoCloseable {
 
     /** Registers this rank's part of a window; returns when all ranks have. */
     synchronized Window register(long address, long bytes, int type) {
-        ForeignMemory.Ticket ticket = device.invite(address, type);
+        List<ForeignMemory.Ticket> tickets = device.invite(address, bytes, type);
         try {
-            GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, ticket));
+            GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, tickets));
             Window window = register(device.window(network, address, type, rank, all));
             windows.add(window);
-            // every rank tells that it is here: nobody needs the ticket any more
+            // every rank tells that it is here: nobody needs the tickets any more
             staging.connect(communicator, window);
             if (nccls) {
                 NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
             }
             return window;
         } finally {
-            if (ticket != null) {
-                ticket.close();
-            }
+            tickets.forEach(ForeignMemory.Ticket::close);
         }
     }
 

@@ -2,6 +2,7 @@ package org.millrace.plugin.gin;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -81,8 +82,8 @@ final class HostGinDevice implements GinDevice {
     }
 
     @Override
-    public ForeignMemory.@Nullable Ticket invite(long address, int type) {
-        return null;
+    public List<ForeignMemory.Ticket> invite(long address, long bytes, int type) {
+        return List.of();
     }
 
     @Override
