@@ -32,7 +32,7 @@ import org.millrace.plugin.shim.NativeMemory;
 public final class GinGroup implements AutoCloseable {
 
     private static final Duration CONTROL_DEADLINE = Duration.ofSeconds(60);
-    /** How long a group that closes waits for what is under way. */
+    /** How long a group that closes waits for what is under way; and how long one that is not NCCL's for its peers. */
     private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
     private static final int RMA_QUEUE_SIZE = 256;
 
@@ -60,7 +60,7 @@ public final class GinGroup implements AutoCloseable {
         this.nccls = nccls;
         this.network = network;
         this.device = device;
-        this.exchange = new GinExchange(rank, control, CONTROL_DEADLINE);
+        this.exchange = new GinExchange(rank, control, nccls ? CONTROL_DEADLINE : CLOSE_PATIENCE);
         this.shared = new GinSharedMemory(device);
         this.staging = new GinStaging(rank, data.senders().length, shared, this.exchange);
         this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options,
