@@ -2,10 +2,10 @@ package org.millrace.cuda.copy;
 
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
-import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.CurrentDevice;
 
 /**
@@ -63,7 +63,22 @@ public final class CopyQueue implements AutoCloseable {
      * @param kernel that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
     public CopyQueue(CudaDriver driver, CudaDevice device, @Nullable CopyKernel kernel) {
-        this(new CopyEngine(driver, device), kernel == null ? null : kernel.commands());
+        this(engine(driver, device), kernel == null ? null : kernel.commands());
+    }
+
+    /**
+     * A queue with nothing in it, of a copy engine alone.
+     *
+     * @param driver whose context, as it is current on this thread now, is current wherever the queue is used
+     */
+    public CopyQueue(CudaDriver driver) {
+        this(new CopyEngine(driver), null);
+    }
+
+    private static Engine engine(CudaDriver driver, CudaDevice device) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return new CopyEngine(driver);
+        }
     }
 
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
@@ -164,6 +179,14 @@ public final class CopyQueue implements AutoCloseable {
         return done - number >= 0;
     }
 
+    /** The last copy that was made, as all before it were: looks at those under way one after another. */
+    public long lastDone() {
+        while (done != begun && isMade(numbers[(int) (done + 1) & COPIES - 1])) {
+            done++;
+        }
+        return done;
+    }
+
     private boolean isMade(long number) {
         return atKernel ? kernel.isDone((int) number) : engine.isDone(number);
     }
@@ -201,22 +224,18 @@ public final class CopyQueue implements AutoCloseable {
         private static final int EVENTS = 1024;
 
         private final CudaDriver driver;
-        private final CudaStream stream;
-        private final long streamAddress;
+        private final long stream;
         private final long[] events = new long[EVENTS];
         private long begun;
         private long done;
 
-        CopyEngine(CudaDriver driver, CudaDevice device) {
+        CopyEngine(CudaDriver driver) {
             this.driver = driver;
             // Of a priority of its own: streams of one priority share a few queues of the GPU's, in which a copy would
             // wait behind a program's kernel that waits for the copy.
-            this.stream = device.newStream(device.streamPriorities()[1]);
-            this.streamAddress = stream.handle().address().address();
-            try (CurrentDevice _ = device.makeCurrent()) {
-                for (int i = 0; i < EVENTS; i++) {
-                    events[i] = driver.newEvent();
-                }
+            this.stream = driver.newStream();
+            for (int i = 0; i < EVENTS; i++) {
+                events[i] = driver.newEvent();
             }
         }
 
@@ -227,24 +246,24 @@ public final class CopyQueue implements AutoCloseable {
 
         @Override
         public long copy(long to, long from, long bytes) {
-            driver.copy(to, from, bytes, streamAddress);
+            driver.copy(to, from, bytes, stream);
             return mark();
         }
 
         @Override
         public long storeLong(long to, long value) {
-            driver.storeLong(streamAddress, to, value);
+            driver.storeLong(stream, to, value);
             return mark();
         }
 
         @Override
         public long storeInt(long to, int value) {
-            driver.storeInt(streamAddress, to, value);
+            driver.storeInt(stream, to, value);
             return mark();
         }
 
         private long mark() {
-            driver.record(event(begun + 1), streamAddress);
+            driver.record(event(begun + 1), stream);
             return ++begun;
         }
 
@@ -262,13 +281,15 @@ public final class CopyQueue implements AutoCloseable {
 
         @Override
         public void settle() {
-            stream.synchronize(PATIENCE);
+            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
+                throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
+            }
         }
 
         @Override
         public void close() {
             Waiting.until(() -> isDone(begun), PATIENCE);
-            stream.close();
+            driver.destroyStream(stream);
             for (long event : events) {
                 driver.destroyEvent(event);
             }

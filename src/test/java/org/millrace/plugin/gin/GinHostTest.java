@@ -47,6 +47,31 @@ class GinHostTest {
                 "what the log says that Java served");
     }
 
+    /**
+     * Windows on a device, which is a stub of CUDA: h is host memory, d a device's, s a device's of several physical
+     * segments, n host memory that other processes' devices can map, p such memory that no processor can touch.
+     */
+    @ParameterizedTest
+    @CsvSource({"ss, shm, 1, 1", "ss, socket, 0, 0", "dn, shm, 1, 1", "nd, shm, 0, 1", "hs, socket, 1, 0",
+            "np, shm, 1, 1", "ph, socket, 1, 1"})
+    void windowsOfAnyMemory(String windows, String network, int direct, int shared) throws Exception {
+        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=14", "-DBACKEND=2")
+                .with("LD_LIBRARY_PATH", HostProgram.compileStub("cuda.c", "libcuda.so.1").toString())
+                .with("MILLRACE_CUDART_LIBRARY",
+                        HostProgram.compileStub("cudart_on_driver.c", "libcudart.so.12").toString())
+                .with("MILLRACE_GIN_DIRECT", Integer.toString(direct))
+                .with("MILLRACE_GIN_SHARED", Integer.toString(shared))
+                .with("MILLRACE_NET", network)
+                .run(HostProgram.library(), 2, PUTS, 0x5e6, windows);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(List.of(), outcome.warnings());
+        assertTrue(outcome.output().endsWith("OK ncclGinPlugin_v14\n"), outcome.output());
+        boolean mapped = direct == 1 && windows.charAt(1) != 'h';
+        assertEquals(mapped,
+                outcome.output().lines().anyMatch(line -> line.matches(".*window 2 of.*mapped here of rank 1.*")),
+                outcome.output());
+    }
+
     @ParameterizedTest
     @CsvSource({"0, build the program with the headers of the NCCL that it loads", "3, use a newer Millrace"})
     void backendsThatAreNotKnownAreRefusedWithWhatToDo(int backend, String advice) {
