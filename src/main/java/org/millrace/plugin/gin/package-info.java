@@ -9,4 +9,3 @@
 package org.millrace.plugin.gin;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -41,8 +41,8 @@ public final class PluginOverhead {
         System.out.printf(Locale.ROOT, "%-8s %10s %16s %16s %8s%n", name, "bytes", "direct ns/frame", "plugin ns/frame",
                 "ratio");
         try (Network direct = NetworkChoice.parse(name).open(SocketOptions.defaults(), ShmOptions.defaults());
-                Network plugin = PluginNetwork.open(Path.of(arguments[0]), SocketOptions.defaults(),
-                        PluginOptions.defaults());
+                Network plugin =
+                        PluginNetwork.open(Path.of(arguments[0]), SocketOptions.defaults(), PluginOptions.defaults());
                 Arena arena = Arena.ofShared();
                 FramePipe first = FramePipe.open(direct);
                 FramePipe second = FramePipe.open(plugin)) {
@@ -62,8 +62,8 @@ public final class PluginOverhead {
                         ratios[round] = b / a;
                     }
                 }
-                System.out.printf(Locale.ROOT, "%-8s %10d %16.0f %16.0f %8.2f%n", "", size, median(there),
-                        median(over), median(ratios));
+                System.out.printf(Locale.ROOT, "%-8s %10d %16.0f %16.0f %8.2f%n", "", size, median(there), median(over),
+                        median(ratios));
             }
         }
     }
