@@ -93,8 +93,12 @@ public final class SendProxy extends AbstractProxy {
     @Override
     public int progress() {
         int work = post();
-        work += sender.progress();
-        return work + release();
+        try {
+            work += sender.progress();
+        } finally {
+            work += release(); // a peer's goodbye may be thrown in the very pass that completed the last frames
+        }
+        return work;
     }
 
     /** Offers what the device posted to the network. */

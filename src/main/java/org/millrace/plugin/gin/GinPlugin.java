@@ -49,6 +49,8 @@ public final class GinPlugin {
     private final SecureRandom random = new SecureRandom();
     private final UnaryOperator<String> environment;
     private final GinResources resources;
+    /** What kernels will post: known when NCCL has asked for properties, or 0. */
+    private volatile int tableVersion;
 
     /** What init gave to NCCL. */
     private record Instance(long communicator) {
@@ -86,6 +88,7 @@ public final class GinPlugin {
      * kind, because RMA would hand them out ({@code rma_proxy.cc} 69).
      */
     public void ginGetProperties(int version, int device, long properties) {
+        tableVersion = version;
         NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, false, properties);
         MemorySegment written = NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof());
         ncclNetProperties_v9_t.netDeviceType(written, NetDeviceHandle.GIN_GDAKI);
@@ -97,6 +100,11 @@ public final class GinPlugin {
 
     public void ginListen(long context, int device, long handle, long listener) {
         NetEndpoint endpoint = resources.openEndpoint();
+        resources.warmUp(switch (tableVersion) {
+            case 11 -> GinDescriptorFormat.V28;
+            case 12 -> GinDescriptorFormat.V29;
+            default -> GinDescriptorFormat.V30;
+        });
         Listening listening = new Listening(endpoint, new ConnectionKey(random.nextLong(), random.nextLong()));
         new PeerHandle(PATH, listening.key, endpoint.listener().address()).write(handle);
         NativeMemory.putLong(listener, handles.add(listening));

@@ -19,14 +19,20 @@ final class HostGinDevice implements GinDevice {
 
     private static final long ALIGNMENT = 128;
 
-    private final GinAgent agent = new GinAgent("gin-host");
-    private final AgentRunner runner = AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
+    private final GinAgent agent;
+    private final AgentRunner runner;
     private final Map<Long, Arena> allocated = new ConcurrentHashMap<>();
     private final Arena arena = Arena.ofShared();
     private final boolean shared;
 
     HostGinDevice(boolean shared) {
+        this("gin-host", shared);
+    }
+
+    HostGinDevice(String name, boolean shared) {
         this.shared = shared;
+        agent = new GinAgent(name);
+        runner = AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
     }
 
     @Override
