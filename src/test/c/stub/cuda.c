@@ -54,6 +54,8 @@ static struct range reserved[RANGES];
 static uint64_t seed = 88172645463325252UL;
 /* Copies within the device's memory, and those that the host's takes part in. */
 static long withinDevice, withHost;
+/* Of events. */
+static long records;
 
 static struct range *find(struct range *among, const char *address) {
   for (int i = 0; i < RANGES; i++)
@@ -196,6 +198,7 @@ int cuEventDestroy_v2(struct event *event) {
 int cuEventRecord(struct event *event, struct stream *stream) {
   pthread_mutex_lock(&lock);
   *event = (struct event){stream, stream->begun};
+  records++;
   pthread_mutex_unlock(&lock);
   return 0;
 }
@@ -287,6 +290,13 @@ void stubFree(char *address) {
   munmap(range->address, range->bytes);
   range->bytes = 0;
   pthread_mutex_unlock(&lock);
+}
+
+long stubRecords(void) {
+  pthread_mutex_lock(&lock);
+  long recorded = records;
+  pthread_mutex_unlock(&lock);
+  return recorded;
 }
 
 long stubCopies(int withinTheDevice) {

@@ -211,8 +211,10 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * A GPU's copy engine. Behind each copy comes an event, which completes on the engine itself: a store that the
-     * stream makes would be another engine's, and cost some 2 microseconds more.
+     * A GPU's copy engine. An event tells that copies are over, and completes on the engine itself: a store that the
+     * stream makes would be another engine's, and cost some 2 microseconds more. A long copy has an event of its own;
+     * short ones share that which is recorded when somebody asks for one of them: recording it costs as much as
+     * beginning a copy.
      *
      * <p>
      * One thread at a time, with the device current. No call allocates, once this was made.
@@ -222,12 +224,20 @@ public final class CopyQueue implements AutoCloseable {
         private static final Duration PATIENCE = Duration.ofSeconds(10);
         /** More than can be under way; a power of two. */
         private static final int EVENTS = 1024;
+        /** What is copied before an event without being asked for: some 2 microseconds of PCIe's time. */
+        private static final long UNMARKED_BYTES = 64 << 10;
 
         private final CudaDriver driver;
         private final long stream;
         private final long[] events = new long[EVENTS];
+        /** By event: the last copy before it. */
+        private final long[] covered = new long[EVENTS];
+        private long recorded;
+        private long reached;
         private long begun;
+        private long marked;
         private long done;
+        private long unmarkedBytes;
 
         CopyEngine(CudaDriver driver) {
             this.driver = driver;
@@ -247,24 +257,36 @@ public final class CopyQueue implements AutoCloseable {
         @Override
         public long copy(long to, long from, long bytes) {
             driver.copy(to, from, bytes, stream);
-            return mark();
+            return begun(bytes);
         }
 
         @Override
         public long storeLong(long to, long value) {
             driver.storeLong(stream, to, value);
-            return mark();
+            return begun(Long.BYTES);
         }
 
         @Override
         public long storeInt(long to, int value) {
             driver.storeInt(stream, to, value);
-            return mark();
+            return begun(Integer.BYTES);
         }
 
-        private long mark() {
-            driver.record(event(begun + 1), stream);
-            return ++begun;
+        private long begun(long bytes) {
+            begun++;
+            unmarkedBytes += bytes;
+            if (unmarkedBytes >= UNMARKED_BYTES) {
+                mark();
+            }
+            return begun;
+        }
+
+        private void mark() {
+            recorded++;
+            driver.record(event(recorded), stream);
+            covered[(int) recorded & EVENTS - 1] = begun;
+            marked = begun;
+            unmarkedBytes = 0;
         }
 
         private long event(long number) {
@@ -273,8 +295,14 @@ public final class CopyQueue implements AutoCloseable {
 
         @Override
         public boolean isDone(long number) {
-            if (done - number < 0 && driver.isDone(event(number))) {
-                done = number;
+            if (done - number < 0) {
+                if (marked != begun) {
+                    mark();
+                }
+                while (reached != recorded && done - number < 0 && driver.isDone(event(reached + 1))) {
+                    reached++;
+                    done = covered[(int) reached & EVENTS - 1];
+                }
             }
             return done - number >= 0;
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -18,6 +19,8 @@ import org.millrace.plugin.HostProgram;
 class GinHostTest {
 
     private static final int PUTS = 60;
+    private static final Pattern DRIVER_CALLS =
+            Pattern.compile("(\\d+) copies within devices, (\\d+) with the host\n(\\d+) events");
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
@@ -70,6 +73,9 @@ class GinHostTest {
         assertEquals(mapped,
                 outcome.output().lines().anyMatch(line -> line.matches(".*window 2 of.*mapped here of rank 1.*")),
                 outcome.output());
+        MatchResult calls = DRIVER_CALLS.matcher(outcome.output()).results().findFirst().orElseThrow();
+        long copies = Long.parseLong(calls.group(1)) + Long.parseLong(calls.group(2));
+        assertTrue(Long.parseLong(calls.group(3)) < copies, "short copies share events: " + calls.group());
     }
 
     @ParameterizedTest
