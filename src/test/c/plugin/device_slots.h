@@ -48,7 +48,9 @@ static inline char *allocate_segments(int count, const size_t *bytes, int ofHost
 
 static inline void print_copies(int rank) {
   long (*copies)(int) = (long (*)(int))stub_of_cuda("stubCopies");
-  printf("rank %d: %ld copies within devices, %ld with the host\n", rank, copies(1), copies(0));
+  int (*in_programs_context)(void) = (int (*)(void))stub_of_cuda("stubInProgramsContext");
+  printf("rank %d: %ld copies within devices, %ld with the host, %d in the program's context\n", rank, copies(1), copies(0),
+         in_programs_context());
 }
 
 #endif

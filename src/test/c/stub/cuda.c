@@ -107,13 +107,38 @@ static void make_next(struct stream *stream) {
   stream->made++;
 }
 
+/* The program's context is current on every thread that has made none current. */
+static __thread void *current = &synchronizations;
+static int contexts, copiesBesideTheProgram;
+
 int cuCtxGetCurrent(void **context) {
-  *context = &synchronizations;
+  *context = current;
   return 0;
 }
 
 int cuCtxSetCurrent(void *context) {
-  return context == &synchronizations ? 0 : 201;
+  current = context;
+  return 0;
+}
+
+int cuCtxCreate_v2(void **context, unsigned flags, int device) {
+  if (flags || device || getenv("STUB_CUDA_NO_CONTEXT"))
+    return INVALID;
+  current = *context = calloc(1, 64);
+  contexts++;
+  return 0;
+}
+
+int cuCtxPopCurrent_v2(void **context) {
+  *context = current;
+  current = &synchronizations;
+  return 0;
+}
+
+int cuCtxDestroy_v2(void *context) {
+  free(context);
+  contexts--;
+  return 0;
 }
 
 int cuCtxGetDevice(int *device) {
@@ -174,6 +199,7 @@ int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
   pthread_mutex_lock(&lock);
   while (stream->begun - stream->made == COPIES)
     make_next(stream);
+  copiesBesideTheProgram += current == &synchronizations;
   if (range_of(to) && range_of(from))
     withinDevice++;
   else
@@ -297,6 +323,15 @@ long stubRecords(void) {
   long recorded = records;
   pthread_mutex_unlock(&lock);
   return recorded;
+}
+
+/* How many copies were made in the program's context, and how many contexts there are besides. */
+int stubInProgramsContext(void) {
+  return copiesBesideTheProgram;
+}
+
+int stubContexts(void) {
+  return contexts;
 }
 
 long stubCopies(int withinTheDevice) {

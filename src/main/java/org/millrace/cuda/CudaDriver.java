@@ -232,6 +232,55 @@ public final class CudaDriver {
         }
     }
 
+    /**
+     * Does something with a context current, and makes that current again which was.
+     *
+     * @param context a {@code CUcontext}
+     * @param what    to do
+     */
+    public void inContext(long context, Runnable what) {
+        long before;
+        try (Arena arena = Arena.ofConfined()) {
+            before = currentContext(arena.allocate(LONG));
+        }
+        useContext(context);
+        try {
+            what.run();
+        } finally {
+            call(Function.USE_CONTEXT, before);
+        }
+    }
+
+    long newContext(int device) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(LONG);
+            checkedCall(Function.NEW_CONTEXT, out.address(), 0, device);
+            long made = out.get(LONG, 0);
+            checkedCall(Function.POP_CONTEXT, out.address());
+            return made;
+        }
+    }
+
+    void destroyContext(long context) {
+        call(Function.DESTROY_CONTEXT, context);
+    }
+
+    /**
+     * {@return whether memory was made by {@code cuMemCreate}: all contexts of its device reach it then}
+     *
+     * @param address of the memory
+     */
+    public boolean isOfAllContexts(long address) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(LONG);
+            boolean is = call(Function.RETAIN, out.address(), address) == 0;
+            if (is) {
+                call(Function.RELEASE, out.get(LONG, 0));
+            }
+            return is;
+        }
+    }
+
     /** {@return the number of the device of the current context: a {@code CUdevice}} */
     public int currentDevice() {
         return (int) result(Function.CURRENT_DEVICE);
@@ -314,6 +363,12 @@ public final class CudaDriver {
 
     /** Functions that no hot path calls: of contexts, streams, pinned memory, and for memory of other processes. */
     enum Function {
+        /** Context, flags, device. */
+        NEW_CONTEXT("cuCtxCreate_v2", LONG, INT, INT),
+        /** Context. */
+        POP_CONTEXT("cuCtxPopCurrent_v2", LONG),
+        /** Context. */
+        DESTROY_CONTEXT("cuCtxDestroy_v2", LONG),
         /** Context. */
         USE_CONTEXT("cuCtxSetCurrent", LONG),
         /** Mode, which is exchanged for the thread's. */

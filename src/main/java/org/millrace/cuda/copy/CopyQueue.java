@@ -1,12 +1,13 @@
 package org.millrace.cuda.copy;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
-import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
-import org.millrace.cuda.CurrentDevice;
 
 /**
  * Copies that run one after another while the caller does something else. A copy engine makes them; if there is a
@@ -60,25 +61,11 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * A queue with nothing in it.
      *
-     * @param kernel that makes small copies, of this and other queues of the same thread; null if the engine makes all
+     * @param context a {@code CUcontext} in which copies are made; the queue makes it current where it is used
+     * @param kernel  that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
-    public CopyQueue(CudaDriver driver, CudaDevice device, @Nullable CopyKernel kernel) {
-        this(engine(driver, device), kernel == null ? null : kernel.commands());
-    }
-
-    /**
-     * A queue with nothing in it, of a copy engine alone.
-     *
-     * @param driver whose context, as it is current on this thread now, is current wherever the queue is used
-     */
-    public CopyQueue(CudaDriver driver) {
-        this(new CopyEngine(driver), null);
-    }
-
-    private static Engine engine(CudaDriver driver, CudaDevice device) {
-        try (CurrentDevice _ = device.makeCurrent()) {
-            return new CopyEngine(driver);
-        }
+    public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
+        this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
     }
 
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
@@ -228,6 +215,8 @@ public final class CopyQueue implements AutoCloseable {
         private static final long UNMARKED_BYTES = 64 << 10;
 
         private final CudaDriver driver;
+        private final long context;
+        private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
         private final long stream;
         private final long[] events = new long[EVENTS];
         /** By event: the last copy before it. */
@@ -239,13 +228,23 @@ public final class CopyQueue implements AutoCloseable {
         private long done;
         private long unmarkedBytes;
 
-        CopyEngine(CudaDriver driver) {
+        CopyEngine(CudaDriver driver, long context) {
             this.driver = driver;
-            // Of a priority of its own: streams of one priority share a few queues of the GPU's, in which a copy would
-            // wait behind a program's kernel that waits for the copy.
-            this.stream = driver.newStream();
-            for (int i = 0; i < EVENTS; i++) {
-                events[i] = driver.newEvent();
+            this.context = context;
+            long[] made = new long[1];
+            driver.inContext(context, () -> {
+                made[0] = driver.newStream();
+                for (int i = 0; i < EVENTS; i++) {
+                    events[i] = driver.newEvent();
+                }
+            });
+            stream = made[0];
+        }
+
+        /** The thread that uses the queue stays in the context, until it uses one of another. */
+        private void enter() {
+            if (driver.currentContext(current) != context) {
+                driver.useContext(context);
             }
         }
 
@@ -256,18 +255,21 @@ public final class CopyQueue implements AutoCloseable {
 
         @Override
         public long copy(long to, long from, long bytes) {
+            enter();
             driver.copy(to, from, bytes, stream);
             return begun(bytes);
         }
 
         @Override
         public long storeLong(long to, long value) {
+            enter();
             driver.storeLong(stream, to, value);
             return begun(Long.BYTES);
         }
 
         @Override
         public long storeInt(long to, int value) {
+            enter();
             driver.storeInt(stream, to, value);
             return begun(Integer.BYTES);
         }
@@ -296,6 +298,7 @@ public final class CopyQueue implements AutoCloseable {
         @Override
         public boolean isDone(long number) {
             if (done - number < 0) {
+                enter();
                 if (marked != begun) {
                     mark();
                 }
@@ -309,18 +312,22 @@ public final class CopyQueue implements AutoCloseable {
 
         @Override
         public void settle() {
-            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
-                throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
-            }
+            driver.inContext(context, () -> {
+                if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
+                    throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
+                }
+            });
         }
 
         @Override
         public void close() {
-            Waiting.until(() -> isDone(begun), PATIENCE);
-            driver.destroyStream(stream);
-            for (long event : events) {
-                driver.destroyEvent(event);
-            }
+            driver.inContext(context, () -> {
+                Waiting.until(() -> isDone(begun), PATIENCE);
+                driver.destroyStream(stream);
+                for (long event : events) {
+                    driver.destroyEvent(event);
+                }
+            });
         }
     }
 }

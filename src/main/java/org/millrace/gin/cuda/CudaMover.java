@@ -28,15 +28,16 @@ public final class CudaMover implements AutoCloseable {
     /**
      * A mover with nothing to move.
      *
+     * @param context    a {@code CUcontext} of the device in which copies are made
      * @param network    what carries staged bytes
      * @param chunkBytes of {@link org.millrace.gin.GinOptions}
      * @param kernel     of the device that makes small copies, if there is one
      */
-    public CudaMover(CudaDriver driver, CudaDevice device, Network network, long chunkBytes,
+    public CudaMover(CudaDriver driver, CudaDevice device, long context, Network network, long chunkBytes,
             @Nullable CopyKernel kernel) {
-        out = new CopyQueue(driver, device, kernel);
-        in = new CopyQueue(driver, device, kernel);
-        direct = new CopyQueue(driver, device, kernel);
+        out = new CopyQueue(driver, context, kernel);
+        in = new CopyQueue(driver, context, kernel);
+        direct = new CopyQueue(driver, context, kernel);
         staging = new Staging(device, network, BUFFERS, chunkBytes, new StagingCopies(out, in));
     }
 

@@ -2,6 +2,7 @@ package org.millrace.plugin.gin;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,7 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
+import org.millrace.cuda.CopyContext;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -57,7 +59,13 @@ final class CudaGinDevice implements GinDevice {
     private final PassWatch watch;
     private final Arena arena = Arena.ofShared();
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
-    private final Map<Network, CudaMover> moverOf = new ConcurrentHashMap<>();
+    private final Map<Way, CudaMover> moverOf = new ConcurrentHashMap<>();
+    /** In which copies are made; null with a copy kernel, which is the program's neighbour in its own context. */
+    private final @Nullable CopyContext copyContext;
+
+    /** What carries a window's staged bytes, and the context in which it is copied. */
+    private record Way(Network network, long context) {
+    }
 
     /**
      * Starts the thread.
@@ -75,13 +83,30 @@ final class CudaGinDevice implements GinDevice {
         this.shared = shared;
         this.chunkBytes = chunkBytes;
         this.copyKernel = linger.isZero() ? null : copyKernel(linger);
-        this.indices = copyKernel == null ? null : new CopyQueue(driver, device, copyKernel);
+        this.copyContext = copyKernel == null ? openContext(driver, device) : null;
+        this.indices = copyKernel == null ? null : new CopyQueue(driver, programsContext(), copyKernel);
         this.agent = new GinAgent("gin-" + device.index());
         this.runner = AgentRunner.start(new OnDevice(agent, device), IdleProfile.GIN_PROXY.newStrategy());
         this.watch = new PassWatch(agent, runner.thread(), PASS,
                 where -> NcclLog.warn("GIN: " + where
                         + ". A call of the driver's that waits for a kernel which waits for this thread stands so: "
                         + "a module that is loaded, or memory that is taken or given back, while the kernel runs"));
+    }
+
+    private static @Nullable CopyContext openContext(CudaDriver driver, CudaDevice device) {
+        try {
+            return CopyContext.open(driver, device.index());
+        } catch (MillraceException e) {
+            NcclLog.warn("GIN: copies of " + device + " share the program's context, where they may wait for kernels ("
+                    + e.getMessage() + ")");
+            return null;
+        }
+    }
+
+    private long programsContext() {
+        try (CurrentDevice _ = device.makeCurrent(); Arena out = Arena.ofConfined()) {
+            return driver.currentContext(out.allocate(ValueLayout.JAVA_LONG));
+        }
     }
 
     private @Nullable CopyKernel copyKernel(Duration linger) {
@@ -215,9 +240,9 @@ final class CudaGinDevice implements GinDevice {
         PeerMappings peers = map(rank, all);
         // what no processor can touch is a GPU's to copy, whatever memory it is
         return type == plugin_h.NCCL_PTR_HOST() && HostAccess.isPossible(address, bytes)
-                ? new CudaHostMemory(mover(network),
+                ? new CudaHostMemory(mover(network, address),
                         HostWindowMemory.register(network, NativeMemory.at(address, bytes)), address, peers)
-                : new CudaWindowMemory(mover(network), address, bytes, peers);
+                : new CudaWindowMemory(mover(network, address), address, bytes, peers);
     }
 
     /** The same window at each peer, as far as it can be mapped here. */
@@ -244,9 +269,10 @@ final class CudaGinDevice implements GinDevice {
         }
     }
 
-    private CudaMover mover(Network network) {
-        return moverOf.computeIfAbsent(network,
-                unused -> new CudaMover(driver, device, network, chunkBytes, copyKernel));
+    private CudaMover mover(Network network, long address) {
+        long context = copyContext != null && driver.isOfAllContexts(address) ? copyContext.handle() : programsContext();
+        return moverOf.computeIfAbsent(new Way(network, context),
+                unused -> new CudaMover(driver, device, context, network, chunkBytes, copyKernel));
     }
 
     @Override
@@ -254,6 +280,9 @@ final class CudaGinDevice implements GinDevice {
         watch.close();
         runner.close();
         moverOf.values().forEach(CudaMover::close);
+        if (copyContext != null) {
+            copyContext.close();
+        }
         if (copyKernel != null) {
             indices.close();
             copyKernel.close();

@@ -7,6 +7,8 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.config.PluginSettings;
+import org.millrace.cuda.CopyContext;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.ForeignMemory;
@@ -26,6 +28,8 @@ public final class DeviceSlots implements AutoCloseable {
 
     private final CudaDriver driver;
     private final Map<Owner, AgentCopies> copies = new HashMap<>();
+    private final Map<Integer, CopyContext> contexts = new HashMap<>();
+    private boolean refused;
 
     private record Owner(ProxyAgent agent, boolean receives, long context) {
     }
@@ -46,23 +50,50 @@ public final class DeviceSlots implements AutoCloseable {
      * @param agent that will serve the connection
      */
     Slots slots(ProxyAgent agent, boolean receives, Network network, long address, long bytes) {
-        AgentCopies own = copies(agent, receives, currentContext());
-        return new Slots(new Memory(driver, own, address, bytes), network, driver);
+        long own = driver.isOfAllContexts(address) ? copyContext(driver.currentDevice()) : 0;
+        AgentCopies shared = copies(agent, receives, own == 0 ? currentContext() : own);
+        return new Slots(new Memory(driver, shared, address, bytes), network, driver);
     }
 
-    /** The context that is current on this thread; 0 for none. */
-    long currentContext() {
+    private long currentContext() {
         try (Arena arena = Arena.ofConfined()) {
             return driver.currentContext(arena.allocate(ValueLayout.JAVA_LONG));
         }
     }
 
+    /** The number of the device that is current on this thread; null for none. */
+    @Nullable
+    Integer currentDevice() {
+        return currentContext() == 0 ? null : driver.currentDevice();
+    }
+
+    /** The context in which a device copies; 0 if it is to be the program's. */
+    private synchronized long copyContext(int device) {
+        CopyContext context = contexts.get(device);
+        if (context == null && !refused) {
+            try {
+                context = CopyContext.open(driver, device);
+                contexts.put(device, context);
+            } catch (MillraceException e) {
+                refused = true;
+                NcclLog.warn("copies share the program's context, where they may wait for kernels that wait for them, as"
+                        + " there can be no other (" + e.getMessage() + "); " + PluginSettings.DEVICE_SLOTS.name()
+                        + "=0 does without copies");
+            }
+        }
+        return context == null ? 0 : context.handle();
+    }
+
     /**
      * Memory of the host that is treated as a GPU's, by an agent that warms up. It is not given back.
      *
-     * @param context of the GPU that copies it
+     * @param device that copies it
      */
-    Staging rehearsal(ProxyAgent agent, boolean receives, long context, Network network, long bytes) {
+    Staging rehearsal(ProxyAgent agent, boolean receives, int device, Network network, long bytes) {
+        long context = copyContext(device);
+        if (context == 0) {
+            throw new MillraceException("there is no context to copy in");
+        }
         driver.useContext(context);
         return new Staging(new Rehearsal(copies(agent, receives, context), driver.allocatePinned(bytes)),
                 network.register(driver.allocatePinned(bytes)));
@@ -77,6 +108,8 @@ public final class DeviceSlots implements AutoCloseable {
     public synchronized void close() {
         copies.values().forEach(AgentCopies::close);
         copies.clear();
+        contexts.values().forEach(CopyContext::close);
+        contexts.clear();
     }
 
     /** The slots of one connection, with as much memory of the host. */
@@ -113,19 +146,17 @@ public final class DeviceSlots implements AutoCloseable {
         private final CudaDriver driver;
         private final long context;
         private final CopyQueue queue;
-        private final MemorySegment out = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
         private long done;
         private long lastLook = System.nanoTime();
 
         AgentCopies(CudaDriver driver, long context) {
             this.driver = driver;
             this.context = context;
-            queue = new CopyQueue(driver);
+            queue = new CopyQueue(driver, context, null);
         }
 
         @Override
         public long copy(long to, long from, long bytes) {
-            enter();
             while (!queue.hasRoom()) {
                 Thread.onSpinWait(); // a thousand are under way, and end by themselves
             }
@@ -141,22 +172,13 @@ public final class DeviceSlots implements AutoCloseable {
             if (now - lastLook < LOOK_NANOS) {
                 return false;
             }
-            enter();
             done = queue.lastDone();
             lastLook = System.nanoTime();
             return done - number >= 0;
         }
 
-        /** An agent may serve connections of several GPUs. */
-        private void enter() {
-            if (driver.currentContext(out) != context) {
-                driver.useContext(context);
-            }
-        }
-
         void close() {
             try {
-                enter();
                 queue.close();
             } catch (MillraceException e) {
                 NcclLog.trace("copies were not ended: " + e.getMessage()); // the program has reset the device
@@ -209,12 +231,12 @@ public final class DeviceSlots implements AutoCloseable {
             this.address = address;
             this.bytes = bytes;
             device = driver.currentDevice();
-            exported = export(driver, address);
+            exported = export(driver, address, bytes);
         }
 
-        private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address) {
+        private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
             try {
-                return ForeignMemory.export(driver, address);
+                return ForeignMemory.export(driver, address, bytes).getFirst(); // NCCL makes slots in one piece
             } catch (MillraceException e) {
                 NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
                 return null;
@@ -244,7 +266,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public long map(long process, DeviceRegion.Ticket ticket) {
-            copies.enter();
+            driver.useContext(copies.context);
             return mapped
                     .computeIfAbsent((long) ticket.descriptor(),
                             unused -> ForeignMemory

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -49,8 +50,8 @@ final class WarmUp implements Runnable {
     private final NetEndpoint endpoint;
     private final TakeoverPath path;
     private final boolean fewCores;
-    /** The GPU's whose copies are made too; 0 for none. */
-    private final long context;
+    /** The GPU that makes copies of it too; null for none. */
+    private final @Nullable Integer device;
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
     private volatile boolean stopped;
 
@@ -59,7 +60,7 @@ final class WarmUp implements Runnable {
         this.path = path;
         this.fewCores = fewCores;
         DeviceSlots slots = path.deviceSlotsIfAny();
-        context = slots == null ? 0 : slots.currentContext();
+        device = slots == null ? null : slots.currentDevice();
     }
 
     /** Begins, on a thread of its own that ends by itself; returns null if this process has done so before. */
@@ -129,7 +130,7 @@ final class WarmUp implements Runnable {
 
     private Staging rehearsal(ProxyAgent agent, boolean receives) {
         return path.deviceSlots()
-                .rehearsal(agent, receives, context, endpoint.network(), LAYOUT.bufferBytes(Protocol.SIMPLE));
+                .rehearsal(agent, receives, Objects.requireNonNull(device), endpoint.network(), LAYOUT.bufferBytes(Protocol.SIMPLE));
     }
 
     private boolean goesOn(long deadline) {
@@ -152,15 +153,15 @@ final class WarmUp implements Runnable {
             MemorySegment to = KernelPair.memory(Arena.global());
             MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
             ConnectionName name = ConnectionName.of("warm-up");
-            Staging out = context == 0 ? null : rehearsal(agent, false);
-            Staging in = context == 0 ? null : rehearsal(agent, true);
+            Staging out = device == null ? null : rehearsal(agent, false);
+            Staging in = device == null ? null : rehearsal(agent, true);
             SendProxy send = SendProxy.byMemory(name, buffers(endpoint.network().register(from), out), 0,
                     out == null ? sender : new StagedSender(sender, out), (connection, failure) -> {});
             ReceiveProxy receive = ReceiveProxy.byMemory(name, buffers(endpoint.network().register(to), in),
                     endpoint.network().register(staging), 0, in == null ? receiver : new StagedReceiver(receiver, in),
                     (connection, failure) -> {});
             proxies = List.of(send, receive);
-            kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS, context == 0);
+            kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS, device == null);
             agent.add(proxies);
         }
 

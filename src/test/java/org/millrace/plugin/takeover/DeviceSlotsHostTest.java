@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
@@ -20,8 +21,8 @@ class DeviceSlotsHostTest {
 
     private static final int CHANNELS = 3;
     private static final int STEPS = 600;
-    private static final Pattern COPIES =
-            Pattern.compile("rank (\\d): (\\d+) copies within devices, (\\d+) with the host");
+    private static final Pattern COPIES = Pattern
+            .compile("rank (\\d): (\\d+) copies within devices, (\\d+) with the host, 0 in the program's context");
 
     @ParameterizedTest
     @CsvSource({"12, processes, shm, 1, none, small", "11, threads, shm, 2, none, small",
@@ -50,6 +51,17 @@ class DeviceSlotsHostTest {
                 Math.min(1, outcome.count(fault.endsWith("EXPORT") ? "other processes cannot map slots"
                         : "payloads of the peer's device go through the host's memory")),
                 outcome.output());
+    }
+
+    /** A device without room for another context copies in the program's, and that is said. */
+    @Test
+    void noContextOfTheirOwn() throws Exception {
+        var outcome = host(12, "shm", 1).with("HOST_SLOTS", "device")
+                .with("STUB_CUDA_NO_CONTEXT", "1")
+                .run(HostProgram.library(), "threads", CHANNELS, STEPS, 0x5eed, "small");
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(1, outcome.warnings().size(), outcome.output());
+        assertEquals(1, outcome.count("copies share the program's context"), outcome.output());
     }
 
     /** NCCL asks the topology whether the network reads a GPU's memory: it may find that it does not. */
