@@ -22,7 +22,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements 
     static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
         LossWatch losses = new LossWatch();
         NetPlugin net = new NetPlugin(paths, losses);
-        return new PluginTables(net, new TunerPlugin(net::takesOver, net::operationComing, losses),
+        return new PluginTables(net,
+                new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::operationComing, losses),
                 new GinPlugin(NativeEnvironment::get));
     }
 

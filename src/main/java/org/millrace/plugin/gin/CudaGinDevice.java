@@ -270,7 +270,8 @@ final class CudaGinDevice implements GinDevice {
     }
 
     private CudaMover mover(Network network, long address) {
-        long context = copyContext != null && driver.isOfAllContexts(address) ? copyContext.handle() : programsContext();
+        long context =
+                copyContext != null && driver.isOfAllContexts(address) ? copyContext.handle() : programsContext();
         return moverOf.computeIfAbsent(new Way(network, context),
                 unused -> new CudaMover(driver, device, context, network, chunkBytes, copyKernel));
     }

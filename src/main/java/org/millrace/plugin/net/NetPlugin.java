@@ -155,6 +155,12 @@ public final class NetPlugin {
         return now != null && now.path.takesOver();
     }
 
+    /** Whether slots may be in the memory of GPUs; false before the first init. */
+    public boolean takesDeviceMemory() {
+        Session now = session;
+        return now != null && now.path.takesDeviceMemory();
+    }
+
     /** An operation is about to be launched: see {@link DataPath#operationComing}. */
     public void operationComing() {
         Session now = session;

@@ -76,9 +76,10 @@ public final class DeviceSlots implements AutoCloseable {
                 contexts.put(device, context);
             } catch (MillraceException e) {
                 refused = true;
-                NcclLog.warn("copies share the program's context, where they may wait for kernels that wait for them, as"
-                        + " there can be no other (" + e.getMessage() + "); " + PluginSettings.DEVICE_SLOTS.name()
-                        + "=0 does without copies");
+                NcclLog.warn(
+                        "copies share the program's context, where they may wait for kernels that wait for them, as"
+                                + " there can be no other (" + e.getMessage() + "); "
+                                + PluginSettings.DEVICE_SLOTS.name() + "=0 does without copies");
             }
         }
         return context == null ? 0 : context.handle();

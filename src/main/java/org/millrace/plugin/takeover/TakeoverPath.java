@@ -20,6 +20,7 @@ import org.millrace.proxy.ProxyAgent;
 public final class TakeoverPath implements DataPath {
 
     private static final byte ID = 2;
+    private static final byte ID_WITH_DEVICE_SLOTS = 3;
 
     private final ProxyAgent[] agents;
     private final AgentRunner[] runners;
@@ -53,7 +54,7 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public byte id() {
-        return ID;
+        return deviceSlots == null ? ID : ID_WITH_DEVICE_SLOTS;
     }
 
     @Override

@@ -130,7 +130,8 @@ final class WarmUp implements Runnable {
 
     private Staging rehearsal(ProxyAgent agent, boolean receives) {
         return path.deviceSlots()
-                .rehearsal(agent, receives, Objects.requireNonNull(device), endpoint.network(), LAYOUT.bufferBytes(Protocol.SIMPLE));
+                .rehearsal(agent, receives, Objects.requireNonNull(device), endpoint.network(),
+                        LAYOUT.bufferBytes(Protocol.SIMPLE));
     }
 
     private boolean goesOn(long deadline) {

@@ -7,23 +7,29 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.loss.LossWatch;
 
 /** Which protocols the tuner leaves attractive: the cost table is NCCL's, seven algorithms of three protocols. */
 class TunerPluginTest {
 
     private static final float FAR = 1e9f;
+    private static int lastChannels;
 
     private static float[] costs(long bytes, float... row) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            TunerPlugin tuner = new TunerPlugin(() -> true, () -> {}, new LossWatch());
+            TunerPlugin tuner = new TunerPlugin(() -> true, () -> true, () -> {}, new LossWatch());
             tuner.tunerInit(context.address(), 1, 2, 2, 0);
+            MemorySegment channels = arena.allocate(ValueLayout.JAVA_INT);
             MemorySegment table = arena.allocate(7 * 3 * 4, 4);
             for (int algorithm = 0; algorithm < 7; algorithm++) {
                 MemorySegment.copy(row, 0, table, ValueLayout.JAVA_FLOAT, algorithm * 12L, 3);
             }
-            tuner.tunerGetCollInfo(context.get(ValueLayout.JAVA_LONG, 0), 4, bytes, 1, table.address(), 7, 3, 0, 0);
+            tuner.tunerGetCollInfo(context.get(ValueLayout.JAVA_LONG, 0), 4, bytes, 1, table.address(), 7, 3, 0,
+                    channels.address());
+            lastChannels = channels.get(ValueLayout.JAVA_INT, 0);
             return table.asSlice(12, 12).toArray(ValueLayout.JAVA_FLOAT);
         }
     }
@@ -38,6 +44,14 @@ class TunerPluginTest {
         assertArrayEquals(new float[] {FAR, FAR, 7}, costs((128 << 10) + 1, 5, 6, 7));
     }
 
+    @ParameterizedTest
+    @CsvSource({"131072, 0", "131073, 1", "1048576, 1", "2097152, 2", "3145728, 2", "4194304, 4", "16777215, 4",
+            "16777216, 0"})
+    void aGpusCopiesAreFewWhereTheyAreShort(long bytes, int channels) {
+        costs(bytes, 5, 6, 7);
+        assertEquals(channels, lastChannels);
+    }
+
     @Test
     void whatAnAlgorithmCannotDoStaysForbidden() {
         assertArrayEquals(new float[] {-1, 6, 7}, costs(8, -1, 6, 7), "without LL the others are all there is");
@@ -49,7 +63,8 @@ class TunerPluginTest {
     void withoutATakeoverNothingIsSaid() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            new TunerPlugin(() -> false, () -> {}, new LossWatch()).tunerInit(context.address(), 1, 2, 2, 0);
+            new TunerPlugin(() -> false, () -> false, () -> {}, new LossWatch()).tunerInit(context.address(), 1, 2, 2,
+                    0);
             assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
         }
     }
