@@ -1,8 +1,10 @@
-"""Trains a small model with DistributedDataParallel and prints the losses: they must be the same whatever carries the gradients.
+"""Trains a small model with DistributedDataParallel, or with fully sharded parameters, and prints the losses: they must be the same whatever carries the
+gradients. With "frees" it takes and gives back the GPU's and pinned memory in every step while gradients travel, which waits for the kernels.
 
-    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 [NCCL_NET_PLUGIN=...] python3 ddp.py
+    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 [NCCL_NET_PLUGIN=...] python3 ddp.py [ddp|fsdp] [frees]
 """
 import os
+import sys
 import time
 
 import torch
@@ -20,7 +22,16 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 model = torch.nn.Sequential(
     torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 10)
 ).to(device)
-model = DistributedDataParallel(model, device_ids=[device.index])
+if "fsdp" in sys.argv:
+    from torch.distributed.fsdp import fully_shard
+
+    for layer in model:
+        if isinstance(layer, torch.nn.Linear):
+            fully_shard(layer)
+    fully_shard(model)
+else:
+    model = DistributedDataParallel(model, device_ids=[device.index])
+frees = "frees" in sys.argv
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 data = torch.Generator(device="cpu").manual_seed(100 + rank)
 
@@ -35,12 +46,17 @@ for step in range(60):
     loss = torch.nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
+    if frees:
+        torch.empty(64 << 20, device=device)
+        torch.empty(1 << 20).pin_memory()
+        torch.cuda.empty_cache()
     optimizer.step()
     if step % 10 == 9:
         losses.append(loss.item())
 torch.cuda.synchronize()
 seconds = time.perf_counter() - begin
-total = sum(p.double().abs().sum().item() for p in model.parameters())
+weights = [p.full_tensor() if hasattr(p, "full_tensor") else p for p in model.parameters()]
+total = sum(p.double().abs().sum().item() for p in weights)
 if rank == 0:
     print("losses", " ".join(f"{v:.9f}" for v in losses), f"weights {total:.9f}", f"({seconds / 50 * 1e3:.2f} ms a step)", flush=True)
 dist.destroy_process_group()
