@@ -183,7 +183,8 @@ class PluginMessagesTest {
         assertTrue(plugin.count(Count.FLUSHES) > 0);
         assertEquals(descriptor == 1 ? 2 : 0, plugin.count(Count.DMA_BUFS));
         if (descriptor == 999) {
-            assertEquals(2, plugin.count(Count.COMPLAINTS)); // of the descriptor: the memory was then registered without
+            assertEquals(2, plugin.count(Count.COMPLAINTS)); // of the descriptor: the memory was then registered
+                                                             // without
             plugin.with("");
         }
     }

@@ -37,7 +37,8 @@ public final class TestNet {
         GROUPS,
         FLUSHES,
         /** Callers that did not keep their promises. */
-        COMPLAINTS, MESSAGES,
+        COMPLAINTS,
+        MESSAGES,
         /** Memory that was registered by its DMA-BUF. */
         DMA_BUFS
     }

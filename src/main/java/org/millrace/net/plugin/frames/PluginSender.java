@@ -10,7 +10,6 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
