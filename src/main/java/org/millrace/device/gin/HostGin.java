@@ -162,8 +162,8 @@ public final class HostGin {
         wait.begin();
         while (!condition.getAsBoolean()) {
             if (!wait.goOn()) {
-                throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
-                        + " ms for " + what);
+                throw new GinException(
+                        this + " waited " + communicator.requirements().deadline().toMillis() + " ms for " + what);
             }
         }
     }

@@ -46,9 +46,8 @@ final class CombinedTokens {
                 }
                 long sum = sums[token * plan.words() + word];
                 if (sum != expected) {
-                    throw new MillraceException(
-                            "combine at rank " + self + " (seed " + plan.seed() + ", batch " + batch + "): token "
-                                    + token + ", word " + word + " is " + sum + " instead of " + expected);
+                    throw new MillraceException("combine at rank " + self + " (seed " + plan.seed() + ", batch " + batch
+                            + "): token " + token + ", word " + word + " is " + sum + " instead of " + expected);
                 }
             }
         }

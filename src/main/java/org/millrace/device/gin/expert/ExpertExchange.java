@@ -72,7 +72,8 @@ public final class ExpertExchange implements TokenExchange {
                 channel -> new OwnTokens(plan, team.rank(), batch, channel), received::sink);
         reset();
         CombinedTokens combined = new CombinedTokens(plan, team.rank(), batch);
-        launch("combine of batch " + batch, incoming, outgoing, received::source, channel -> ownOrder(combined, channel));
+        launch("combine of batch " + batch, incoming, outgoing, received::source,
+                channel -> ownOrder(combined, channel));
         combined.verify();
         return received.count();
     }

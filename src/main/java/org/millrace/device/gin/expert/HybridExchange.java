@@ -42,7 +42,9 @@ public final class HybridExchange implements TokenExchange {
     private final LsaMemory near;
     private final WorldBarrier barrier;
     private final LsaRing[] rings;
-    /** Of a batch, by channel: how many tokens go to each host, come from each, and are forwarded to and by each rank. */
+    /**
+     * Of a batch, by channel: how many tokens go to each host, come from each, and are forwarded to and by each rank.
+     */
     private final long[][] toHosts;
     private final long[][] fromHosts;
     private final long[][] forwarded;
@@ -63,9 +65,9 @@ public final class HybridExchange implements TokenExchange {
         this.window = window;
         this.memory = memory;
         if (communicator.lsa().ranks() != hosted.perHost() || communicator.world().ranks() != plan.ranks()) {
-            throw new IllegalArgumentException("the plan is for " + plan.ranks() + " ranks, " + hosted.perHost()
-                    + " a host; the communicator has " + communicator.world().ranks() + ", "
-                    + communicator.lsa().ranks() + " near each other");
+            throw new IllegalArgumentException(
+                    "the plan is for " + plan.ranks() + " ranks, " + hosted.perHost() + " a host; the communicator has "
+                            + communicator.world().ranks() + ", " + communicator.lsa().ranks() + " near each other");
         }
         gins = new HostGin[communicator.contexts()];
         Arrays.setAll(gins, context -> new HostGin(communicator, context));
