@@ -317,6 +317,15 @@ int cuMemGetAddressRange_v2(char **base, size_t *bytes, char *address) {
   return range ? 0 : INVALID;
 }
 
+int cuMemGetHandleForAddressRange(void *descriptor, char *address, size_t bytes, int type, unsigned long flags) {
+  pthread_mutex_lock(&lock);
+  struct range *range = range_of(address);
+  int within = range && type == 1 && flags == 0 && address + bytes <= (char *)range->address + range->bytes;
+  *(int *)descriptor = within ? dup(range->descriptor) : -1;
+  pthread_mutex_unlock(&lock);
+  return within ? 0 : INVALID;
+}
+
 int cuMemRetainAllocationHandle(long *handle, char *address) {
   pthread_mutex_lock(&lock);
   struct range *range = range_of(address);
