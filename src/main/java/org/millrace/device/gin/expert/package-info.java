@@ -11,4 +11,3 @@
 package org.millrace.device.gin.expert;
 
 import org.jspecify.annotations.NullMarked;
-
