@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +25,12 @@ public record CoreShare(int cores, String reason) {
     /** What launchers call the number of ranks on a host: torchrun, Open MPI, MPICH, MVAPICH, Slurm's srun. */
     private static final List<String> RANKS_OF_HOST = List.of("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
             "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE");
+
+    /** What they call the number of ranks on this host, and in the job. */
+    private static final Map<String, String> RANKS_OF_JOB = Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE",
+            "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "PMI_SIZE",
+            "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE");
+    private static final String SLURM_HOSTS = "SLURM_NNODES";
 
     /** With so many cores a proxy thread may have one for itself: the program's threads have two more. */
     private static final int OWN_CORES_FROM = 4;
@@ -57,6 +64,17 @@ public record CoreShare(int cores, String reason) {
             }
         }
         return new CoreShare(usable, usable + " usable");
+    }
+
+    /** Whether the launcher says that all ranks of the job are on this host; the same on all of them. */
+    public static boolean isWholeJobHere(UnaryOperator<@Nullable String> environment) {
+        for (Map.Entry<String, String> names : RANKS_OF_JOB.entrySet()) {
+            int here = number(environment.apply(names.getKey()));
+            if (here > 0 && number(environment.apply(names.getValue())) > 0) {
+                return here == number(environment.apply(names.getValue()));
+            }
+        }
+        return number(environment.apply(SLURM_HOSTS)) == 1;
     }
 
     /** How many threads serve connections unless the user says so: half of the cores are left to the program. */

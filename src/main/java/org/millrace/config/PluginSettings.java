@@ -86,7 +86,8 @@ public final class PluginSettings {
     public static final Setting<Optional<Boolean>> DEVICE_SLOTS =
             new Setting<>("MILLRACE_DEVICE_SLOTS", optional(ValueTypes.booleans()), Optional.empty(),
                     "0: what kernels send and receive in protocol Simple waits in the host's memory;"
-                            + " 1: in the GPU's, which is an error where it cannot; unset: in the GPU's where it can");
+                            + " 1: in the GPU's, which is an error where it cannot; unset: in the GPU's if the launcher says that"
+                            + " all ranks are on this host");
 
     /** Whether a process that has lost a peer it waits for ends. */
     public static final Setting<Boolean> ON_LOSS = new Setting<>("MILLRACE_ON_LOSS",

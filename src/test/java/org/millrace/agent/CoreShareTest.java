@@ -1,6 +1,7 @@
 package org.millrace.agent;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Map;
@@ -58,5 +59,18 @@ class CoreShareTest {
     @Test
     void thisProcessHasSome() {
         assertTrue(CoreShare.ofThisProcess(name -> null).cores() >= 1);
+    }
+
+    @Test
+    void launchersSayWhetherAllRanksAreHere() {
+        assertTrue(CoreShare
+                .isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "2")::get));
+        assertFalse(CoreShare
+                .isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "4")::get));
+        assertTrue(CoreShare.isWholeJobHere(Map.of("LOCAL_WORLD_SIZE", "8", "WORLD_SIZE", "8")::get));
+        assertFalse(CoreShare.isWholeJobHere(Map.of("LOCAL_WORLD_SIZE", "1", "WORLD_SIZE", "2")::get));
+        assertTrue(CoreShare.isWholeJobHere(Map.of("SLURM_NNODES", "1")::get));
+        assertFalse(CoreShare.isWholeJobHere(Map.of("SLURM_NNODES", "2")::get));
+        assertFalse(CoreShare.isWholeJobHere(Map.of("WORLD_SIZE", "2")::get), "nobody says how many are here");
     }
 }

@@ -240,9 +240,9 @@ final class CudaGinDevice implements GinDevice {
         PeerMappings peers = map(rank, all);
         // what no processor can touch is a GPU's to copy, whatever memory it is
         return type == plugin_h.NCCL_PTR_HOST() && HostAccess.isPossible(address, bytes)
-                ? new CudaHostMemory(mover(network, address),
+                ? new CudaHostMemory(mover(network, address, type),
                         HostWindowMemory.register(network, NativeMemory.at(address, bytes)), address, peers)
-                : new CudaWindowMemory(mover(network, address), address, bytes, peers);
+                : new CudaWindowMemory(mover(network, address, type), address, bytes, peers);
     }
 
     /** The same window at each peer, as far as it can be mapped here. */
@@ -269,9 +269,9 @@ final class CudaGinDevice implements GinDevice {
         }
     }
 
-    private CudaMover mover(Network network, long address) {
+    private CudaMover mover(Network network, long address, int type) {
         long context =
-                copyContext != null && driver.isOfAllContexts(address) ? copyContext.handle() : programsContext();
+                copyContext != null && (type == plugin_h.NCCL_PTR_HOST() || driver.isOfAllContexts(address)) ? copyContext.handle() : programsContext();
         return moverOf.computeIfAbsent(new Way(network, context),
                 unused -> new CudaMover(driver, device, context, network, chunkBytes, copyKernel));
     }

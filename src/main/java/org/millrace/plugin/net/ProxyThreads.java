@@ -22,19 +22,26 @@ import org.millrace.config.Settings;
 public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThreshold, Optional<Long> maxParkNanos,
         String reason) {
 
+    private static final int MOST_FOR_DEVICE_SLOTS = 2;
+
     /**
      * Decides for this process.
      *
      * @throws ConfigurationException if a setting is not usable
      */
     public static ProxyThreads decide(UnaryOperator<@Nullable String> environment) {
-        return decide(environment, CoreShare.ofThisProcess(environment));
+        return decide(environment, CoreShare.ofThisProcess(environment), Integer.MAX_VALUE);
     }
 
-    static ProxyThreads decide(UnaryOperator<@Nullable String> environment, CoreShare share) {
+    /** As the other method does, where GPUs copy: threads then only ask for copies, and more of them wait in turns. */
+    static ProxyThreads decideForDeviceSlots(UnaryOperator<@Nullable String> environment) {
+        return decide(environment, CoreShare.ofThisProcess(environment), MOST_FOR_DEVICE_SLOTS);
+    }
+
+    static ProxyThreads decide(UnaryOperator<@Nullable String> environment, CoreShare share, int most) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         Optional<Integer> wanted = settings.get(Settings.THREADS);
-        int count = wanted.orElse(share.proxyThreads());
+        int count = wanted.orElse(Math.min(most, share.proxyThreads()));
         return new ProxyThreads(count, share.coreForEach(count),
                 set(settings, Settings.IDLE_THRESHOLD.name()).map(text -> settings.get(Settings.IDLE_THRESHOLD)),
                 set(settings, Settings.IDLE_SLEEP_MICROS.name())

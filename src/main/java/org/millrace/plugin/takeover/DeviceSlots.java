@@ -285,7 +285,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public int lendDmaBuf(IntUnaryOperator use) {
-            copies.enter();
+            driver.useContext(copies.context);
             return ForeignMemory.lendDmaBuf(driver, address, bytes, use);
         }
 

@@ -14,13 +14,19 @@ import org.millrace.config.ConfigurationException;
 class ProxyThreadsTest {
 
     private static ProxyThreads threads(int cores, Map<String, String> environment) {
-        return ProxyThreads.decide(environment::get, new CoreShare(cores, cores + " usable"));
+        return ProxyThreads.decide(environment::get, new CoreShare(cores, cores + " usable"), Integer.MAX_VALUE);
     }
 
     @Test
     void theyFollowFromTheCores() {
         assertEquals("1 thread that yields at once (cores: 2 usable)", threads(2, Map.of()).toString());
         assertEquals("4 threads that may spin (cores: 8 usable)", threads(8, Map.of()).toString());
+    }
+
+    @Test
+    void fewAskAGpuForCopies() {
+        assertEquals("2 threads that may spin (cores: 16 usable)",
+                ProxyThreads.decide(name -> null, new CoreShare(16, "16 usable"), 2).toString());
     }
 
     @Test

@@ -37,7 +37,10 @@ class DeviceSlotsHostTest {
                 .run(HostProgram.library(), way, CHANNELS, STEPS, 0x5eed + version, sizes);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(0, outcome.warnings().size(), outcome.output());
-        MatchResult copies = COPIES.matcher(outcome.output()).results().findFirst().orElseThrow();
+        MatchResult copies = COPIES.matcher(outcome.output())
+                .results()
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(outcome.output()));
         long within = Long.parseLong(copies.group(2));
         long withHost = Long.parseLong(copies.group(3));
         if (network.equals("plugin")) { // it takes the memory as it is, by its DMA-BUF
