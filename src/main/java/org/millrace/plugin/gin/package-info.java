@@ -9,3 +9,4 @@
 package org.millrace.plugin.gin;
 
 import org.jspecify.annotations.NullMarked;
+
