@@ -8,8 +8,8 @@
 #include "nccl/gin_v13.h"
 #include "nccl/gin_v14.h"
 
-/* regMrSymDmaBuf stays null: NCCL asks for it only where a device has said that it takes file
- * descriptors. */
+/* regMrSymDmaBuf stays null: NCCL registers GIN's windows by address even where a device has said that it takes
+ * file descriptors, and RMA's table does not say so. */
 #define MILLRACE_GIN_COMMON                                                                         \
   .name = "Millrace", .init = ginInit, .devices = ginDevices, .listen = ginListen,                  \
   .deregMrSym = ginDeregMrSym, .destroyContext = ginDestroyContext, .closeColl = ginCloseColl,      \

@@ -4,8 +4,16 @@
 
 #include "nccl/rma_v14.h"
 
-static ncclResult_t getProperties(int dev, ncclNetProperties_v12_t *props) {
+static ncclResult_t ginProperties(int dev, ncclNetProperties_v12_t *props) {
   MILLRACE_FORWARD(ginGetProperties, 14, dev, props);
+}
+
+/* As GIN's, but for file descriptors, with which NCCL would register memory here: it goes by address. */
+static ncclResult_t getProperties(int dev, ncclNetProperties_v12_t *props) {
+  ncclResult_t result = ginProperties(dev, props);
+  if (result == ncclSuccess)
+    props->ptrSupport &= ~NCCL_PTR_DMABUF;
+  return result;
 }
 
 static ncclResult_t connectAll(void *ctx, void *handles[], int nranks, int rank, void *listenComm,

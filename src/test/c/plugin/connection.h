@@ -2,6 +2,7 @@
 #ifndef MILLRACE_TEST_CONNECTION_H
 #define MILLRACE_TEST_CONNECTION_H
 
+#include "device_slots.h"
 #include "operations.h"
 #include "unpack_kernel.h"
 #include "versions.h"
@@ -19,10 +20,14 @@ struct connection {
   void *listenComm;
   void *comm;
   void *mhandles[PROTOCOLS];
-  /* LL, LL128, SIMPLE, ncclSendMem, ncclRecvMem, without gaps. */
+  /* LL, LL128, SIMPLE, ncclSendMem, ncclRecvMem, without gaps; or what of them is the host's. */
   char *memory;
   size_t memoryBytes;
+  /* LL128 and SIMPLE, if they are the device's. */
+  char *deviceMemory;
+  /* As kernels find them, and as they are registered. */
   char *buffers[PROTOCOLS];
+  char *registered[PROTOCOLS];
   struct buffer_sizes sizes;
   ncclSendMem *sendMem;
   ncclRecvMem *recvMem;
@@ -59,22 +64,40 @@ static inline void meet(struct rank *rank) {
   hear(rank, &byte, 1);
 }
 
-/* One block of host memory, filled as NCCL fills it before it registers. */
-static inline void allocate_memory(struct connection *connection, const struct buffer_sizes *sizes) {
-  size_t offset = 0;
-  connection->sizes = *sizes;
-  for (int p = 0; p < PROTOCOLS; p++)
-    offset += sizes->bytes[p];
-  connection->memoryBytes = offset + sizeof(ncclSendMem) + sizeof(ncclRecvMem);
+/* The host's memory: what is not the device's, and where NCCL is ready for a device's also LL's buffer of the
+ * receiving end behind all the others. */
+static inline void allocate_host_memory(struct connection *connection, const struct buffer_sizes *sizes) {
+  int onDevice = host_slots_on_device(), apart = !connection->sends && (onDevice || host_slots_are("apart"));
+  size_t offsets[PROTOCOLS], offset = 0;
+  for (int p = 0; p < PROTOCOLS; p++) {
+    offsets[p] = offset;
+    offset += onDevice && (p != LL || apart) ? 0 : sizes->bytes[p];
+  }
+  connection->memoryBytes = offset + sizeof(ncclSendMem) + sizeof(ncclRecvMem) + (apart ? sizes->bytes[LL] : 0);
   connection->memory =
       mmap(NULL, connection->memoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(connection->memory != MAP_FAILED, "out of memory");
   connection->sendMem = (ncclSendMem *)(connection->memory + offset);
   connection->recvMem = (ncclRecvMem *)(connection->sendMem + 1);
-  offset = 0;
-  for (int p = 0; p < PROTOCOLS; p++) {
-    connection->buffers[p] = connection->memory + offset;
-    offset += sizes->bytes[p];
+  for (int p = 0; p < PROTOCOLS; p++)
+    connection->buffers[p] = connection->memory + offsets[p];
+  if (apart)
+    connection->buffers[LL] = (char *)(connection->recvMem + 1);
+}
+
+/* Memory, filled as NCCL fills it before it registers. */
+static inline void allocate_memory(struct connection *connection, const struct buffer_sizes *sizes) {
+  connection->sizes = *sizes;
+  allocate_host_memory(connection, sizes);
+  memcpy(connection->registered, connection->buffers, sizeof connection->buffers);
+  connection->deviceMemory = NULL;
+  if (host_slots_on_device()) {
+    char *memory;
+    connection->deviceMemory = allocate_on_device(sizes->bytes[LL128] + sizes->bytes[SIMPLE], &memory);
+    connection->registered[LL128] = connection->deviceMemory;
+    connection->registered[SIMPLE] = connection->deviceMemory + sizes->bytes[LL128];
+    connection->buffers[LL128] = memory;
+    connection->buffers[SIMPLE] = memory + sizes->bytes[LL128];
   }
   for (int slot = 0; slot < NCCL_STEPS; slot++)
     connection->recvMem->connFifo[slot].size = -1;
@@ -83,7 +106,8 @@ static inline void allocate_memory(struct connection *connection, const struct b
 
 static inline void register_memory(struct rank *rank, struct connection *connection) {
   for (int p = 0; p < PROTOCOLS; p++) {
-    SUCCEEDS(rank->net->regMr(connection->comm, connection->buffers[p], connection->sizes.bytes[p], NCCL_PTR_HOST,
+    int type = connection->deviceMemory && p != LL ? NCCL_PTR_CUDA : NCCL_PTR_HOST;
+    SUCCEEDS(rank->net->regMr(connection->comm, connection->registered[p], connection->sizes.bytes[p], type,
                               &connection->mhandles[p]));
     REQUIRE(connection->mhandles[p], "a null memory handle");
   }
@@ -159,6 +183,8 @@ static inline void set_up(struct rank *rank, const struct buffer_sizes *sizes) {
 static inline void free_connection(struct rank *rank, struct connection *connection) {
   for (int p = 0; p < PROTOCOLS; p++) {
     SUCCEEDS(rank->net->deregMr(connection->comm, connection->mhandles[p]));
+    if (p == 0 && connection->deviceMemory)
+      free_on_device(connection->deviceMemory);
     if (p == 0)
       REQUIRE(mprotect(connection->memory, connection->memoryBytes, PROT_NONE) == 0, "mprotect");
   }

@@ -1,7 +1,10 @@
-/* Ranks over every operation of one version of GIN's table, a thread each: usage LIBRARY RANKS PUTS SEED.
- * What NCCL's kernels would post is posted here, into the memory that createContext gave out. */
+/* Ranks over every operation of one version of GIN's table, a thread each: usage LIBRARY RANKS PUTS SEED [WINDOWS].
+ * What NCCL's kernels would post is posted here, into the memory that createContext gave out. WINDOWS is a letter for
+ * the source and one for the target: h for host memory, and with the stub of CUDA d for a device's memory, s for a
+ * device's of several physical segments, n for host memory that devices of other processes can map, p for such memory
+ * that no processor can touch. */
 #define _GNU_SOURCE
-#include "host.h"
+#include "device_slots.h"
 
 #include "nccl/gin.h"
 #include "nccl/gin_v12.h"
@@ -15,6 +18,8 @@
 #define MAX_RANKS 8
 #define MAX_CONTEXTS 2
 #define MAX_BYTES 100000
+#define MAX_SEGMENTS 5
+#define PAGE 4096
 #define DEADLINE_SECONDS 60
 
 #if GIN_VERSION == 11
@@ -64,16 +69,52 @@ static int ranks;
 static long messages;
 static uint64_t seed;
 static const gin_t *gin;
+static const char *kinds = "hh";
 static char handles[MAX_RANKS][NCCL_NET_HANDLE_MAXSIZE];
 static pthread_barrier_t barrier;
 
+struct window {
+  char *address;
+  void *memory;
+  uint64_t handle;
+};
+
 struct rank {
   int rank;
-  void *group, *ginCtx, *memory[2];
-  uint64_t window[2];
+  void *group, *ginCtx;
+  struct window window[2];
   gpu_context_t *contexts;
   unsigned char *source, *target;
 };
+
+static int on_stub(void) { return strcmp(kinds, "hh") != 0; }
+
+/* Memory of a kind, zeroed; where it is registered goes to the window. */
+static unsigned char *allocate_window(char kind, size_t bytes, struct window *window) {
+  size_t pages = (bytes + PAGE - 1) / PAGE, segments[MAX_SEGMENTS];
+  char *memory;
+  switch (kind) {
+  case 'h':
+    return (unsigned char *)(window->address = calloc(1, bytes));
+  case 'd':
+  case 'p':
+    window->address = allocate_on_device(bytes, &memory);
+    return (unsigned char *)memory;
+  case 'n':
+    segments[0] = pages * PAGE;
+    window->address = allocate_segments(1, segments, 1, &memory);
+    return (unsigned char *)memory;
+  case 's':
+    for (int i = 0; i < MAX_SEGMENTS; i++)
+      segments[i] = (pages * (i + 1) / MAX_SEGMENTS - pages * i / MAX_SEGMENTS) * PAGE;
+    window->address = allocate_segments(MAX_SEGMENTS, segments, 0, &memory);
+    return (unsigned char *)memory;
+  default:
+    REQUIRE(0, "no window is of kind %c", kind);
+  }
+}
+
+static int type_of(char kind) { return kind == 'd' || kind == 's' ? NCCL_PTR_CUDA : NCCL_PTR_HOST; }
 
 static unsigned char pattern(int from, int to, long put, size_t at) {
   return (unsigned char)(from * 31 + to * 7 + put * 13 + (long)at * 3 + (long)(at >> 9));
@@ -139,10 +180,10 @@ static void put(struct rank *rank, int context, int peer, long number, size_t by
     for (size_t i = 0; i < bytes; i++)
       rank->source[from + i] = pattern(rank->rank, peer, number, i);
     words[ncclGinProxyGfdSrcOff] = from << MILLRACE_GIN_ADDRESS_SHIFT;
-    words[ncclGinProxyGfdSrcHandle] = rank->window[0] << MILLRACE_GIN_ADDRESS_SHIFT;
+    words[ncclGinProxyGfdSrcHandle] = rank->window[0].handle << MILLRACE_GIN_ADDRESS_SHIFT;
   }
   words[ncclGinProxyGfdDstOff] = offset << MILLRACE_GIN_ADDRESS_SHIFT;
-  words[ncclGinProxyGfdDstHandle] = rank->window[1] << MILLRACE_GIN_ADDRESS_SHIFT;
+  words[ncclGinProxyGfdDstHandle] = rank->window[1].handle << MILLRACE_GIN_ADDRESS_SHIFT;
   uint64_t add = (1ull << 40) + 1;
   words[ncclGinProxyGfdCompletion] = (uint64_t)counter << COUNTER_SHIFT | (uint64_t)rank->rank << SIGNAL_SHIFT |
                                      (add & 0xffff) << VALUE_SHIFT;
@@ -192,9 +233,9 @@ static void get_from_all(struct rank *rank) {
     size_t at = (size_t)ranks * messages * MAX_BYTES + (size_t)peer * 64;
     begin(words, ncclGinProxyOpGet, 64);
     words[ncclGinProxyGfdSrcOff] = 0;
-    words[ncclGinProxyGfdSrcHandle] = rank->window[0] << MILLRACE_GIN_ADDRESS_SHIFT;
+    words[ncclGinProxyGfdSrcHandle] = rank->window[0].handle << MILLRACE_GIN_ADDRESS_SHIFT;
     words[ncclGinProxyGfdDstOff] = at << MILLRACE_GIN_ADDRESS_SHIFT;
-    words[ncclGinProxyGfdDstHandle] = rank->window[1] << MILLRACE_GIN_ADDRESS_SHIFT;
+    words[ncclGinProxyGfdDstHandle] = rank->window[1].handle << MILLRACE_GIN_ADDRESS_SHIFT;
     post(rank, 0, peer, words);
   }
   flush(rank);
@@ -218,6 +259,12 @@ static void create_context(struct rank *rank) {
   REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_GIN_PROXY && !handle->needsProxyProgress, "type %d",
       handle->netDeviceType);
   rank->contexts = handle->handle;
+  if (on_stub()) { /* as a kernel finds all that */
+    rank->contexts = malloc(CONTEXTS * sizeof *rank->contexts);
+    memcpy(rank->contexts, seen_by_host(handle->handle), CONTEXTS * sizeof *rank->contexts);
+    for (int i = 0; i < CONTEXTS; i++)
+      rank->contexts[i].pis = seen_by_host(rank->contexts[i].pis);
+  }
 }
 
 static void no_error(struct rank *rank) {
@@ -250,13 +297,14 @@ static void *run(void *argument) {
   create_context(rank);
   SUCCEEDS(gin->closeListen(listenComm));
   size_t bytes = (size_t)ranks * messages * MAX_BYTES + 4096;
-  rank->source = calloc(1, bytes);
-  rank->target = calloc(1, bytes);
-  SUCCEEDS(gin->regMrSym(rank->group, rank->source, bytes, NCCL_PTR_HOST, 0, &rank->memory[0],
-      (void **)&rank->window[0]));
-  SUCCEEDS(gin->regMrSym(rank->group, rank->target, bytes, NCCL_PTR_HOST, 0, &rank->memory[1],
-      (void **)&rank->window[1]));
-  REQUIRE(rank->memory[0] && rank->memory[1], "a null handle");
+  rank->source = allocate_window(kinds[0], bytes, &rank->window[0]);
+  rank->target = allocate_window(kinds[1], bytes, &rank->window[1]);
+  for (int i = 0; i < 2; i++) {
+    struct window *window = &rank->window[i];
+    SUCCEEDS(gin->regMrSym(rank->group, window->address, bytes, type_of(kinds[i]), 0, &window->memory,
+                           (void **)&window->handle));
+    REQUIRE(window->memory, "a null handle");
+  }
 
   uint64_t random[MAX_RANKS];
   long counted[CONTEXTS] = {0};
@@ -291,16 +339,18 @@ static void *run(void *argument) {
 #endif
   pthread_barrier_wait(&barrier);
   SUCCEEDS(gin->destroyContext(rank->ginCtx));
-  SUCCEEDS(gin->deregMrSym(rank->group, rank->memory[0])); /* the other is left, as users do */
+  SUCCEEDS(gin->deregMrSym(rank->group, rank->window[0].memory)); /* the other is left, as users do */
   SUCCEEDS(gin->closeColl(rank->group));
   SUCCEEDS(gin->finalize(ctx));
-  free(rank->source);
-  free(rank->target);
+  for (int i = 0; i < 2; i++)
+    if (kinds[i] == 'h')
+      free(rank->window[i].address);
   return NULL;
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 5, "usage: LIBRARY RANKS PUTS SEED");
+  REQUIRE(count == 5 || count == 6, "usage: LIBRARY RANKS PUTS SEED [WINDOWS]");
+  kinds = count == 6 ? arguments[5] : kinds;
   ranks = atoi(arguments[2]);
   messages = atol(arguments[3]);
   seed = strtoull(arguments[4], NULL, 0);
@@ -318,6 +368,10 @@ int main(int count, char **arguments) {
     for (int i = 0; i < ranks; i++)
       pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&barrier);
+  }
+  if (on_stub()) {
+    print_copies(0);
+    printf("%ld events\n", ((long (*)(void))stub_of_cuda("stubRecords"))());
   }
   printf("OK " TABLE_NAME "\n");
   return 0;

@@ -2,6 +2,7 @@
 #ifndef MILLRACE_TEST_OPERATIONS_H
 #define MILLRACE_TEST_OPERATIONS_H
 
+#include "device_slots.h"
 #include "host.h"
 #include "nccl/connection.h"
 
@@ -75,6 +76,8 @@ static inline struct operation next_operation(uint64_t *random) {
   case 0:
     return (struct operation){LL, 1, 1, 2 * chunks};
   case 1:
+    if (host_slots_on_device())
+      return (struct operation){SIMPLE, 1, 1, 2 * chunks};
     return (struct operation){LL128, 1, 1, 2 * chunks};
   case 2: /* send, receive, trees */
     return (struct operation){SIMPLE, 1, 1, 2 * chunks};

@@ -22,6 +22,8 @@ static void traffic(struct rank *rank) {
   print_direction(rank, kernels, 1);
   print_direction(rank, kernels, 0);
   tear_down(rank);
+  if (host_slots_on_device())
+    print_copies(rank->number);
 }
 
 int main(int count, char **arguments) {

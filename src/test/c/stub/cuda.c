@@ -1,8 +1,111 @@
-/* As much of libcuda as tells whether a device gets on with its work. With STUB_CUDA_BUSY set it never does. */
+/* As much of libcuda as tells whether a device gets on with its work, and as copies memory of a device. With
+ * STUB_CUDA_BUSY set the device never gets on. Device memory has an address at which no processor can touch it, and
+ * another for what plays kernels. Copies are made late, in pieces in an order that looks random. STUB_CUDA_NO_EXPORT
+ * and STUB_CUDA_NO_IMPORT forbid to share memory between processes. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#define NOT_READY 600
+#define NOT_SUPPORTED 801
+#define INVALID 1
+#define RANGES 1024
+#define COPIES 8192
+#define PIECE 1000
+
 static int synchronizations;
+
+/* An allocation, or a mapping of one: what is at an address of the device. */
+struct range {
+  char *address;
+  char *memory;
+  size_t bytes;
+  int descriptor;
+};
+
+/* From is null for a store of a value. */
+struct copy {
+  char *to;
+  const char *from;
+  size_t bytes;
+  uint64_t value;
+};
+
+/* Copies that were begun, oldest first, and how many were made. */
+struct stream {
+  struct copy copies[COPIES];
+  long begun, made;
+};
+
+struct event {
+  struct stream *stream;
+  long number;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct range ranges[RANGES];
+/* Addresses that are reserved for mappings, and where the memory of all of them lies. */
+static struct range reserved[RANGES];
+static uint64_t seed = 88172645463325252UL;
+/* Copies within the device's memory, and those that the host's takes part in. */
+static long withinDevice, withHost;
+/* Of events. */
+static long records;
+
+static struct range *find(struct range *among, const char *address) {
+  for (int i = 0; i < RANGES; i++)
+    if (among[i].bytes && address >= among[i].address && address < among[i].address + among[i].bytes)
+      return &among[i];
+  return NULL;
+}
+
+static struct range *range_of(const char *address) {
+  return find(ranges, address);
+}
+
+static struct range *free_of(struct range *among) {
+  for (int i = 0; i < RANGES; i++)
+    if (!among[i].bytes)
+      return &among[i];
+  abort();
+}
+
+static struct range *free_range(void) {
+  return free_of(ranges);
+}
+
+static char *processors_memory(char *address) {
+  struct range *range = range_of(address);
+  return range ? range->memory + (address - range->address) : address;
+}
+
+static uint64_t draw(void) {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
+  return seed;
+}
+
+static void make_next(struct stream *stream) {
+  struct copy *copy = &stream->copies[stream->made % COPIES];
+  if (!copy->from) {
+    memcpy(copy->to, &copy->value, copy->bytes);
+    stream->made++;
+    return;
+  }
+  size_t pieces = (copy->bytes + PIECE - 1) / PIECE, first = draw() % pieces;
+  for (size_t i = 0; i < pieces; i++) {
+    size_t at = (first + pieces - i) % pieces * PIECE;
+    size_t bytes = copy->bytes - at < PIECE ? copy->bytes - at : PIECE;
+    memcpy(copy->to + at, copy->from + at, bytes);
+  }
+  stream->made++;
+}
 
 int cuCtxGetCurrent(void **context) {
   *context = &synchronizations;
@@ -11,6 +114,11 @@ int cuCtxGetCurrent(void **context) {
 
 int cuCtxSetCurrent(void *context) {
   return context == &synchronizations ? 0 : 201;
+}
+
+int cuCtxGetDevice(int *device) {
+  *device = 0;
+  return 0;
 }
 
 int cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -28,4 +136,269 @@ int cuCtxSynchronize(void) {
 /* How often the device was found to have done its work. */
 int stubSynchronizations(void) {
   return __atomic_load_n(&synchronizations, __ATOMIC_RELAXED);
+}
+
+int cuGetErrorName(int code, const char **name) {
+  *name = code == NOT_SUPPORTED ? "CUDA_ERROR_NOT_SUPPORTED" : "CUDA_ERROR_INVALID_VALUE";
+  return 0;
+}
+
+int cuCtxGetStreamPriorityRange(int *lowest, int *highest) {
+  if (lowest)
+    *lowest = 0;
+  *highest = -1;
+  return 0;
+}
+
+int cuStreamCreateWithPriority(struct stream **stream, unsigned flags, int priority) {
+  (void)flags, (void)priority;
+  *stream = calloc(1, sizeof **stream);
+  return 0;
+}
+
+int cuStreamDestroy_v2(struct stream *stream) {
+  free(stream);
+  return 0;
+}
+
+int cuStreamQuery(struct stream *stream) {
+  pthread_mutex_lock(&lock);
+  if (stream->made != stream->begun)
+    make_next(stream);
+  int code = stream->made == stream->begun ? 0 : NOT_READY;
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
+  pthread_mutex_lock(&lock);
+  while (stream->begun - stream->made == COPIES)
+    make_next(stream);
+  if (range_of(to) && range_of(from))
+    withinDevice++;
+  else
+    withHost++;
+  /* Where the memory is now: it may be unmapped before the copy is made, as a device's may not. */
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, 0};
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+int cuEventCreate(struct event **event, unsigned flags) {
+  (void)flags;
+  *event = calloc(1, sizeof **event);
+  return 0;
+}
+
+int cuEventDestroy_v2(struct event *event) {
+  free(event);
+  return 0;
+}
+
+int cuEventRecord(struct event *event, struct stream *stream) {
+  pthread_mutex_lock(&lock);
+  *event = (struct event){stream, stream->begun};
+  records++;
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+int cuEventQuery(struct event *event) {
+  int code = 0;
+  pthread_mutex_lock(&lock);
+  if (event->stream && event->stream->made < event->number) {
+    if (draw() % 4 == 0)
+      make_next(event->stream);
+    code = event->stream->made < event->number ? NOT_READY : 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+static int store(struct stream *stream, char *to, uint64_t value, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  while (stream->begun - stream->made == COPIES)
+    make_next(stream);
+  withHost++;
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), NULL, bytes, value};
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+int cuStreamWriteValue64_v2(struct stream *stream, char *to, uint64_t value, unsigned flags) {
+  (void)flags;
+  return store(stream, to, value, 8);
+}
+
+int cuStreamWriteValue32_v2(struct stream *stream, char *to, uint32_t value, unsigned flags) {
+  (void)flags;
+  return store(stream, to, value, 4);
+}
+
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  (void)flags;
+  return posix_memalign(memory, 4096, bytes) ? 2 : 0;
+}
+
+int cuMemFreeHost(void *memory) {
+  free(memory);
+  return 0;
+}
+
+/* Memory of several physical segments at addresses behind one another; where kernels find it goes to *memory. That
+ * of the host is where processors find it, too. */
+char *stubAllocateSegments(int count, const size_t *bytes, int ofHost, char **memory) {
+  size_t all = 0, at = 0;
+  for (int i = 0; i < count; i++)
+    all += bytes[i];
+  pthread_mutex_lock(&lock);
+  *memory = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *address = ofHost ? *memory : mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED || *memory == MAP_FAILED)
+    abort();
+  for (int i = 0; i < count; at += bytes[i++]) {
+    struct range *range = free_range();
+    *range = (struct range){address + at, *memory + at, bytes[i], memfd_create("device", 0)};
+    if (range->descriptor < 0 || ftruncate(range->descriptor, (off_t)bytes[i]) != 0 ||
+        mmap(range->memory, bytes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, range->descriptor, 0) == MAP_FAILED)
+      abort();
+  }
+  pthread_mutex_unlock(&lock);
+  return address;
+}
+
+/* Device memory; where kernels find it goes to *memory. */
+char *stubAllocate(size_t bytes, char **memory) {
+  size_t pages = (bytes + 4095) / 4096 * 4096;
+  return stubAllocateSegments(1, &pages, 0, memory);
+}
+
+/* Where kernels find what is at an address. */
+char *stubMemory(char *address) {
+  pthread_mutex_lock(&lock);
+  char *memory = processors_memory(address);
+  pthread_mutex_unlock(&lock);
+  return memory;
+}
+
+/* Gives memory back, segment by segment: whoever still copies it ends the process. */
+void stubFree(char *address) {
+  pthread_mutex_lock(&lock);
+  struct range *range = range_of(address);
+  close(range->descriptor);
+  munmap(range->memory, range->bytes);
+  munmap(range->address, range->bytes);
+  range->bytes = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+long stubRecords(void) {
+  pthread_mutex_lock(&lock);
+  long recorded = records;
+  pthread_mutex_unlock(&lock);
+  return recorded;
+}
+
+long stubCopies(int withinTheDevice) {
+  pthread_mutex_lock(&lock);
+  long copies = withinTheDevice ? withinDevice : withHost;
+  pthread_mutex_unlock(&lock);
+  return copies;
+}
+
+int cuMemGetAddressRange_v2(char **base, size_t *bytes, char *address) {
+  pthread_mutex_lock(&lock);
+  struct range *range = range_of(address);
+  if (range) {
+    *base = range->address;
+    *bytes = range->bytes;
+  }
+  pthread_mutex_unlock(&lock);
+  return range ? 0 : INVALID;
+}
+
+int cuMemRetainAllocationHandle(long *handle, char *address) {
+  pthread_mutex_lock(&lock);
+  struct range *range = range_of(address);
+  *handle = range ? dup(range->descriptor) : -1;
+  pthread_mutex_unlock(&lock);
+  return range ? 0 : INVALID;
+}
+
+int cuMemExportToShareableHandle(void *descriptor, long handle, int type, unsigned long flags) {
+  if (getenv("STUB_CUDA_NO_EXPORT"))
+    return NOT_SUPPORTED;
+  *(int *)descriptor = dup((int)handle);
+  return type == 1 && flags == 0 ? 0 : INVALID;
+}
+
+int cuMemImportFromShareableHandle(long *handle, long descriptor, int type) {
+  if (getenv("STUB_CUDA_NO_IMPORT"))
+    return NOT_SUPPORTED;
+  *handle = dup((int)descriptor);
+  return type == 1 ? 0 : INVALID;
+}
+
+int cuMemRelease(long handle) {
+  return close((int)handle) ? INVALID : 0;
+}
+
+int cuMemAddressReserve(char **address, size_t bytes, size_t alignment, char *wanted, unsigned long flags) {
+  (void)alignment, (void)wanted, (void)flags;
+  pthread_mutex_lock(&lock);
+  struct range *range = free_of(reserved);
+  range->address = *address = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  range->memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int failed = range->address == MAP_FAILED || range->memory == MAP_FAILED;
+  range->bytes = failed ? 0 : bytes;
+  pthread_mutex_unlock(&lock);
+  return failed ? 2 : 0;
+}
+
+int cuMemAddressFree(char *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct range *range = find(reserved, address);
+  int wrong = !range || range->bytes != bytes || range_of(address);
+  if (!wrong) {
+    munmap(range->memory, bytes);
+    munmap(address, bytes);
+    range->bytes = 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return wrong ? INVALID : 0;
+}
+
+int cuMemMap(char *address, size_t bytes, size_t offset, long handle, unsigned long flags) {
+  (void)flags;
+  pthread_mutex_lock(&lock);
+  struct range *within = find(reserved, address);
+  int wrong = !within || range_of(address) || address + bytes > within->address + within->bytes;
+  if (!wrong) {
+    struct range *range = free_range();
+    char *memory = mmap(within->memory + (address - within->address), bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED, (int)handle, (off_t)offset);
+    wrong = memory == MAP_FAILED;
+    if (!wrong)
+      *range = (struct range){address, memory, bytes, -1};
+  }
+  pthread_mutex_unlock(&lock);
+  return wrong ? INVALID : 0;
+}
+
+int cuMemSetAccess(char *address, size_t bytes, const int *access, size_t count) {
+  struct range *range = range_of(address);
+  return range && range->bytes == bytes && count == 1 && access[0] == 1 && access[2] == 3 ? 0 : INVALID;
+}
+
+/* The memory is gone: whoever still copies it ends the process. */
+int cuMemUnmap(char *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct range *range = range_of(address);
+  int wrong = !range || range->address != address || range->bytes != bytes;
+  if (!wrong) {
+    mmap(range->memory, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    range->bytes = 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return wrong ? INVALID : 0;
 }

@@ -93,7 +93,25 @@ public final class GinQueueMemory {
      * @param at where it lies
      */
     public boolean isBegun(long at) {
-        return ((long) Words.LONG.getAcquire(Words.MEMORY, base + at) & GinDescriptorFormat.FLAG) != 0;
+        return isBegunAt(base + at);
+    }
+
+    /**
+     * {@return the address of a descriptor's first word}
+     *
+     * @param at where it lies
+     */
+    public long address(long at) {
+        return base + at;
+    }
+
+    /**
+     * {@return whether a descriptor's first word is there}
+     *
+     * @param address that {@link #address} gave
+     */
+    public static boolean isBegunAt(long address) {
+        return ((long) Words.LONG.getAcquire(Words.MEMORY, address) & GinDescriptorFormat.FLAG) != 0;
     }
 
     /**

@@ -82,6 +82,12 @@ public final class PluginSettings {
                     "1 to " + MOST_UNPACK_MIB + " MiB of bounce buffer, or not set (here: " + USUAL_UNPACK_MIB + ")"),
             USUAL_UNPACK_MIB, "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
 
+    /** Whether slots are in the memory of GPUs. */
+    public static final Setting<Optional<Boolean>> DEVICE_SLOTS =
+            new Setting<>("MILLRACE_DEVICE_SLOTS", optional(ValueTypes.booleans()), Optional.empty(),
+                    "0: what kernels send and receive in protocol Simple waits in the host's memory;"
+                            + " 1: in the GPU's, which is an error where it cannot; unset: in the GPU's where it can");
+
     /** Whether a process that has lost a peer it waits for ends. */
     public static final Setting<Boolean> ON_LOSS = new Setting<>("MILLRACE_ON_LOSS",
             values(Map.of("report", false, "exit", true),
@@ -93,8 +99,8 @@ public final class PluginSettings {
             new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
             "how long the program has to abort or destroy a communicator that has lost a peer; unset: 5s");
 
-    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, GIN,
-            GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
+    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, DEVICE_SLOTS,
+            GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
 
     private PluginSettings() {}
 

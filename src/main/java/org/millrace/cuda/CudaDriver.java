@@ -27,6 +27,9 @@ public final class CudaDriver {
     private static final String LIBRARY = "libcuda.so.1";
     private static final int DISABLE_TIMING = 2; // CU_EVENT_DISABLE_TIMING
     private static final int NOT_READY = 600; // CUDA_ERROR_NOT_READY
+    private static final int RELAXED_CAPTURE = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
+    private static final int NON_BLOCKING = 1; // CU_STREAM_NON_BLOCKING
+    private static final int PORTABLE = 3; // CU_MEMHOSTALLOC_PORTABLE and _DEVICEMAP
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
@@ -37,6 +40,7 @@ public final class CudaDriver {
     private final MethodHandle eventDestroy;
     private final MethodHandle writeValue64;
     private final MethodHandle writeValue32;
+    private final MethodHandle getContext;
     private final Map<Function, MethodHandle> functions = new EnumMap<>(Function.class);
     private final MethodHandle errorName;
 
@@ -48,6 +52,7 @@ public final class CudaDriver {
         eventDestroy = bind(library, "cuEventDestroy_v2", LONG);
         writeValue64 = bind(library, "cuStreamWriteValue64_v2", LONG, LONG, LONG, INT);
         writeValue32 = bind(library, "cuStreamWriteValue32_v2", LONG, LONG, INT, INT);
+        getContext = bind(library, "cuCtxGetCurrent", LONG);
         for (Function function : Function.values()) {
             functions.put(function, bind(library, function.symbol, function.arguments));
         }
@@ -67,6 +72,11 @@ public final class CudaDriver {
                     + ". Install NVIDIA's driver, or in a container start it with --gpus all");
         }
         return new CudaDriver(opened.handle());
+    }
+
+    /** {@return whether there is a driver of CUDA on this machine} */
+    public static boolean isPresent() {
+        return DynamicLoader.open(LIBRARY).handle() != null;
     }
 
     @SuppressWarnings("restricted") // signatures are cuda.h's
@@ -193,6 +203,106 @@ public final class CudaDriver {
         }
     }
 
+    /**
+     * {@return the context that is current on this thread: a {@code CUcontext}; 0 for none}
+     *
+     * @param out eight bytes of the caller's
+     */
+    public long currentContext(MemorySegment out) {
+        int code;
+        try {
+            code = (int) getContext.invokeExact(out.address());
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        check("cuCtxGetCurrent", code);
+        return out.get(LONG, 0);
+    }
+
+    /**
+     * Makes a context current on this thread, whose calls are from then on none of the business of a capture that
+     * another thread makes.
+     *
+     * @param context a {@code CUcontext}
+     */
+    public void useContext(long context) {
+        checkedCall(Function.USE_CONTEXT, context);
+        try (Arena arena = Arena.ofConfined()) {
+            checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
+        }
+    }
+
+    /** {@return the number of the device of the current context: a {@code CUdevice}} */
+    public int currentDevice() {
+        return (int) result(Function.CURRENT_DEVICE);
+    }
+
+    /**
+     * {@return a new stream of the highest priority, which does not wait for the default one: a {@code CUstream}}
+     */
+    public long newStream() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(LONG);
+            checkedCall(Function.PRIORITIES, 0L, out.address());
+            checkedCall(Function.NEW_STREAM, out.address(), NON_BLOCKING, out.get(INT, 0));
+            return out.get(LONG, 0);
+        }
+    }
+
+    /**
+     * {@return whether all that was enqueued in a stream is done}
+     *
+     * @param stream which
+     */
+    public boolean isIdle(long stream) {
+        int code = call(Function.QUERY_STREAM, stream);
+        if (code != NOT_READY) {
+            check("cuStreamQuery", code);
+        }
+        return code == 0;
+    }
+
+    /**
+     * Gives a stream back, once its work is done.
+     *
+     * @param stream that {@link #newStream} made
+     */
+    public void destroyStream(long stream) {
+        call(Function.DESTROY_STREAM, stream);
+    }
+
+    /**
+     * {@return new memory of the host that devices of all contexts copy to and from at its own address; of the global
+     * scope}
+     *
+     * @param bytes how much
+     */
+    @SuppressWarnings("restricted") // as long as was asked for
+    public MemorySegment allocatePinned(long bytes) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(LONG);
+            checkedCall(Function.ALLOCATE_PINNED, out.address(), bytes, PORTABLE);
+            return MemorySegment.ofAddress(out.get(LONG, 0)).reinterpret(bytes);
+        }
+    }
+
+    /**
+     * Gives pinned memory back.
+     *
+     * @param memory that {@link #allocatePinned} made, which nobody uses any more
+     */
+    public void freePinned(MemorySegment memory) {
+        call(Function.FREE_PINNED, memory.address());
+    }
+
+    private long result(Function function) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(LONG);
+            checkedCall(function, out.address());
+            return out.get(LONG, 0);
+        }
+    }
+
     /** A call of the functions below, which are no part of any hot path. */
     int call(Function function, Object... arguments) {
         try {
@@ -202,8 +312,26 @@ public final class CudaDriver {
         }
     }
 
-    /** Functions for memory of other processes. */
+    /** Functions that no hot path calls: of contexts, streams, pinned memory, and for memory of other processes. */
     enum Function {
+        /** Context. */
+        USE_CONTEXT("cuCtxSetCurrent", LONG),
+        /** Mode, which is exchanged for the thread's. */
+        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode", LONG),
+        /** Device. */
+        CURRENT_DEVICE("cuCtxGetDevice", LONG),
+        /** Lowest, highest. */
+        PRIORITIES("cuCtxGetStreamPriorityRange", LONG, LONG),
+        /** Stream, flags, priority. */
+        NEW_STREAM("cuStreamCreateWithPriority", LONG, INT, INT),
+        /** Stream. */
+        QUERY_STREAM("cuStreamQuery", LONG),
+        /** Stream. */
+        DESTROY_STREAM("cuStreamDestroy_v2", LONG),
+        /** Address, size, flags. */
+        ALLOCATE_PINNED("cuMemHostAlloc", LONG, LONG, INT),
+        /** Address. */
+        FREE_PINNED("cuMemFreeHost", LONG),
         /** Base, size, address. */
         GET_ADDRESS_RANGE("cuMemGetAddressRange_v2", LONG, LONG, LONG),
         /** Handle, address. */

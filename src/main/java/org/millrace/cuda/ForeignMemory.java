@@ -8,6 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.millrace.MillraceException;
 
 /**
@@ -32,15 +35,21 @@ public final class ForeignMemory implements AutoCloseable {
     private static final MethodHandle SYSCALL = bind("syscall", 4);
     private static final MethodHandle CLOSE = bind("close", 1);
 
+    /** The most physical segments of one range: for each a file descriptor is open while peers map it. */
+    public static final int MOST_SEGMENTS = 256;
+
     private final CudaDriver driver;
     private final long base;
     private final long reserved;
+    /** How much is mapped of each physical segment, one behind the other. */
+    private final long[] mapped;
     private final long offset;
 
-    private ForeignMemory(CudaDriver driver, long base, long reserved, long offset) {
+    private ForeignMemory(CudaDriver driver, long base, long reserved, long[] mapped, long offset) {
         this.driver = driver;
         this.base = base;
         this.reserved = reserved;
+        this.mapped = mapped;
         this.offset = offset;
     }
 
@@ -61,7 +70,7 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * {@return a ticket for memory of this process}
+     * {@return a ticket for memory of this process that lies in one physical segment}
      *
      * @param driver  the driver's functions
      * @param address of the memory
@@ -86,6 +95,37 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
+     * {@return tickets for memory of this process, one for each physical segment in its order: a range of addresses may
+     * be made of several, of the host's memory too}
+     *
+     * @param driver  the driver's functions
+     * @param address of the memory
+     * @param bytes   how much there is
+     * @throws MillraceException if some of it cannot be shared
+     */
+    public static List<Ticket> export(CudaDriver driver, long address, long bytes) {
+        List<Ticket> tickets = new ArrayList<>();
+        boolean complete = false;
+        try {
+            for (long at = address; at < address + bytes;) {
+                if (tickets.size() == MOST_SEGMENTS) {
+                    throw new MillraceException(
+                            "it is made of more than " + MOST_SEGMENTS + " physical segments: allocate larger ones");
+                }
+                Ticket ticket = export(driver, at);
+                tickets.add(ticket);
+                at += ticket.allocated() - ticket.offset();
+            }
+            complete = true;
+            return List.copyOf(tickets);
+        } finally {
+            if (!complete) {
+                tickets.forEach(Ticket::close);
+            }
+        }
+    }
+
+    /**
      * Maps another process's memory.
      *
      * @param driver the driver's functions
@@ -95,13 +135,70 @@ public final class ForeignMemory implements AutoCloseable {
      * @throws MillraceException if it cannot be mapped; the message says why
      */
     public static ForeignMemory open(CudaDriver driver, CudaDevice device, Ticket ticket) {
-        int descriptor = fetch(ticket);
+        return open(driver, device.index(), ticket);
+    }
+
+    /**
+     * Maps another process's memory, as the other method does.
+     *
+     * @param driver the driver's functions
+     * @param device number of the device that will use it
+     * @param ticket what the other process made
+     * @return the memory; closing it unmaps it
+     * @throws MillraceException if it cannot be mapped; the message says why
+     */
+    public static ForeignMemory open(CudaDriver driver, int device, Ticket ticket) {
+        return open(driver, device, List.of(ticket));
+    }
+
+    /**
+     * Maps another process's memory of several physical segments, one behind the other as they lie there.
+     *
+     * @param driver  the driver's functions
+     * @param device  number of the device that will use it
+     * @param tickets what the other process made, in its order
+     * @return the memory; closing it unmaps it
+     * @throws MillraceException if it cannot be mapped; the message says why
+     */
+    public static ForeignMemory open(CudaDriver driver, int device, List<Ticket> tickets) {
+        long[] bytes = tickets.stream().mapToLong(Ticket::allocated).toArray();
+        long all = 0;
+        for (long part : bytes) {
+            if (part <= 0 || (all += part) < 0) {
+                throw new MillraceException("its segments are said to have " + Arrays.toString(bytes) + " bytes");
+            }
+        }
+        int mapped = 0;
+        boolean complete = false;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
+            driver.checkedCall(CudaDriver.Function.RESERVE, out.address(), all, 0L, 0L, 0L);
+            long base = out.get(ValueLayout.JAVA_LONG, 0);
+            long at = base;
+            try {
+                for (Ticket ticket : tickets) {
+                    map(driver, at, ticket, out);
+                    mapped++;
+                    allow(driver, at, ticket.allocated(), device, arena);
+                    at += ticket.allocated();
+                }
+                complete = true;
+                return new ForeignMemory(driver, base, all, bytes, tickets.getFirst().offset());
+            } finally {
+                if (!complete) {
+                    unmap(driver, base, all, Arrays.copyOf(bytes, mapped));
+                }
+            }
+        }
+    }
+
+    private static void map(CudaDriver driver, long at, Ticket ticket, MemorySegment out) {
+        int descriptor = fetch(ticket);
+        try {
             driver.checkedCall(CudaDriver.Function.IMPORT, out.address(), (long) descriptor, FILE_DESCRIPTOR);
             long handle = out.get(ValueLayout.JAVA_LONG, 0);
             try {
-                return map(driver, device, handle, ticket, arena, out);
+                driver.checkedCall(CudaDriver.Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
             } finally {
                 driver.call(CudaDriver.Function.RELEASE, handle); // the mapping keeps the memory
             }
@@ -110,31 +207,21 @@ public final class ForeignMemory implements AutoCloseable {
         }
     }
 
-    private static ForeignMemory map(CudaDriver driver, CudaDevice device, long handle, Ticket ticket, Arena arena,
-            MemorySegment out) {
-        long bytes = ticket.allocated();
-        driver.checkedCall(CudaDriver.Function.RESERVE, out.address(), bytes, 0L, 0L, 0L);
-        long base = out.get(ValueLayout.JAVA_LONG, 0);
-        boolean mapped = false;
-        boolean complete = false;
-        try {
-            driver.checkedCall(CudaDriver.Function.MAP, base, bytes, 0L, handle, 0L);
-            mapped = true;
-            MemorySegment access = arena.allocate(ACCESS);
-            access.setAtIndex(ValueLayout.JAVA_INT, 0, ON_DEVICE);
-            access.setAtIndex(ValueLayout.JAVA_INT, 1, device.index());
-            access.setAtIndex(ValueLayout.JAVA_INT, 2, READ_AND_WRITE);
-            driver.checkedCall(CudaDriver.Function.SET_ACCESS, base, bytes, access.address(), 1L);
-            complete = true;
-            return new ForeignMemory(driver, base, bytes, ticket.offset());
-        } finally {
-            if (!complete) {
-                if (mapped) {
-                    driver.call(CudaDriver.Function.UNMAP, base, bytes);
-                }
-                driver.call(CudaDriver.Function.FREE, base, bytes);
-            }
+    private static void allow(CudaDriver driver, long at, long bytes, int device, Arena arena) {
+        MemorySegment access = arena.allocate(ACCESS);
+        access.setAtIndex(ValueLayout.JAVA_INT, 0, ON_DEVICE);
+        access.setAtIndex(ValueLayout.JAVA_INT, 1, device);
+        access.setAtIndex(ValueLayout.JAVA_INT, 2, READ_AND_WRITE);
+        driver.checkedCall(CudaDriver.Function.SET_ACCESS, at, bytes, access.address(), 1L);
+    }
+
+    private static void unmap(CudaDriver driver, long base, long reserved, long[] mapped) {
+        long at = base;
+        for (long part : mapped) {
+            driver.call(CudaDriver.Function.UNMAP, at, part);
+            at += part;
         }
+        driver.call(CudaDriver.Function.FREE, base, reserved);
     }
 
     private static int fetch(Ticket ticket) {
@@ -174,7 +261,7 @@ public final class ForeignMemory implements AutoCloseable {
     @SuppressWarnings("restricted") // the C library's
     private static MethodHandle bind(String name, int arguments) {
         MemoryLayout[] longs = new MemoryLayout[arguments];
-        java.util.Arrays.fill(longs, ValueLayout.JAVA_LONG);
+        Arrays.fill(longs, ValueLayout.JAVA_LONG);
         Linker linker = Linker.nativeLinker();
         MemorySegment address = linker.defaultLookup()
                 .find(name)
@@ -190,7 +277,6 @@ public final class ForeignMemory implements AutoCloseable {
     /** Unmaps the memory; nothing may be copied there any more. */
     @Override
     public void close() {
-        driver.call(CudaDriver.Function.UNMAP, base, reserved);
-        driver.call(CudaDriver.Function.FREE, base, reserved);
+        unmap(driver, base, reserved, mapped);
     }
 }

@@ -24,6 +24,14 @@ public interface FrameReceiver extends AutoCloseable {
      */
     void accept(@Nullable MemoryRegion region, long offset);
 
+    /**
+     * {@return whether the payload of the header last polled lies in a device's memory at the peer: only then it may be
+     * accepted into memory of a device here}
+     */
+    default boolean isOnDevice() {
+        return false;
+    }
+
     /** {@return whether payloads can be spread over pages, with {@link #acceptScattered}} */
     default boolean scatters() {
         return false;

@@ -33,6 +33,15 @@ public interface FrameSender extends AutoCloseable {
     long framesCompleted();
 
     /**
+     * {@return whether payloads may lie in a device's memory now: such a frame can be offered as any other}
+     *
+     * @param memory where they would lie
+     */
+    default boolean sendsFrom(DeviceRegion memory) {
+        return false;
+    }
+
+    /**
      * Completes frames in flight without the peer where that is possible, by copying their payloads, as their memory is
      * needed before the peer has come for them.
      *

@@ -1,8 +1,6 @@
 package org.millrace.plugin;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -10,12 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import org.millrace.MillraceException;
 import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinGpuContext;
-import org.millrace.abi.GinIndices;
-import org.millrace.abi.GinOp;
-import org.millrace.abi.GinQueueMemory;
-import org.millrace.abi.NetDeviceHandle;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.plugin.gin.GinKernel;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls.Function;
 
@@ -28,9 +22,9 @@ final class GinTraining {
     private static final int RANKS = 2;
     private static final int PUTS = 4_000;
     private static final int RMA_PUTS = 1_000;
-    private static final long WINDOW_BYTES = 1 << 20;
+    private static final long WINDOW_BYTES = GinKernel.WINDOW_BYTES;
     private static final int MOST_BYTES = 16 * 1024;
-    private static final int SIGNALS = 64;
+    private static final int SIGNALS = GinKernel.SIGNALS;
     private static final int TABLE_VERSION = 11;
     private static final long HANDLE_BYTES = 128;
 
@@ -124,46 +118,9 @@ final class GinTraining {
             return NativeMemory.getLong(memory);
         }
 
-        /** Signals alone, values in the descriptor, and puts from the window, with counters and without. */
         private void putAsKernel(long device, long window) {
-            NetDeviceHandle handle = NetDeviceHandle.of(NativeMemory.at(device, NetDeviceHandle.BYTES));
-            GinGpuContext seen = GinGpuContext.of(NativeMemory.at(handle.handle(), handle.size()));
-            GinDescriptorFormat format = GinDescriptorFormat.V28;
-            MemorySegment queued =
-                    NativeMemory.at(seen.queues(), GinQueueMemory.bytes(format, RANKS, seen.queueSize()));
-            GinQueueMemory queues = GinQueueMemory.of(queued, format, RANKS, seen.queueSize());
-            GinIndices done = GinIndices.of(NativeMemory.at(seen.cis(), RANKS * Integer.BYTES), RANKS);
-            int[] posted = new int[RANKS];
-            long[] words = new long[GinDescriptorFormat.MAX_WORDS];
-            for (int i = 0; i < PUTS; i++) {
-                int peer = i % 8 == 0 ? number : 1 - number;
-                TrainingRun.await(() -> posted[peer] - done.acquire(peer) < seen.queueSize());
-                describe(format, words, window, i);
-                VarHandle.fullFence();
-                queues.storeOpaque(queues.at(peer, posted[peer]++), words);
-            }
-            for (int peer = 0; peer < RANKS; peer++) {
-                int to = peer;
-                TrainingRun.await(() -> done.acquire(to) == posted[to]);
-            }
-        }
-
-        private void describe(GinDescriptorFormat format, long[] words, long window, int put) {
-            int bytes = switch (put % 4) {
-                case 0 -> 0;
-                case 1 -> Long.BYTES;
-                default -> 1 + random.nextInt(MOST_BYTES);
-            };
-            boolean inline = bytes == Long.BYTES;
-            int signal = put % 3 == 0 ? GinOp.SIGNAL_INC : GinOp.SIGNAL_ADD;
-            format.begin(words, GinOp.PUT | signal | (inline ? GinOp.INLINE : GinOp.COUNTER), bytes);
-            if (inline) {
-                format.inline(words, put);
-            } else {
-                format.source(words, window, random.nextInt(MOST_BYTES));
-            }
-            format.target(words, window, WINDOW_BYTES / 2 + random.nextInt(MOST_BYTES));
-            format.completion(words, put % SIGNALS, put % SIGNALS, 1);
+            GinKernel kernel = new GinKernel(GinDescriptorFormat.V28, device, number, window, PUTS);
+            TrainingRun.await(() -> !kernel.turn());
         }
 
         private void putAsProgram(long group, long rma, long memory) {

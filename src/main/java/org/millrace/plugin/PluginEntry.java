@@ -3,12 +3,14 @@ package org.millrace.plugin;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.cuda.CudaDriver;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.PluginConfiguration;
 import org.millrace.plugin.shim.Upcalls;
+import org.millrace.plugin.takeover.DeviceSlots;
 import org.millrace.plugin.takeover.TakeoverPath;
 import org.millrace.plugin.unpack.UnpackDevice;
 
@@ -44,6 +46,9 @@ public final class PluginEntry {
     private static DataPath path(PluginConfiguration settings) {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
-        return settings.takeover() ? new TakeoverPath(settings.threads(), unpack) : new FallbackPath(unpack);
+        return settings.takeover()
+                ? new TakeoverPath(settings.threads(), unpack,
+                        settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null)
+                : new FallbackPath(unpack);
     }
 }

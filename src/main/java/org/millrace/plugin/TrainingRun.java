@@ -96,7 +96,7 @@ public final class TrainingRun {
         MemorySegment to = KernelPair.memory(ARENA);
         long[] sending = register(link.sender(), from);
         long[] receiving = register(link.receiver(), to);
-        KernelPair kernels = new KernelPair(from, to, STEPS);
+        KernelPair kernels = new KernelPair(from, to, STEPS, true);
         await(() -> !kernels.turn());
         for (int i = 0; i < sending.length; i++) {
             call(Function.DEREG_MR, link.sender(), sending[i]);

@@ -22,8 +22,7 @@ import org.millrace.net.MemoryRegion;
  */
 final class ArrivingFrames {
 
-    private final ConnectionLayout layout;
-    private final MemoryRegion memory;
+    private final SlotBuffers buffers;
     private final MemoryRegion staging;
     private final boolean wholeWords;
     private final Protocol[] protocols = new Protocol[ConnectionLayout.SLOTS];
@@ -34,20 +33,19 @@ final class ArrivingFrames {
     private long arrived;
 
     /**
-     * @param memory     the connection's
+     * @param buffers    the connection's
      * @param staging    as long as the LL and the LL128 buffer together, laid out as they are
      * @param wholeWords whether the network stores whole words
      */
-    ArrivingFrames(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging, boolean wholeWords) {
-        this.layout = layout;
-        this.memory = memory;
+    ArrivingFrames(SlotBuffers buffers, MemoryRegion staging, boolean wholeWords) {
+        this.buffers = buffers;
         this.staging = staging;
         this.wholeWords = wholeWords;
     }
 
     /** Where a frame of a protocol is received: at the offset that its slot has in the layout. */
     MemoryRegion region(Protocol protocol) {
-        return isStaged(protocol) ? staging : memory;
+        return isStaged(protocol) ? staging : buffers.region(protocol);
     }
 
     private boolean isStaged(Protocol protocol) {
@@ -56,7 +54,7 @@ final class ArrivingFrames {
 
     /** The next frame is received into its slot. */
     void taken(Protocol protocol, long step, long size) {
-        taken(protocol, null, layout.slotOffset(protocol, step), size);
+        taken(protocol, null, buffers.slotOffset(protocol, step), size);
     }
 
     /**
@@ -80,9 +78,9 @@ final class ArrivingFrames {
             regions[index].flush(offsets[index], sizes[index]);
             regions[index] = null;
         } else if (isStaged(protocol) && protocol == Protocol.LL) {
-            LLLine.copyWords(staging.segment(), memory.segment(), offsets[index], sizes[index]);
+            LLLine.copyWords(staging.segment(), buffers.ll().segment(), offsets[index], sizes[index]);
         } else if (isStaged(protocol)) {
-            LL128Line.copyRelease(staging.segment(), memory.segment(), offsets[index], sizes[index]);
+            LL128Line.copyRelease(staging.segment(), buffers.region(protocol).segment(), offsets[index], sizes[index]);
         }
     }
 

@@ -14,6 +14,7 @@ final class MemoryReceiveSource implements ReceiveStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
+    private final SlotBuffers buffers;
     private final ArrivingFrames arriving;
     private long expected;
     private long step;
@@ -25,11 +26,12 @@ final class MemoryReceiveSource implements ReceiveStepSource {
      * @param staging    as long as the LL and the LL128 buffer together, laid out as they are
      * @param wholeWords whether the network stores whole words
      */
-    MemoryReceiveSource(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging,
-            boolean wholeWords, long firstStep) {
+    MemoryReceiveSource(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, boolean wholeWords,
+            long firstStep) {
         this.name = name;
-        this.layout = layout;
-        this.arriving = new ArrivingFrames(layout, memory, staging, wholeWords);
+        this.layout = buffers.layout();
+        this.buffers = buffers;
+        this.arriving = new ArrivingFrames(buffers, staging, wholeWords);
         this.expected = firstStep;
     }
 
@@ -39,7 +41,8 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         end = StepHeader.end(header);
         size = header.payloadBytes();
         long protocolId = StepHeader.protocol(header);
-        boolean known = protocolId >= 0 && protocolId <= Protocol.SIMPLE.id();
+        boolean known = protocolId >= 0 && protocolId <= Protocol.SIMPLE.id()
+                && !(buffers.simpleOnDevice() && protocolId == Protocol.LL128.id());
         // A frame may begin behind a gap: an operation's first step is rounded up, on this side by the device itself.
         boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS
                 && end - step >= (size > 0 ? 1 : 0) && end - expected > 0 && end - step <= ConnectionLayout.SLOTS;
@@ -60,7 +63,7 @@ final class MemoryReceiveSource implements ReceiveStepSource {
 
     @Override
     public void receive(FrameReceiver receiver) {
-        receiver.accept(arriving.region(protocol), layout.slotOffset(protocol, step));
+        receiver.accept(arriving.region(protocol), buffers.slotOffset(protocol, step));
     }
 
     @Override

@@ -5,7 +5,6 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.MemoryRegion;
 
 /**
  * Steps to send, found in the shared memory alone: nobody announces operations where the proxy of an unmodified libnccl
@@ -35,6 +34,7 @@ final class MemorySendSource extends SendStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
+    private final SlotBuffers buffers;
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final LineFlags flags;
@@ -44,13 +44,13 @@ final class MemorySendSource extends SendStepSource {
     private boolean posted;
     private Protocol protocol;
 
-    MemorySendSource(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep) {
+    MemorySendSource(ConnectionName name, SlotBuffers buffers, long firstStep) {
         this.name = name;
-        this.layout = layout;
-        this.region = memory;
-        this.sendMem = layout.sendMem(memory.segment());
-        this.recvMem = layout.recvMem(memory.segment());
-        this.flags = new LineFlags(layout, memory.segment());
+        this.layout = buffers.layout();
+        this.buffers = buffers;
+        this.sendMem = buffers.sendMem();
+        this.recvMem = buffers.recvMem();
+        this.flags = new LineFlags(layout, buffers.ll().segment());
         this.covered = firstStep;
     }
 
@@ -74,12 +74,17 @@ final class MemorySendSource extends SendStepSource {
             protocol = Protocol.SIMPLE;
             end = step;
             step = covered;
-            offset = layout.slotOffset(protocol, step);
+            place();
             return end != covered;
         }
         end = skipEmpty(step + 1, tail);
-        offset = layout.slotOffset(protocol, step);
+        place();
         return true;
+    }
+
+    private void place() {
+        region = buffers.region(protocol);
+        offset = buffers.slotOffset(protocol, step);
     }
 
     /** The first step from here on that tail has not passed or that has a size. */
@@ -105,7 +110,7 @@ final class MemorySendSource extends SendStepSource {
         if (tail - step <= 0) {
             return false;
         }
-        protocol = flags.ll128Ready(step, size) ? Protocol.LL128 : Protocol.SIMPLE;
+        protocol = !buffers.simpleOnDevice() && flags.ll128Ready(step, size) ? Protocol.LL128 : Protocol.SIMPLE;
         long room = protocol == Protocol.SIMPLE
                 ? layout.bufferBytes(protocol) - ConnectionLayout.slot(step) * layout.slotBytes(protocol)
                 : layout.slotBytes(protocol);

@@ -36,7 +36,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());
         this.recvMem = info.recvMem();
-        this.arriving = new ArrivingFrames(layout, memory, staging, wholeWords);
+        this.arriving = new ArrivingFrames(SlotBuffers.inOne(layout, memory), staging, wholeWords);
         this.shared = share == null ? null : new Slots(recvMem, share);
         this.simpleSlotBytes = info.slotBytes(Protocol.SIMPLE);
     }

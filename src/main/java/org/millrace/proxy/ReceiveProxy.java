@@ -86,37 +86,33 @@ public final class ReceiveProxy extends AbstractProxy {
      * an agent}
      *
      * @param name      the connection
-     * @param layout    how its memory lies
-     * @param memory    all of it
+     * @param buffers   its memory
      * @param staging   as long as the LL and the LL128 buffer together
      * @param firstStep where the connection's counters begin
      * @param receiver  the way from the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
      */
-    public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
-            MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener) {
-        return byMemory(name, layout, memory, staging, firstStep, receiver, listener, UnaryOperator.identity());
+    public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
+            FrameReceiver receiver, StopListener listener) {
+        return byMemory(name, buffers, staging, firstStep, receiver, listener, UnaryOperator.identity());
     }
 
     /**
      * {@return a proxy as that of the other method, for a device that wants some frames elsewhere than in their slots}
      *
      * @param name      the connection
-     * @param layout    how its memory lies
-     * @param memory    all of it
+     * @param buffers   its memory
      * @param staging   as long as the LL and the LL128 buffer together
      * @param firstStep where the connection's counters begin
      * @param receiver  the way from the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
      * @param refined   what stands before the source of steps in slots, and leaves to it what it does not do itself
      */
-    public static ReceiveProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory,
-            MemoryRegion staging, long firstStep, FrameReceiver receiver, StopListener listener,
-            UnaryOperator<ReceiveStepSource> refined) {
-        ReceiveStepSource slots = new MemoryReceiveSource(name, layout, memory, staging,
-                receiver.storesWholeWords(layout.slotBytes(Protocol.LL)), firstStep);
-        return new ReceiveProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), receiver,
-                refined.apply(slots), listener);
+    public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
+            FrameReceiver receiver, StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
+        ReceiveStepSource slots = new MemoryReceiveSource(name, buffers, staging,
+                receiver.storesWholeWords(buffers.layout().slotBytes(Protocol.LL)), firstStep);
+        return new ReceiveProxy(name, buffers.sendMem(), buffers.recvMem(), receiver, refined.apply(slots), listener);
     }
 
     @Override

@@ -79,24 +79,26 @@ public final class SendProxy extends AbstractProxy {
      * added to an agent}
      *
      * @param name      the connection
-     * @param layout    how its memory lies
-     * @param memory    all of it
+     * @param buffers   its memory
      * @param firstStep where the connection's counters begin
      * @param sender    the way to the peer; closed when the proxy stops
      * @param listener  learns that the proxy stopped
      */
-    public static SendProxy byMemory(ConnectionName name, ConnectionLayout layout, MemoryRegion memory, long firstStep,
-            FrameSender sender, StopListener listener) {
-        SendStepSource source = new MemorySendSource(name, layout, memory, firstStep);
-        return new SendProxy(name, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), sender, source,
-                listener);
+    public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
+            StopListener listener) {
+        SendStepSource source = new MemorySendSource(name, buffers, firstStep);
+        return new SendProxy(name, buffers.sendMem(), buffers.recvMem(), sender, source, listener);
     }
 
     @Override
     public int progress() {
         int work = post();
-        work += sender.progress();
-        return work + release();
+        try {
+            work += sender.progress();
+        } finally {
+            work += release(); // a peer's goodbye may be thrown in the very pass that completed the last frames
+        }
+        return work;
     }
 
     /** Offers what the device posted to the network. */

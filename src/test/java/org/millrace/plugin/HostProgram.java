@@ -125,7 +125,7 @@ public final class HostProgram {
     /** Builds a stub of a library, and returns the directory that it is in. */
     public static Path compileStub(String source, String name) throws Exception {
         Path directory = Files.createDirectories(BUILT.resolve(source.replaceAll("\\W", "_")));
-        cc(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-Wall", "-Werror",
+        cc(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-Wall", "-Werror", "-I", "headers",
                 Path.of("src", "test", "c", "stub", source).toString(), "-o", directory.resolve(name).toString()));
         return directory.toAbsolutePath();
     }

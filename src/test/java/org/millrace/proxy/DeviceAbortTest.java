@@ -39,8 +39,8 @@ class DeviceAbortTest {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
             recvMem.sizePlain(slot, RecvMem.EMPTY);
         }
-        return SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT, MemoryFrames.region(memory), firstStep,
-                frames.sender(), (c, f) -> {});
+        return SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), firstStep, frames.sender(), (c, f) -> {});
     }
 
     private void post(long step) {

@@ -268,11 +268,12 @@ class MemoryProxyTest {
             End to = new End(arena, firstStep);
             MemoryFrames frames = new MemoryFrames(random);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
-                    MemoryFrames.region(from.memory), firstStep, frames.sender(), (c, f) -> {});
-            ReceiveProxy receive =
-                    ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), LAYOUT, MemoryFrames.region(to.memory),
-                            MemoryFrames.region(staging), firstStep, frames.receiver(seed % 2 == 0), (c, f) -> {});
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), firstStep, frames.sender(),
+                    (c, f) -> {});
+            ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.memory)), MemoryFrames.region(staging), firstStep,
+                    frames.receiver(seed % 2 == 0), (c, f) -> {});
             SendingKernel sending = new SendingKernel(from, program, random);
             ReceivingKernel receiving = new ReceivingKernel(to, program, firstStep);
             int turns = 0;
@@ -307,8 +308,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
-                    MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> {});
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), 0, frames.sender(), (c, f) -> {});
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 from.recvMem.sizeRelease(slot, 0);
             }
@@ -326,8 +327,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
-                    MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> {});
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), 0, frames.sender(), (c, f) -> {});
             from.recvMem.sizePlain(7, bytes == -1 ? -2 : bytes);
             from.recvMem.tailRelease(8);
             assertThrows(ProxyException.class, () -> {
@@ -348,11 +349,11 @@ class MemoryProxyTest {
                 End to = new End(arena, 0);
                 MemoryFrames frames = new MemoryFrames(null);
                 MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
-                        MemoryFrames.region(from.memory), 0, frames.sender(), (c, f) -> {});
-                ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), LAYOUT,
-                        MemoryFrames.region(to.memory), MemoryFrames.region(staging), 0, frames.receiver(),
-                        (c, f) -> {});
+                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                        SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), 0, frames.sender(), (c, f) -> {});
+                ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false),
+                        SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.memory)), MemoryFrames.region(staging), 0,
+                        frames.receiver(), (c, f) -> {});
                 from.recvMem.sizePlain(0, 8);
                 from.recvMem.tailRelease(1);
                 send.progress();

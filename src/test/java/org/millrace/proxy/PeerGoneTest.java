@@ -13,6 +13,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
@@ -62,14 +63,64 @@ class PeerGoneTest {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-            ReceiveProxy proxy = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), LAYOUT,
-                    MemoryFrames.region(memory), MemoryFrames.region(staging), 0, new LastFrames(), (c, f) -> {});
+            ReceiveProxy proxy = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), MemoryFrames.region(staging), 0,
+                    new LastFrames(), (c, f) -> {});
             assertThrows(PeerClosedException.class, () -> {
                 for (int pass = 0; pass < 10; pass++) {
                     proxy.progress();
                 }
             });
             assertEquals(FRAMES, LAYOUT.recvMem(memory).tailAcquire());
+        }
+    }
+
+    /** Hears that its frame has arrived, and right behind that the peer's goodbye. */
+    private static final class LastAcknowledgement implements FrameSender {
+        private int completed;
+
+        @Override
+        public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+            return true;
+        }
+
+        @Override
+        public int progress() {
+            completed++;
+            throw new PeerClosedException("closed by the peer after 1 of 1 frames were acknowledged");
+        }
+
+        @Override
+        public long framesCompleted() {
+            return completed;
+        }
+
+        @Override
+        public void close() {
+            // nothing is open
+        }
+
+        @Override
+        public void abort() {
+            // nothing is open
+        }
+    }
+
+    @Test
+    void aFrameThatIsAcknowledgedTogetherWithTheGoodbyeIsNotOwed() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
+            RecvMem device = LAYOUT.recvMem(memory);
+            for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+                device.sizeRelease(slot, RecvMem.EMPTY);
+            }
+            SendProxy proxy = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), 0, new LastAcknowledgement(), (c, f) -> {});
+            device.sizeRelease(0, 64);
+            device.tailRelease(1);
+            assertThrows(PeerClosedException.class, proxy::progress);
+            assertFalse(proxy.owesData());
+            assertEquals(1, LAYOUT.sendMem(memory).headAcquire());
         }
     }
 
@@ -85,8 +136,9 @@ class PeerGoneTest {
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 device.sizeRelease(slot, RecvMem.EMPTY);
             }
-            SendProxy proxy = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), LAYOUT,
-                    MemoryFrames.region(memory), 0, new MemoryFrames(null).sender(), (c, f) -> {});
+            SendProxy proxy = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
+                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(memory)), 0, new MemoryFrames(null).sender(),
+                    (c, f) -> {});
             assertFalse(proxy.owesData());
             device.sizeRelease(0, 0);
             assertFalse(proxy.drained(), "the step was posted");

@@ -63,9 +63,9 @@ class UnpackAllocationTest {
     void stepsOfAllKindsAllocateNothing(boolean scatters) {
         com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         assertTrue(threads.isThreadAllocatedMemoryEnabled(), "this JVM does not count allocated bytes");
-        ReceiveProxy proxy = ReceiveProxy.byMemory(ConnectionName.of("unpacking"), LAYOUT,
-                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), FIRST_STEP,
-                scatters ? new Scattering() : frames.receiver(), (c, f) -> {},
+        ReceiveProxy proxy = ReceiveProxy.byMemory(ConnectionName.of("unpacking"),
+                SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.buffers())), MemoryFrames.staging(arena, LAYOUT),
+                FIRST_STEP, scatters ? new Scattering() : frames.receiver(), (c, f) -> {},
                 slots -> new UnpackReceiveSource(ConnectionName.of("unpacking"), unpack(), slots));
         run(proxy);
         long least = Long.MAX_VALUE;

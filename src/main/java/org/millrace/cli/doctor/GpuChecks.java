@@ -16,9 +16,14 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.CommunicatorProvider;
 import org.millrace.Millrace;
 import org.millrace.cli.console.Host;
+import org.millrace.config.Settings;
 import org.millrace.cuda.CudaReport;
 import org.millrace.library.NativeLibrary;
 import org.millrace.nccl.NcclLibrary;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.plugin.PluginNetwork;
+import org.millrace.net.plugin.PluginOptions;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.ucx.library.UcxContext;
 import org.millrace.net.ucx.library.UcxUnavailableException;
 
@@ -50,13 +55,33 @@ final class GpuChecks {
     }
 
     List<Check> list() {
-        return List.of(new Check("driver", () -> driver(DRIVER, Path.of("/dev"))),
+        List<Check> checks = new ArrayList<>(List.of(new Check("driver", () -> driver(DRIVER, Path.of("/dev"))),
                 new Check("CUDA runtime", () -> library(harm(Probe.CUDA), this::cudaLibrary)),
                 new Check("GPUs", () -> gpus(DRIVER, cuda())),
                 new Check("NCCL", () -> library(harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings)))),
                 new Check("UCX", () -> harm(Probe.UCX).orElseGet(() -> ucx(Probe.UCX.path(settings)))),
                 new Check("devices",
-                        () -> providers(settings, harm(Probe.CUDA).isEmpty() && harm(Probe.NCCL).isEmpty())));
+                        () -> providers(settings, harm(Probe.CUDA).isEmpty() && harm(Probe.NCCL).isEmpty()))));
+        String plugin = Probe.NET_PLUGIN.path(settings);
+        if (plugin != null) {
+            checks.add(new Check("network plugin", () -> harm(Probe.NET_PLUGIN).orElseGet(() -> netPlugin(plugin))));
+        }
+        return checks;
+    }
+
+    /** The network plugin that is to be the network, and its devices. */
+    static CheckResult netPlugin(String path) {
+        try (PluginNetwork network =
+                PluginNetwork.open(Path.of(path), SocketOptions.defaults(), PluginOptions.defaults())) {
+            return CheckResult.works(network.name().substring("plugin ".length()) + ", table v" + network.version(),
+                    network.devices()
+                            .stream()
+                            .map(device -> "device " + device.index() + ": " + device.describe())
+                            .toArray(String[]::new));
+        } catch (ConnectionException unusable) {
+            return CheckResult.unusable(String.valueOf(unusable.getMessage()),
+                    "name another one, or another network, with " + Settings.NETWORK.name());
+        }
     }
 
     /** UCX, and what it may carry bytes with. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.console.JavaCommand;
@@ -24,24 +25,32 @@ enum Probe {
     /** libcudart, and with it driver and GPUs. */
     CUDA(Settings.CUDART_LIBRARY),
     /** libucp, and with it the cards that it knows. */
-    UCX(Settings.UCX_LIBRARY);
+    UCX(Settings.UCX_LIBRARY),
+    /** The network plugin for NCCL that is to be the network, if one is. */
+    NET_PLUGIN(Settings.NETWORK.name() + "=" + Settings.PLUGIN_PREFIX, configuration -> {
+        String network = configuration.get(Settings.NETWORK);
+        return network.startsWith(Settings.PLUGIN_PREFIX)
+                ? Optional.of(network.substring(Settings.PLUGIN_PREFIX.length()))
+                : Optional.empty();
+    });
 
-    private final Setting<? extends Optional<Path>> setting;
+    private final String pointer;
+    private final Function<Configuration, Optional<String>> path;
 
     Probe(Setting<? extends Optional<Path>> setting) {
-        this.setting = setting;
+        this(setting.name() + "=", configuration -> configuration.get(setting).map(Object::toString));
     }
 
-    /** The name of the setting that points at the library. */
-    String setting() {
-        return setting.name();
+    Probe(String pointer, Function<Configuration, Optional<String>> path) {
+        this.pointer = pointer;
+        this.path = path;
     }
 
     /** Where the settings say it is; null where they say nothing, or are refused, which doctor says elsewhere. */
     @Nullable
     String path(Map<String, String> overrides) {
         try {
-            return Configuration.load(overrides).get(setting).map(Object::toString).orElse(null);
+            return path.apply(Configuration.load(overrides)).orElse(null);
         } catch (ConfigurationException refused) {
             return null;
         }
@@ -53,6 +62,7 @@ enum Probe {
             case NCCL -> NcclLibrary.probe(path(overrides));
             case CUDA -> CudaReport.probe(path(overrides));
             case UCX -> GpuChecks.ucx(path(overrides));
+            case NET_PLUGIN -> Optional.ofNullable(path(overrides)).ifPresent(GpuChecks::netPlugin);
         }
     }
 
@@ -102,7 +112,7 @@ enum Probe {
             } finally {
                 process.destroyForcibly();
             }
-            String remedy = "install it anew, or point at another one with " + probe.setting() + "=/path/to/library";
+            String remedy = "install it anew, or point at another one with " + probe.pointer + "/path/to/library";
             if (!ended) {
                 return Optional.of(CheckResult.unusable(
                         "a process that loads it does not come back within " + PATIENCE_SECONDS + " s",

@@ -2,10 +2,10 @@ package org.millrace.cuda.copy;
 
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
-import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.CurrentDevice;
 
 /**
@@ -63,7 +63,22 @@ public final class CopyQueue implements AutoCloseable {
      * @param kernel that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
     public CopyQueue(CudaDriver driver, CudaDevice device, @Nullable CopyKernel kernel) {
-        this(new CopyEngine(driver, device), kernel == null ? null : kernel.commands());
+        this(engine(driver, device), kernel == null ? null : kernel.commands());
+    }
+
+    /**
+     * A queue with nothing in it, of a copy engine alone.
+     *
+     * @param driver whose context, as it is current on this thread now, is current wherever the queue is used
+     */
+    public CopyQueue(CudaDriver driver) {
+        this(new CopyEngine(driver), null);
+    }
+
+    private static Engine engine(CudaDriver driver, CudaDevice device) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return new CopyEngine(driver);
+        }
     }
 
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
@@ -164,6 +179,14 @@ public final class CopyQueue implements AutoCloseable {
         return done - number >= 0;
     }
 
+    /** The last copy that was made, as all before it were: looks at those under way one after another. */
+    public long lastDone() {
+        while (done != begun && isMade(numbers[(int) (done + 1) & COPIES - 1])) {
+            done++;
+        }
+        return done;
+    }
+
     private boolean isMade(long number) {
         return atKernel ? kernel.isDone((int) number) : engine.isDone(number);
     }
@@ -188,8 +211,10 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * A GPU's copy engine. Behind each copy comes an event, which completes on the engine itself: a store that the
-     * stream makes would be another engine's, and cost some 2 microseconds more.
+     * A GPU's copy engine. An event tells that copies are over, and completes on the engine itself: a store that the
+     * stream makes would be another engine's, and cost some 2 microseconds more. A long copy has an event of its own;
+     * short ones share that which is recorded when somebody asks for one of them: recording it costs as much as
+     * beginning a copy.
      *
      * <p>
      * One thread at a time, with the device current. No call allocates, once this was made.
@@ -199,24 +224,28 @@ public final class CopyQueue implements AutoCloseable {
         private static final Duration PATIENCE = Duration.ofSeconds(10);
         /** More than can be under way; a power of two. */
         private static final int EVENTS = 1024;
+        /** What is copied before an event without being asked for: some 2 microseconds of PCIe's time. */
+        private static final long UNMARKED_BYTES = 64 << 10;
 
         private final CudaDriver driver;
-        private final CudaStream stream;
-        private final long streamAddress;
+        private final long stream;
         private final long[] events = new long[EVENTS];
+        /** By event: the last copy before it. */
+        private final long[] covered = new long[EVENTS];
+        private long recorded;
+        private long reached;
         private long begun;
+        private long marked;
         private long done;
+        private long unmarkedBytes;
 
-        CopyEngine(CudaDriver driver, CudaDevice device) {
+        CopyEngine(CudaDriver driver) {
             this.driver = driver;
             // Of a priority of its own: streams of one priority share a few queues of the GPU's, in which a copy would
             // wait behind a program's kernel that waits for the copy.
-            this.stream = device.newStream(device.streamPriorities()[1]);
-            this.streamAddress = stream.handle().address().address();
-            try (CurrentDevice _ = device.makeCurrent()) {
-                for (int i = 0; i < EVENTS; i++) {
-                    events[i] = driver.newEvent();
-                }
+            this.stream = driver.newStream();
+            for (int i = 0; i < EVENTS; i++) {
+                events[i] = driver.newEvent();
             }
         }
 
@@ -227,25 +256,37 @@ public final class CopyQueue implements AutoCloseable {
 
         @Override
         public long copy(long to, long from, long bytes) {
-            driver.copy(to, from, bytes, streamAddress);
-            return mark();
+            driver.copy(to, from, bytes, stream);
+            return begun(bytes);
         }
 
         @Override
         public long storeLong(long to, long value) {
-            driver.storeLong(streamAddress, to, value);
-            return mark();
+            driver.storeLong(stream, to, value);
+            return begun(Long.BYTES);
         }
 
         @Override
         public long storeInt(long to, int value) {
-            driver.storeInt(streamAddress, to, value);
-            return mark();
+            driver.storeInt(stream, to, value);
+            return begun(Integer.BYTES);
         }
 
-        private long mark() {
-            driver.record(event(begun + 1), streamAddress);
-            return ++begun;
+        private long begun(long bytes) {
+            begun++;
+            unmarkedBytes += bytes;
+            if (unmarkedBytes >= UNMARKED_BYTES) {
+                mark();
+            }
+            return begun;
+        }
+
+        private void mark() {
+            recorded++;
+            driver.record(event(recorded), stream);
+            covered[(int) recorded & EVENTS - 1] = begun;
+            marked = begun;
+            unmarkedBytes = 0;
         }
 
         private long event(long number) {
@@ -254,21 +295,29 @@ public final class CopyQueue implements AutoCloseable {
 
         @Override
         public boolean isDone(long number) {
-            if (done - number < 0 && driver.isDone(event(number))) {
-                done = number;
+            if (done - number < 0) {
+                if (marked != begun) {
+                    mark();
+                }
+                while (reached != recorded && done - number < 0 && driver.isDone(event(reached + 1))) {
+                    reached++;
+                    done = covered[(int) reached & EVENTS - 1];
+                }
             }
             return done - number >= 0;
         }
 
         @Override
         public void settle() {
-            stream.synchronize(PATIENCE);
+            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
+                throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
+            }
         }
 
         @Override
         public void close() {
             Waiting.until(() -> isDone(begun), PATIENCE);
-            stream.close();
+            driver.destroyStream(stream);
             for (long event : events) {
                 driver.destroyEvent(event);
             }

@@ -51,12 +51,19 @@ public final class GinCommunicator {
     /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
     private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
 
+    /** Passes without work after which every queue is looked at in each. */
+    private static final int QUIET_PASSES = 64;
+
     private final LocalRank rank;
     private final GinPeer[] peers;
     private final MemorySegment error;
     private final FailureListener listener;
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private final StallDetector stall;
+    /** How many passes in a row have found nothing to do; the agent's thread alone uses it. */
+    private long workless;
+    /** Whether kernels see all indices, or will without more calls; the agent's thread alone uses it. */
+    private boolean stored = true;
     /** While it is served. */
     private volatile @Nullable GinAgent agent;
     /** Whether the network touches no window any more, whatever was under way. */
@@ -280,9 +287,12 @@ public final class GinCommunicator {
         }
         int work = 0;
         for (GinPeer peer : peers) {
-            work += peer.progress();
+            work += peer.progress(workless > QUIET_PASSES);
         }
-        rank.contexts().storeIndices();
+        workless = work > 0 ? 0 : workless + 1;
+        if (work > 0 || !stored) {
+            stored = rank.contexts().storeIndices();
+        }
         return work;
     }
 

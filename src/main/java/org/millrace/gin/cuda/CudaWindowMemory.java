@@ -3,27 +3,15 @@ package org.millrace.gin.cuda;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.WindowMemory;
 import org.millrace.gin.window.WindowTransfer;
 
 /**
  * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are
  * in flight at once; what a peer in reach is to have is copied there from GPU to GPU.
  */
-public final class CudaWindowMemory implements WindowMemory {
+public final class CudaWindowMemory extends CudaMemory {
 
-    /** In place of a staging buffer's number: the bytes are copied by the queue of this meaning. */
-    private static final int COPIED_HERE = -1;
-    private static final int COPIED_DIRECTLY = -2;
-    private static final int COPIED_OUT = -3;
-
-    private final CudaMover mover;
-    private final long address;
-    private final long bytes;
-    private final @Nullable ForeignMemory[] peers;
-    private final long[] peerBytes;
     /**
      * The one add that is under way in this window, if any, and how far it is: its old value was read, and its new one
      * is being stored.
@@ -32,24 +20,9 @@ public final class CudaWindowMemory implements WindowMemory {
     private long addend;
     private boolean addRead;
 
-    /**
-     * A window's memory.
-     *
-     * @param peers     the same window at each rank, mapped here; null where it is not. Closed with this
-     * @param peerBytes how much memory the window has at each rank
-     */
-    public CudaWindowMemory(CudaMover mover, long address, long bytes, @Nullable ForeignMemory[] peers,
-            long[] peerBytes) {
-        this.mover = mover;
-        this.address = address;
-        this.bytes = bytes;
-        this.peers = peers.clone();
-        this.peerBytes = peerBytes.clone();
-    }
-
-    @Override
-    public long bytes() {
-        return bytes;
+    /** A window's memory, and where peers have theirs of the same window. */
+    public CudaWindowMemory(CudaMover mover, long address, long bytes, PeerMappings peers) {
+        super(mover, address, bytes, peers);
     }
 
     @Override
@@ -70,7 +43,7 @@ public final class CudaWindowMemory implements WindowMemory {
 
     @Override
     public boolean readable(WindowTransfer transfer) {
-        return (transfer.slot() == COPIED_DIRECTLY ? mover.direct() : mover.out()).isDone(transfer.ticket());
+        return isCopiedOut(transfer);
     }
 
     /** Both a staging buffer and a peer's memory hold a copy by then. */
@@ -130,49 +103,6 @@ public final class CudaWindowMemory implements WindowMemory {
         return true;
     }
 
-    @Override
-    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
-            long length) {
-        if (!mover.in().hasRoom()) {
-            return false;
-        }
-        transfer.slot(COPIED_HERE);
-        transfer.place(null, 0, offset, length);
-        transfer.ticket(mover.in().copy(address + offset, addressIn(source, sourceOffset), length));
-        return true;
-    }
-
-    @Override
-    public long reach(int peer) {
-        return peers[peer] == null ? 0 : peerBytes[peer];
-    }
-
-    @Override
-    public boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
-            long length) {
-        return beginDirect(transfer, offset, peers[peer].address() + offset, addressIn(source, sourceOffset), length);
-    }
-
-    @Override
-    public boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
-            long length) {
-        return beginDirect(transfer, offset, addressIn(target, targetOffset), peers[peer].address() + offset, length);
-    }
-
-    private boolean beginDirect(WindowTransfer transfer, long offset, long to, long from, long length) {
-        if (!mover.direct().hasRoom()) {
-            return false;
-        }
-        transfer.slot(COPIED_DIRECTLY);
-        transfer.place(null, 0, offset, length);
-        transfer.ticket(mover.direct().copy(to, from, length));
-        return true;
-    }
-
-    private static long addressIn(WindowMemory source, long offset) {
-        return ((CudaWindowMemory) source).address + offset;
-    }
-
     /**
      * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one at a time,
      * is adding to it. The one buffer for adds is free when none is under way.
@@ -198,13 +128,7 @@ public final class CudaWindowMemory implements WindowMemory {
 
     @Override
     public boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
-        if (!mover.out().hasRoom()) {
-            return false;
-        }
-        transfer.slot(COPIED_OUT);
-        transfer.place(null, 0, offset, length);
-        transfer.ticket(mover.out().copy(ring.device() + ringOffset, address + offset, length));
-        return true;
+        return beginOut(transfer, ring.device() + ringOffset, offset, length);
     }
 
     @Override
@@ -233,17 +157,7 @@ public final class CudaWindowMemory implements WindowMemory {
     }
 
     @Override
-    public void close() {
-        mover.settle(); // a communicator that failed leaves copies behind: they must not meet memory that is unmapped
-        for (ForeignMemory peer : peers) {
-            if (peer != null) {
-                peer.close();
-            }
-        }
-    }
-
-    @Override
     public String toString() {
-        return "device memory of " + bytes + " bytes at 0x" + Long.toHexString(address);
+        return "device memory of " + bytes() + " bytes at 0x" + Long.toHexString(address);
     }
 }

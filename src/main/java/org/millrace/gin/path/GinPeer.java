@@ -16,8 +16,7 @@ public abstract class GinPeer {
     final LocalRank rank;
     final int peer;
     private GinContext[] served = {};
-    private QueueDrain[] drains = {};
-    private int first;
+    private QueueWatch watch = new QueueWatch(new QueueDrain[0]);
 
     GinPeer(LocalRank rank, int peer) {
         this.rank = rank;
@@ -29,8 +28,12 @@ public abstract class GinPeer {
         return new Self(rank);
     }
 
-    /** Moves what can be moved without waiting; returns how much was done. */
-    public abstract int progress();
+    /**
+     * Moves what can be moved without waiting; returns how much was done.
+     *
+     * @param quiet whether no peer of this rank has had anything to do for some time
+     */
+    public abstract int progress(boolean quiet);
 
     /** The path of a descriptor; null if there is nothing to do for it at the peer. Called once for each. */
     abstract @Nullable Path choose(GinDescriptor descriptor, PathOrder order);
@@ -44,20 +47,12 @@ public abstract class GinPeer {
     /** Ends it, and abandons what is under way; with a failure the peer is to see that it was not meant. */
     public abstract void close(boolean failed);
 
-    /** Moves descriptors of all contexts, each pass beginning with another. */
-    final int pull() {
+    /** The queues of all contexts for this peer. */
+    final QueueWatch watch() {
         if (rank.contexts().all() != served) {
             renewDrains();
         }
-        QueueDrain[] all = drains;
-        int count = all.length;
-        int work = 0;
-        for (int i = 0; i < count; i++) {
-            int turn = first + i;
-            work += all[turn < count ? turn : turn - count].drain();
-        }
-        first = first + 1 < count ? first + 1 : 0;
-        return work;
+        return watch;
     }
 
     /** Contexts have come or gone: those that stay keep their drains, and what is under way in them. */
@@ -69,11 +64,11 @@ public abstract class GinPeer {
                 renewed.add(drainOf(context.queue(peer)));
             }
         }
-        drains = renewed.toArray(QueueDrain[]::new);
+        watch = new QueueWatch(renewed.toArray(QueueDrain[]::new));
     }
 
     private QueueDrain drainOf(PeerQueue queue) {
-        for (QueueDrain drain : drains) {
+        for (QueueDrain drain : watch.drains()) {
             if (drain.queue == queue) {
                 return drain;
             }
@@ -121,8 +116,8 @@ public abstract class GinPeer {
         }
 
         @Override
-        public int progress() {
-            return pull() + path.settle();
+        public int progress(boolean quiet) {
+            return watch().pull(quiet) + path.settle();
         }
 
         @Override

@@ -56,9 +56,9 @@ public final class PeerConnection extends GinPeer {
     }
 
     @Override
-    public int progress() {
+    public int progress(boolean quiet) {
         try {
-            int work = send() + receive();
+            int work = send(quiet) + receive();
             if (inbound.settled() != toldSettled) {
                 tellSettled();
             }
@@ -75,14 +75,14 @@ public final class PeerConnection extends GinPeer {
         rank.contexts().tellSettled(peer, toldSettled);
     }
 
-    private int send() {
+    private int send(boolean quiet) {
         if (sendingOver) {
             requireNothing();
             return 0;
         }
         try {
             int work = answers.send(frames, bytesPath);
-            work += pull();
+            work += watch().pull(quiet);
             return work + frames.progress();
         } catch (PeerClosedException goodbye) {
             sendingOver = true; // what it sent before is still to be received

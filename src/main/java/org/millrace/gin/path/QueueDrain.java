@@ -66,6 +66,11 @@ final class QueueDrain {
         return path != null;
     }
 
+    /** The address of the word that the next descriptor begins with; 0 as long as the current one is under way. */
+    long nextAddress() {
+        return isUnderWay() ? 0 : queue.nextAddress();
+    }
+
     GinDescriptor current() {
         return queue.current();
     }

@@ -105,17 +105,18 @@ public final class GinContext {
         moved = true;
     }
 
-    /** Stores elsewhere what has changed, as far as there is room now. */
-    void storeIndices() {
+    /** Stores elsewhere what has changed; false if there is no room for all of it now. */
+    boolean storeIndices() {
         if (!moved || store == null || closed) {
-            return;
+            return true;
         }
         for (PeerQueue queue : queues) {
             if (!queue.storeIndex(store)) {
-                return;
+                return false;
             }
         }
         moved = false;
+        return true;
     }
 
     /** Indices that kernels wait for, for messages; null if they have them all. */

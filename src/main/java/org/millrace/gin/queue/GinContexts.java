@@ -53,13 +53,16 @@ public final class GinContexts {
         return sum;
     }
 
-    /** Has the indices that changed stored where kernels look. On the agent's thread. */
-    public void storeIndices() {
+    /**
+     * Has the indices that changed stored where kernels look; false if there was no room for all. On the agent's
+     * thread.
+     */
+    public boolean storeIndices() {
+        boolean stored = true;
         for (GinContext context : all) {
-            if (context != null) {
-                context.storeIndices();
-            }
+            stored &= context == null || context.storeIndices();
         }
+        return stored;
     }
 
     /** Indices that kernels wait for, for messages; null if they have them all. */

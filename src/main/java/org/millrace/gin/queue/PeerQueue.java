@@ -77,6 +77,14 @@ public final class PeerQueue {
         return true;
     }
 
+    /**
+     * The address of the word that the next descriptor will begin with; for a look that costs one load. Not to be read
+     * any more when the context was closed.
+     */
+    public long nextAddress() {
+        return memory.address(memory.at(peer, seen));
+    }
+
     /** The descriptor to work on, if there is one. */
     public GinDescriptor current() {
         return current;

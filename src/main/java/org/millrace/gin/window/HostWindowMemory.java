@@ -70,8 +70,7 @@ public final class HostWindowMemory implements WindowMemory {
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes) {
         if (!(source instanceof HostWindowMemory host)) {
-            throw new GinException("a put from " + source
-                    + " to host memory: the windows of one communicator are all of host memory, or all of a device's");
+            throw new GinException("a put from " + source + " to host memory, where there is no device to copy it");
         }
         MemorySegment.copy(host.segment, sourceOffset, segment, offset, bytes);
         return true;

@@ -56,7 +56,10 @@ public interface WindowMemory extends AutoCloseable {
      */
     boolean written(WindowTransfer transfer);
 
-    /** Begins a copy from a window of the same communicator, this one or another: their memories are of one kind. */
+    /**
+     * Begins a copy from a window of the same communicator, this one or another. Where there is a GPU, any of their
+     * memories may be the GPU's or the host's.
+     */
     boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes);
 
     /** Begins to add to 8 bytes of the window, at a multiple of 8; the sum may wrap. */

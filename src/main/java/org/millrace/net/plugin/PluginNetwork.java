@@ -90,6 +90,11 @@ public final class PluginNetwork implements Network {
         return "plugin " + devices.session().plugin();
     }
 
+    /** Version of the plugin's table. */
+    public int version() {
+        return devices.session().table().version().number();
+    }
+
     /** Devices that connections go over. */
     public List<PluginDevice> devices() {
         return devices.devices();

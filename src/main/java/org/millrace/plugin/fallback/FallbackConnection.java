@@ -45,7 +45,7 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     @Override
-    public int register(long address, long bytes) {
+    public int register(long address, long bytes, boolean onDevice) {
         return regions.add(address, bytes);
     }
 
@@ -158,8 +158,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         @Override
-        public int register(long address, long bytes) {
-            int number = super.register(address, bytes);
+        public int register(long address, long bytes, boolean onDevice) {
+            int number = super.register(address, bytes, onDevice);
             if (unpack != null) {
                 unpack.registered(number, bytes);
             }

@@ -3,6 +3,7 @@ package org.millrace.plugin.gin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -15,6 +16,7 @@ import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.HostAccess;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.cuda.copy.CopyKernel;
@@ -22,8 +24,10 @@ import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.agent.PassWatch;
+import org.millrace.gin.cuda.CudaHostMemory;
 import org.millrace.gin.cuda.CudaMover;
 import org.millrace.gin.cuda.CudaWindowMemory;
+import org.millrace.gin.cuda.PeerMappings;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.window.HostWindowMemory;
 import org.millrace.gin.window.WindowMemory;
@@ -190,40 +194,49 @@ final class CudaGinDevice implements GinDevice {
     }
 
     @Override
-    public ForeignMemory.@Nullable Ticket invite(long address, int type) {
-        if (!direct || type == plugin_h.NCCL_PTR_HOST()) {
-            return null;
+    public List<ForeignMemory.Ticket> invite(long address, long bytes, int type) {
+        if (!direct) {
+            return List.of();
         }
         try (CurrentDevice _ = device.makeCurrent()) {
-            return ForeignMemory.export(driver, address);
+            return ForeignMemory.export(driver, address, bytes);
         } catch (MillraceException e) {
-            NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " (" + e.getMessage()
-                    + "): its bytes are staged");
-            return null;
+            if (type != plugin_h.NCCL_PTR_HOST()) { // that of the host is seldom such that others can map it
+                NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " ("
+                        + e.getMessage() + "): its bytes are staged");
+            }
+            return List.of();
         }
     }
 
     @Override
     public WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all) {
-        if (type == plugin_h.NCCL_PTR_HOST()) {
-            return HostWindowMemory.register(network, NativeMemory.at(address, all[rank].bytes()));
-        }
-        CudaMover mover = mover(network);
+        long bytes = all[rank].bytes();
+        PeerMappings peers = map(rank, all);
+        // what no processor can touch is a GPU's to copy, whatever memory it is
+        return type == plugin_h.NCCL_PTR_HOST() && HostAccess.isPossible(address, bytes)
+                ? new CudaHostMemory(mover(network),
+                        HostWindowMemory.register(network, NativeMemory.at(address, bytes)), address, peers)
+                : new CudaWindowMemory(mover(network), address, bytes, peers);
+    }
+
+    /** The same window at each peer, as far as it can be mapped here. */
+    private PeerMappings map(int rank, GinExchange.Offer[] all) {
         @Nullable
         ForeignMemory[] peers = new ForeignMemory[all.length];
         long[] bytes = new long[all.length];
         for (int peer = 0; peer < peers.length; peer++) {
             bytes[peer] = all[peer].bytes();
-            if (peer != rank && all[peer].ticket() != null && direct) {
-                peers[peer] = map(peer, all[peer].ticket());
+            if (peer != rank && direct && !all[peer].tickets().isEmpty()) {
+                peers[peer] = map(peer, all[peer].tickets());
             }
         }
-        return new CudaWindowMemory(mover, address, bytes[rank], peers, bytes);
+        return new PeerMappings(peers, bytes);
     }
 
-    private @Nullable ForeignMemory map(int peer, ForeignMemory.Ticket ticket) {
+    private @Nullable ForeignMemory map(int peer, List<ForeignMemory.Ticket> tickets) {
         try (CurrentDevice _ = device.makeCurrent()) {
-            return ForeignMemory.open(driver, device, ticket);
+            return ForeignMemory.open(driver, device.index(), tickets);
         } catch (MillraceException e) {
             NcclLog.info("GIN: a window of rank " + peer + " cannot be mapped here (" + e.getMessage()
                     + "): bytes for it are staged");

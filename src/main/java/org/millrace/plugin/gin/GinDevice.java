@@ -2,6 +2,7 @@ package org.millrace.plugin.gin;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.agent.GinAgent;
@@ -81,10 +82,10 @@ interface GinDevice extends AutoCloseable {
     void store(long address, MemorySegment bytes);
 
     /**
-     * Lets peers reach a window without the network: a ticket for them, to be closed when they have used it; null if it
-     * is not possible.
+     * Lets peers reach a window without the network: tickets for them, one for each physical segment, to be closed when
+     * they have used them; none if it is not possible.
      */
-    ForeignMemory.@Nullable Ticket invite(long address, int type);
+    List<ForeignMemory.Ticket> invite(long address, long bytes, int type);
 
     /** A window's memory; {@code all} is the window at each rank, this one included. */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);

@@ -1,7 +1,9 @@
 package org.millrace.plugin.gin;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
@@ -19,16 +21,18 @@ import org.millrace.net.PeerClosedException;
 final class GinExchange implements AutoCloseable {
 
     private static final long POLL_NANOS = 20_000;
-    private static final long NO_TICKET = -1;
+    /** A segment's descriptor, and its size. */
+    private static final int SEGMENT_WORDS = 2;
+    private static final int SEGMENTS_AT_ONCE = 2;
     /** How many words a rank tells another at once: a header's, less the step's number. */
     static final int WORDS = FrameHeader.WORDS - 1;
 
     /**
      * A rank's part of a window.
      *
-     * @param ticket for peers that would map it; null for none
+     * @param tickets for peers that would map it, one for each of its physical segments; none if they cannot
      */
-    record Offer(long bytes, ForeignMemory.@Nullable Ticket ticket) {
+    record Offer(long bytes, List<ForeignMemory.Ticket> tickets) {
     }
 
     private final int rank;
@@ -43,23 +47,60 @@ final class GinExchange implements AutoCloseable {
         this.deadline = deadline;
     }
 
-    /** Tells all ranks of this rank's part of a window, and hears of theirs. */
+    /**
+     * Tells all ranks of this rank's part of a window, and hears of theirs: first how much there is, then of two
+     * segments at a time, as often as the rank with the most has some to tell of.
+     */
     Offer[] exchange(Offer mine) {
-        ForeignMemory.Ticket ticket = mine.ticket();
-        long[] words =
-                {mine.bytes(), ticket == null ? NO_TICKET : ticket.process(), ticket == null ? 0 : ticket.allocated(),
-                        ticket == null ? 0 : ticket.offset(), ticket == null ? 0 : ticket.descriptor()};
-        long[][] toAll = new long[mesh.senders().length][];
-        Arrays.fill(toAll, words);
-        long[][] heard = exchange(toAll);
-        Offer[] all = new Offer[toAll.length];
-        for (int peer = 0; peer < all.length; peer++) {
-            long[] theirs = heard[peer];
-            all[peer] = peer == rank ? mine
-                    : new Offer(theirs[0], theirs[1] == NO_TICKET ? null
-                            : new ForeignMemory.Ticket(theirs[1], (int) theirs[4], theirs[2], theirs[3]));
+        int ranks = mesh.senders().length;
+        List<ForeignMemory.Ticket> tickets = mine.tickets();
+        long[][] heard = tellAll(mine.bytes(), tickets.size(), tickets.isEmpty() ? 0 : tickets.getFirst().process(),
+                tickets.isEmpty() ? 0 : tickets.getFirst().offset());
+        int most = tickets.size();
+        List<List<ForeignMemory.Ticket>> theirs = new ArrayList<>();
+        for (int peer = 0; peer < ranks; peer++) {
+            most = peer == rank ? most : Math.max(most, checkedCount(peer, heard[peer][1]));
+            theirs.add(new ArrayList<>());
+        }
+        for (int first = 0; first < most; first += SEGMENTS_AT_ONCE) {
+            long[][] segments = tellAll(segments(tickets, first));
+            for (int peer = 0; peer < ranks; peer++) {
+                for (int i = first; peer != rank && i < Math.min(first + SEGMENTS_AT_ONCE, heard[peer][1]); i++) {
+                    int word = (i - first) * SEGMENT_WORDS;
+                    theirs.get(peer)
+                            .add(new ForeignMemory.Ticket(heard[peer][2], (int) segments[peer][word],
+                                    segments[peer][word + 1], i == 0 ? heard[peer][3] : 0));
+                }
+            }
+        }
+        Offer[] all = new Offer[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            all[peer] = peer == rank ? mine : new Offer(heard[peer][0], theirs.get(peer));
         }
         return all;
+    }
+
+    private static long[] segments(List<ForeignMemory.Ticket> tickets, int first) {
+        long[] words = new long[WORDS];
+        for (int i = first; i < Math.min(first + SEGMENTS_AT_ONCE, tickets.size()); i++) {
+            words[(i - first) * SEGMENT_WORDS] = tickets.get(i).descriptor();
+            words[(i - first) * SEGMENT_WORDS + 1] = tickets.get(i).allocated();
+        }
+        return words;
+    }
+
+    private int checkedCount(int peer, long count) {
+        if (count < 0 || count > ForeignMemory.MOST_SEGMENTS) {
+            throw new GinException("rank " + rank + ": rank " + peer + " says that its window has " + count
+                    + " physical segments, and at most " + ForeignMemory.MOST_SEGMENTS + " are mapped");
+        }
+        return (int) count;
+    }
+
+    private long[][] tellAll(long... words) {
+        long[][] toAll = new long[mesh.senders().length][];
+        Arrays.fill(toAll, Arrays.copyOf(words, WORDS));
+        return exchange(toAll);
     }
 
     /**

@@ -32,7 +32,7 @@ import org.millrace.plugin.shim.NativeMemory;
 public final class GinGroup implements AutoCloseable {
 
     private static final Duration CONTROL_DEADLINE = Duration.ofSeconds(60);
-    /** How long a group that closes waits for what is under way. */
+    /** How long a group that closes waits for what is under way; and how long one that is not NCCL's for its peers. */
     private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(2);
     private static final int RMA_QUEUE_SIZE = 256;
 
@@ -46,16 +46,25 @@ public final class GinGroup implements AutoCloseable {
     private final GinCommunicator communicator;
     private final List<Window> windows = new CopyOnWriteArrayList<>();
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
+    /** Whether it is NCCL's: what others do is neither counted nor told. */
+    private final boolean nccls;
     private int contexts;
 
     GinGroup(int rank, Network network, GinDevice device, GinMesh data, GinMesh control, GinOptions options) {
+        this(rank, network, device, data, control, options, true);
+    }
+
+    GinGroup(int rank, Network network, GinDevice device, GinMesh data, GinMesh control, GinOptions options,
+            boolean nccls) {
         this.rank = rank;
+        this.nccls = nccls;
         this.network = network;
         this.device = device;
-        this.exchange = new GinExchange(rank, control, CONTROL_DEADLINE);
+        this.exchange = new GinExchange(rank, control, nccls ? CONTROL_DEADLINE : CLOSE_PATIENCE);
         this.shared = new GinSharedMemory(device);
         this.staging = new GinStaging(rank, data.senders().length, shared, this.exchange);
-        this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options, new Reports());
+        this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options,
+                nccls ? new Reports() : failure -> NcclLog.trace("GIN: " + NcclLog.describe(failure)));
         this.signals = new GinSignals(this.exchange, shared, communicator);
         device.agent().add(communicator);
     }
@@ -106,19 +115,19 @@ public final class GinGroup implements AutoCloseable {
 
     /** Registers this rank's part of a window; returns when all ranks have. */
     synchronized Window register(long address, long bytes, int type) {
-        ForeignMemory.Ticket ticket = device.invite(address, type);
+        List<ForeignMemory.Ticket> tickets = device.invite(address, bytes, type);
         try {
-            GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, ticket));
+            GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, tickets));
             Window window = register(device.window(network, address, type, rank, all));
             windows.add(window);
-            // every rank tells that it is here: nobody needs the ticket any more
+            // every rank tells that it is here: nobody needs the tickets any more
             staging.connect(communicator, window);
-            NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
+            if (nccls) {
+                NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
+            }
             return window;
         } finally {
-            if (ticket != null) {
-                ticket.close();
-            }
+            tickets.forEach(ForeignMemory.Ticket::close);
         }
     }
 
@@ -180,13 +189,17 @@ public final class GinGroup implements AutoCloseable {
 
     private void add(GinContext context) {
         communicator.add(context);
-        Totals.opened(context);
+        if (nccls) {
+            Totals.opened(context);
+        }
     }
 
     private void remove(GinContext context) {
         communicator.remove(context);
-        Totals.closed(context);
-        NcclLog.info("GIN: rank " + rank + ", context " + context.number() + ": " + context.served());
+        if (nccls) {
+            Totals.closed(context);
+            NcclLog.info("GIN: rank " + rank + ", context " + context.number() + ": " + context.served());
+        }
     }
 
     /** Makes contexts for operations that the host begins. */

@@ -10,6 +10,7 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.config.ConfigurationException;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
+import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.ConnectionKey;
@@ -37,6 +38,8 @@ public final class GinPlugin {
     private static final long HANDLE_OFFSET = Long.BYTES;
     /** What a signal does to its place: adds 1, or adds what it brings (facts: {@code ncclNetSignalOp}). */
     private static final int SIGNAL_INC = 1;
+    /** The first version of the table whose NCCL registers windows of several physical segments. */
+    private static final int SEGMENTS_SINCE = 13;
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     /** What NCCL 2.30 calls the kernels that it makes contexts for, by the headers that they were built with. */
     private static final int BACKEND_OF_2_30_3 = 1;
@@ -46,6 +49,8 @@ public final class GinPlugin {
     private final SecureRandom random = new SecureRandom();
     private final UnaryOperator<String> environment;
     private final GinResources resources;
+    /** What kernels will post: known when NCCL has asked for properties, or 0. */
+    private volatile int tableVersion;
 
     /** What init gave to NCCL. */
     private record Instance(long communicator) {
@@ -75,15 +80,31 @@ public final class GinPlugin {
 
     /**
      * A type that is not GIN's proxy: NCCL leaves contexts to the plugin then. The contexts themselves are a proxy's.
+     *
+     * <p>
+     * NCCL registers a window of several physical segments only where GIN takes file descriptors ({@code gin_host.cc}
+     * 378 of 2.30.7), but hands none out to a plugin of its own contexts: it calls {@code regMrSym}, once for the whole
+     * window if all of it is a GPU's, once for each segment if some is the host's. RMA's table says nothing of the
+     * kind, because RMA would hand them out ({@code rma_proxy.cc} 69).
      */
     public void ginGetProperties(int version, int device, long properties) {
-        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, properties);
-        ncclNetProperties_v9_t.netDeviceType(NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof()),
-                NetDeviceHandle.GIN_GDAKI);
+        tableVersion = version;
+        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, false, properties);
+        MemorySegment written = NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof());
+        ncclNetProperties_v9_t.netDeviceType(written, NetDeviceHandle.GIN_GDAKI);
+        if (version >= SEGMENTS_SINCE) {
+            ncclNetProperties_v9_t.ptrSupport(written,
+                    ncclNetProperties_v9_t.ptrSupport(written) | plugin_h.NCCL_PTR_DMABUF());
+        }
     }
 
     public void ginListen(long context, int device, long handle, long listener) {
         NetEndpoint endpoint = resources.openEndpoint();
+        resources.warmUp(switch (tableVersion) {
+            case 11 -> GinDescriptorFormat.V28;
+            case 12 -> GinDescriptorFormat.V29;
+            default -> GinDescriptorFormat.V30;
+        });
         Listening listening = new Listening(endpoint, new ConnectionKey(random.nextLong(), random.nextLong()));
         new PeerHandle(PATH, listening.key, endpoint.listener().address()).write(handle);
         NativeMemory.putLong(listener, handles.add(listening));

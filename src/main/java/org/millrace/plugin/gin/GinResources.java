@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.cuda.CudaDevice;
@@ -23,6 +24,7 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.gin.GinOptions;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetEndpoint;
+import org.millrace.plugin.net.ProxyThreads;
 
 /**
  * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,
@@ -110,6 +112,11 @@ final class GinResources {
         }
         endpointUsers++;
         return endpoint;
+    }
+
+    /** Sends descriptors from this process to itself, once, so that what serves them is compiled: see GinWarmUp. */
+    void warmUp(GinDescriptorFormat format) {
+        GinWarmUp.startOnce(this, format, settings().shared(), !ProxyThreads.decide(environment).ownCore());
     }
 
     synchronized void closeEndpoint() {

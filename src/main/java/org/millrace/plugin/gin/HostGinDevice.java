@@ -2,9 +2,9 @@ package org.millrace.plugin.gin;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.cuda.ForeignMemory;
@@ -19,14 +19,20 @@ final class HostGinDevice implements GinDevice {
 
     private static final long ALIGNMENT = 128;
 
-    private final GinAgent agent = new GinAgent("gin-host");
-    private final AgentRunner runner = AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
+    private final GinAgent agent;
+    private final AgentRunner runner;
     private final Map<Long, Arena> allocated = new ConcurrentHashMap<>();
     private final Arena arena = Arena.ofShared();
     private final boolean shared;
 
     HostGinDevice(boolean shared) {
+        this("gin-host", shared);
+    }
+
+    HostGinDevice(String name, boolean shared) {
         this.shared = shared;
+        agent = new GinAgent(name);
+        runner = AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
     }
 
     @Override
@@ -75,8 +81,8 @@ final class HostGinDevice implements GinDevice {
     }
 
     @Override
-    public ForeignMemory.@Nullable Ticket invite(long address, int type) {
-        return null;
+    public List<ForeignMemory.Ticket> invite(long address, long bytes, int type) {
+        return List.of();
     }
 
     @Override

@@ -3,7 +3,8 @@
  *
  * <p>
  * It makes the memory that kernels and {@code org.millrace.gin} share, and has ranks of one host share some of it.
- * Descriptors are carried out by {@code org.millrace.gin}.
+ * Descriptors are carried out by {@code org.millrace.gin}; while NCCL sets GIN up, the process sends some to itself
+ * ({@link org.millrace.plugin.gin.GinWarmUp}).
  */
 @NullMarked
 package org.millrace.plugin.gin;

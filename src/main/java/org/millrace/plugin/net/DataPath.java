@@ -25,6 +25,11 @@ public interface DataPath extends AutoCloseable {
         return false;
     }
 
+    /** Whether slots may be in the memory of GPUs. */
+    default boolean takesDeviceMemory() {
+        return false;
+    }
+
     /** Connections will be made by this endpoint, which is closed after the path. */
     default void opened(NetEndpoint endpoint) {
         // most need nothing
@@ -132,8 +137,10 @@ public interface DataPath extends AutoCloseable {
         /**
          * Takes memory in that payloads will lie in; returns the region's number, 0 to {@code ConnectionHandle.REGIONS
          * - 1}.
+         *
+         * @param onDevice whether it is a GPU's, which only a path has that {@link DataPath#takesDeviceMemory takes} it
          */
-        int register(long address, long bytes);
+        int register(long address, long bytes, boolean onDevice);
 
         /** Forgets memory: when this returns nobody touches it any more, whatever was still under way. */
         void deregister(int region);

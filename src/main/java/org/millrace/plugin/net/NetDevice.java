@@ -104,23 +104,25 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
      * in the middle, v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8
      * and v9 stand at the same places in all.
      *
-     * @param unpacks whether kernels gather what they receive from pages
+     * @param unpacks      whether kernels gather what they receive from pages
+     * @param deviceMemory whether it takes the memory of GPUs
      */
-    public void writeProperties(int version, int index, boolean unpacks, long address) {
+    public void writeProperties(int version, int index, boolean unpacks, boolean deviceMemory, long address) {
+        int memory = plugin_h.NCCL_PTR_HOST() | (deviceMemory ? plugin_h.NCCL_PTR_CUDA() : 0);
         switch (version) {
-            case 8 -> writeV8(index, unpacks, NativeMemory.at(address, ncclNetProperties_v8_t.sizeof()));
-            case 9, 10 -> writeV9(index, unpacks, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
-            case 11 -> writeV11(index, unpacks, NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()));
-            case 12 -> writeV12(index, unpacks, NativeMemory.at(address, ncclNetProperties_v12_t.sizeof()));
+            case 8 -> writeV8(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v8_t.sizeof()));
+            case 9, 10 -> writeV9(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
+            case 11 -> writeV11(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()));
+            case 12 -> writeV12(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v12_t.sizeof()));
             default -> throw new IllegalArgumentException("network tables have versions 8 to 12, not " + version);
         }
     }
 
-    private void writeV8(int index, boolean unpacks, MemorySegment to) {
+    private void writeV8(int index, boolean unpacks, int memory, MemorySegment to) {
         ncclNetProperties_v8_t.name(to, name);
         ncclNetProperties_v8_t.pciPath(to, pciPath);
         ncclNetProperties_v8_t.guid(to, index);
-        ncclNetProperties_v8_t.ptrSupport(to, plugin_h.NCCL_PTR_HOST());
+        ncclNetProperties_v8_t.ptrSupport(to, memory);
         ncclNetProperties_v8_t.regIsGlobal(to, 0);
         ncclNetProperties_v8_t.speed(to, speedMbps);
         ncclNetProperties_v8_t.port(to, 0);
@@ -131,8 +133,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v8_t.netDeviceVersion(to, unpacks ? UnpackDevice.Connection.VERSION : 0);
     }
 
-    private void writeV9(int index, boolean unpacks, MemorySegment to) {
-        writeHead(index, unpacks, to);
+    private void writeV9(int index, boolean unpacks, int memory, MemorySegment to) {
+        writeHead(index, unpacks, memory, to);
         MemorySegment virtual = ncclNetProperties_v9_t.vProps(to);
         ncclNetVDeviceProps_v9_t.ndevs(virtual, 1);
         ncclNetVDeviceProps_v9_t.devs(virtual, 0, index);
@@ -140,13 +142,13 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v9_t.maxCollBytes(to, plugin_h.MAX_NET_SIZE());
     }
 
-    private void writeV11(int index, boolean unpacks, MemorySegment to) {
-        writeV9(index, unpacks, to);
+    private void writeV11(int index, boolean unpacks, int memory, MemorySegment to) {
+        writeV9(index, unpacks, memory, to);
         ncclNetProperties_v11_t.maxMultiRequestSize(to, 1);
     }
 
-    private void writeV12(int index, boolean unpacks, MemorySegment to) {
-        writeHead(index, unpacks, to);
+    private void writeV12(int index, boolean unpacks, int memory, MemorySegment to) {
+        writeHead(index, unpacks, memory, to);
         MemorySegment virtual = ncclNetProperties_v12_t.vProps(to);
         ncclNetVDeviceProps_v12_t.ndevs(virtual, 1);
         ncclNetVDeviceProps_v12_t.devs(virtual, 0, index);
@@ -163,11 +165,11 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     }
 
     /** Everything before the virtual devices, which v9 to v12 have alike. */
-    private void writeHead(int index, boolean unpacks, MemorySegment to) {
+    private void writeHead(int index, boolean unpacks, int memory, MemorySegment to) {
         ncclNetProperties_v9_t.name(to, name);
         ncclNetProperties_v9_t.pciPath(to, pciPath);
         ncclNetProperties_v9_t.guid(to, index);
-        ncclNetProperties_v9_t.ptrSupport(to, plugin_h.NCCL_PTR_HOST());
+        ncclNetProperties_v9_t.ptrSupport(to, memory);
         ncclNetProperties_v9_t.regIsGlobal(to, 0);
         ncclNetProperties_v9_t.forceFlush(to, 0);
         ncclNetProperties_v9_t.speed(to, speedMbps);

@@ -173,7 +173,9 @@ public final class NetPlugin {
 
     public void getProperties(int version, int device, long properties) {
         checkDevice(device);
-        session().endpoint.device().writeProperties(version, device, session().path.unpacks(), properties);
+        session().endpoint.device()
+                .writeProperties(version, device, session().path.unpacks(), session().path.takesDeviceMemory(),
+                        properties);
     }
 
     private static void checkDevice(int device) {
@@ -233,11 +235,12 @@ public final class NetPlugin {
      * ({@code TakeoverConnection.register}), one that NCCL's own proxy serves keeps them for its messages.
      */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
-        if (type != plugin_h.NCCL_PTR_HOST()) {
+        boolean onDevice = type == plugin_h.NCCL_PTR_CUDA() && session().path.takesDeviceMemory();
+        if (type != plugin_h.NCCL_PTR_HOST() && !onDevice) {
             throw new IllegalArgumentException(
-                    "memory of type " + type + " was registered, and the device's properties allow host memory only");
+                    "memory of type " + type + " was registered, and the device's properties do not allow it");
         }
-        int region = handles.get(connection, DataPath.Connection.class).register(address, bytes);
+        int region = handles.get(connection, DataPath.Connection.class).register(address, bytes, onDevice);
         NativeMemory.putLong(memory, ConnectionHandle.ofRegion(connection, region));
     }
 

@@ -5,6 +5,7 @@ import static org.millrace.config.PluginSettings.UNPACK;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -16,6 +17,7 @@ import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.config.Settings;
+import org.millrace.cuda.CudaDriver;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LossPolicy;
 
@@ -36,9 +38,10 @@ import org.millrace.plugin.loss.LossPolicy;
  * @param refusal     why connections are not taken over although the user did not forbid it: a sentence; null if they
  *                    are, or the user did
  * @param loss        what happens when a connection that was taken over is lost
+ * @param deviceSlots whether slots may be in the memory of GPUs
  */
 public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss) {
+        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots) {
 
     /**
      * A variable that the takeover depends on.
@@ -56,8 +59,22 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
                     "with shared buffers NCCL does not tell a plugin where the counters of send and receive lie"),
             new Requirement("NCCL_PXN_DISABLE", 1, 0,
                     "data that passes through another GPU of the node is always moved by NCCL's proxy"),
-            new Requirement("NCCL_GDRCOPY_ENABLE", 0, 0, "with GDRCopy the counters lie in the GPU's memory"),
-            new Requirement("NCCL_ALLOC_P2P_NET_LL_BUFFERS", 0, 0, "it moves the LL buffer away from the counters"));
+            new Requirement("NCCL_GDRCOPY_ENABLE", 0, 0, "with GDRCopy the counters lie in the GPU's memory"));
+
+    /** What slots in the memory of GPUs need besides. */
+    private static final List<Requirement> DEVICE_REQUIREMENTS = List.of(
+            new Requirement("NCCL_ALLOC_P2P_NET_LL_BUFFERS", 1, 0,
+                    "without it the receiving side's LL buffer is in the GPU's memory too, where no processor can store"
+                            + " its lines"),
+            new Requirement("NCCL_LOCAL_REGISTER", 0, 1, "NCCL then has the network read the program's own buffers"),
+            new Requirement("NCCL_GRAPH_REGISTER", 0, 1, "NCCL then has the network read the program's own buffers"));
+
+    /**
+     * What is set for slots in the memory of GPUs unless the user has set it. They lie there however far the card is,
+     * since none is used; and a copy of 512 KiB takes a GPU not much longer than one of 128 KiB.
+     */
+    private static final Map<String, String> FOR_DEVICE_SLOTS =
+            Map.of("NCCL_NET_GDR_LEVEL", "SYS", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288");
 
     /**
      * Rings that NCCL makes unless the user says how many. Two, which it would choose by the speed of a network card,
@@ -93,12 +110,16 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
+        Kernels unpack = settings.get(UNPACK);
         String conflict = wish.orElse(true) ? prepareTakeover(environment, settings, toSet) : null;
         if (conflict != null && wish.isPresent()) {
             throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 insists on it");
         }
         boolean takeover = wish.orElse(true) && conflict == null;
-        Kernels unpack = settings.get(UNPACK);
+        boolean deviceSlots = takeover && prepareDeviceSlots(environment, settings, toSet);
+        if (takeover && !deviceSlots && environment.apply(BUFFER) == null) {
+            toSet.put(BUFFER, BUFFER_BYTES);
+        }
         long bounceBytes = (long) settings.get(PluginSettings.UNPACK_MIB) << 20;
         if (unpack != Kernels.NONE) {
             prepareUnpack(environment, settings, toSet);
@@ -108,15 +129,49 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",
-                LossPolicy.read(settings));
+                LossPolicy.read(settings), deviceSlots);
     }
 
-    /** Adds what has to be set; returns why it is of no use, null if it is. */
-    private static @Nullable String prepareTakeover(UnaryOperator<@Nullable String> environment,
-            EnvironmentSettings settings, Map<String, String> toSet) {
+    /** Whether slots may be in the memory of GPUs; adds what has to be set for it. */
+    private static boolean prepareDeviceSlots(UnaryOperator<@Nullable String> environment, EnvironmentSettings settings,
+            Map<String, String> toSet) {
+        Optional<Boolean> wish = settings.get(PluginSettings.DEVICE_SLOTS);
+        if (!wish.orElse(CudaDriver.isPresent())) {
+            return false;
+        }
         Map<String, String> required = new LinkedHashMap<>();
+        List<String> conflicts = conflicts(DEVICE_REQUIREMENTS, environment, settings, required);
+        String protocols = settings.text("NCCL_PROTO");
+        if (protocols.toUpperCase(Locale.ROOT).contains("LL128") && !protocols.startsWith("^")) {
+            conflicts.add("NCCL_PROTO=" + protocols + " (a GPU's copies do not store LL128's lines in order)");
+        }
+        if (settings.get(UNPACK) != Kernels.NONE) {
+            conflicts.add(UNPACK.name() + "=" + environment.apply(UNPACK.name())
+                    + " (kernels then gather what they receive from a buffer of their own)");
+        }
+        if (!conflicts.isEmpty()) {
+            String what = "slots in the GPU's memory are not possible with " + String.join(" and ", conflicts);
+            if (wish.isPresent()) {
+                throw new ConfigurationException(
+                        what + ", and " + PluginSettings.DEVICE_SLOTS.name() + "=1 insists on them");
+            }
+            NcclLog.info(what + ": they are in the host's");
+            return false;
+        }
+        FOR_DEVICE_SLOTS.forEach((name, value) -> {
+            if (settings.text(name).isEmpty()) {
+                required.put(name, value);
+            }
+        });
+        toSet.putAll(required);
+        return true;
+    }
+
+    /** The settings that contradict requirements; what has to be set for the others is added to the map. */
+    private static List<String> conflicts(List<Requirement> requirements, UnaryOperator<@Nullable String> environment,
+            EnvironmentSettings settings, Map<String, String> required) {
         List<String> conflicts = new ArrayList<>();
-        for (Requirement each : REQUIREMENTS) {
+        for (Requirement each : requirements) {
             if (settings.ncclNumber(each.name, each.absent) == each.required) {
                 continue;
             }
@@ -128,14 +183,19 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
                         + each.required + ")");
             }
         }
+        return conflicts;
+    }
+
+    /** Adds what has to be set; returns why it is of no use, null if it is. */
+    private static @Nullable String prepareTakeover(UnaryOperator<@Nullable String> environment,
+            EnvironmentSettings settings, Map<String, String> toSet) {
+        Map<String, String> required = new LinkedHashMap<>();
+        List<String> conflicts = conflicts(REQUIREMENTS, environment, settings, required);
         if (!conflicts.isEmpty()) {
             return "the takeover is not possible with " + String.join(" and ", conflicts);
         }
         if (CHANNEL_BOUNDS.stream().map(environment).allMatch(Objects::isNull)) {
             required.put(CHANNEL_BOUNDS.getFirst(), CHANNELS);
-        }
-        if (environment.apply(BUFFER) == null) {
-            required.put(BUFFER, BUFFER_BYTES);
         }
         toSet.putAll(required);
         return null;

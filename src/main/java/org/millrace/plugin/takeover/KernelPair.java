@@ -2,6 +2,7 @@ package org.millrace.plugin.takeover;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Random;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
@@ -19,14 +20,13 @@ public final class KernelPair {
     /** Small slots: all three protocols' buffers and the control memory fit into some 60 KiB. */
     public static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 1024, 8 * 2048, 8 * 4096);
 
-    private static final Protocol[] PROTOCOLS = Protocol.values();
-
     private final MemorySegment from;
     private final MemorySegment to;
     private final RecvMem posting;
     private final RecvMem arriving;
     private final Random random = new Random(1);
     private final long steps;
+    private final List<Protocol> protocols;
     private long posted;
     private long consumed;
     private boolean announced;
@@ -39,8 +39,10 @@ public final class KernelPair {
      * @param from  the sending end's memory
      * @param to    the receiving end's
      * @param steps how many to send
+     * @param ll128 whether some of protocol LL128
      */
-    public KernelPair(MemorySegment from, MemorySegment to, long steps) {
+    public KernelPair(MemorySegment from, MemorySegment to, long steps, boolean ll128) {
+        protocols = ll128 ? List.of(Protocol.values()) : List.of(Protocol.LL, Protocol.SIMPLE);
         this.from = from;
         this.to = to;
         this.steps = steps;
@@ -68,7 +70,7 @@ public final class KernelPair {
             write(posted++);
         } else if (posted < steps && posted - LAYOUT.sendMem(from).headAcquire() < ConnectionLayout.SLOTS
                 && random.nextInt(3) > 0) {
-            protocol = PROTOCOLS[random.nextInt(PROTOCOLS.length)];
+            protocol = protocols.get(random.nextInt(protocols.size()));
             size = switch (protocol) {
                 case LL -> LLLine.BYTES * random.nextInt((int) (LAYOUT.slotBytes(protocol) / LLLine.BYTES) + 1);
                 case LL128 -> LAYOUT.slotBytes(protocol);

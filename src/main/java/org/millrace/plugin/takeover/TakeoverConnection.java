@@ -3,16 +3,21 @@ package org.millrace.plugin.takeover;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.PeerLostException;
+import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.CommunicatorLosses;
 import org.millrace.plugin.loss.ConnectionFailures;
@@ -22,6 +27,7 @@ import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.SlotBuffers;
 
 /**
  * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
@@ -45,8 +51,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle;
     private final ConnectionLocator locator = new ConnectionLocator();
-    private @Nullable MemoryRegion region;
-    private @Nullable MemoryRegion staging;
+    /** What is given back when the proxy has stopped. */
+    private final List<AutoCloseable> held = new ArrayList<>();
     private volatile @Nullable ProxyAgent agent;
     private @Nullable ProxyConnection proxy;
     private volatile @Nullable Throwable failure;
@@ -67,8 +73,13 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /** Which end this is. */
     abstract boolean receives();
 
-    /** Makes the proxy, which from now on owns the network's end. */
-    abstract ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging);
+    /**
+     * Makes the proxy, which from now on owns the network's end.
+     *
+     * @param lines  of so many bytes as were asked for
+     * @param device where slots in a GPU's memory are staged; null if there are none
+     */
+    abstract ProxyConnection start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
 
     /** How long a stop waits for what is under way while nothing moves. */
     abstract Duration drainTimeout();
@@ -90,19 +101,51 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     @Override
-    public final int register(long address, long bytes) {
-        int number = locator.add(address, bytes);
+    public final int register(long address, long bytes, boolean onDevice) {
+        int number = locator.add(address, bytes, onDevice);
         if (locator.complete()) {
-            ConnectionLayout layout = locator.layout();
-            region = network.register(locator.memory());
-            staging = network.register(allocateStaging(stagingBytes(layout)));
-            proxy = start(layout, region, staging);
-            owner.losses().useCurrentDevice();
-            agent = path.assign(receives());
-            agent.add(List.of(proxy));
-            owner.losses().opened(leaver);
+            MemoryRegion lines = hold(network.register(allocateStaging(stagingBytes(locator.layout()))));
+            start(lines);
         }
         return number;
+    }
+
+    private void start(MemoryRegion lines) {
+        ProxyAgent serving = path.assign(receives());
+        boolean complete = false;
+        try {
+            DeviceSlots.Slots slots = !locator.simpleOnDevice() ? null
+                    : hold(path.deviceSlots()
+                            .slots(serving, receives(), network, locator.address(Protocol.SIMPLE),
+                                    locator.layout().simpleBytes()));
+            Staging device = slots == null ? null : slots.staging();
+            proxy = start(buffers(device), lines, device);
+            owner.losses().useCurrentDevice();
+            agent = serving;
+            serving.add(List.of(proxy));
+            owner.losses().opened(leaver);
+            complete = true;
+        } finally {
+            if (!complete) {
+                path.release(serving, receives());
+                letGo();
+            }
+        }
+    }
+
+    private SlotBuffers buffers(@Nullable Staging device) {
+        MemorySegment control = locator.control(receives());
+        MemoryRegion apart = locator.llIsApart() ? hold(network.register(locator.ll())) : null;
+        MemoryRegion together = device == null ? hold(network.register(locator.buffers())) : null;
+        MemoryRegion ll = apart == null ? together : apart;
+        return new SlotBuffers(locator.layout(), SendMem.of(control.asSlice(0, SendMem.BYTES)),
+                RecvMem.of(control.asSlice(SendMem.BYTES, RecvMem.BYTES)), ll, together == null ? ll : together,
+                device == null ? together : device.device());
+    }
+
+    private <T extends AutoCloseable> T hold(T made) {
+        held.add(made);
+        return made;
     }
 
     /**
@@ -186,8 +229,18 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
         path.release(agent, receives());
         agent = null;
-        region.close();
-        staging.close();
+        letGo();
+    }
+
+    private void letGo() {
+        for (AutoCloseable each : held) {
+            try {
+                each.close();
+            } catch (Exception e) {
+                NcclLog.warn(this + ": " + NcclLog.describe(e));
+            }
+        }
+        held.clear();
     }
 
     @Override

@@ -1,6 +1,7 @@
 package org.millrace.plugin.takeover;
 
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.net.FrameReceiver;
@@ -27,15 +28,18 @@ public final class TakeoverPath implements DataPath {
     private final ProxyThreads threads;
 
     private final @Nullable UnpackDevice unpack;
+    private final @Nullable DeviceSlots deviceSlots;
     private volatile @Nullable WarmUp warmUp;
 
     /**
      * Starts the threads.
      *
-     * @param unpack what kernels that unpack need, closed with the path; null for those that do not
+     * @param unpack      what kernels that unpack need, closed with the path; null for those that do not
+     * @param deviceSlots what serves slots in the memory of GPUs, closed with the path; null if slots are in the host's
      */
-    public TakeoverPath(ProxyThreads threads, @Nullable UnpackDevice unpack) {
+    public TakeoverPath(ProxyThreads threads, @Nullable UnpackDevice unpack, @Nullable DeviceSlots deviceSlots) {
         this.unpack = unpack;
+        this.deviceSlots = deviceSlots;
         agents = new ProxyAgent[threads.count()];
         runners = new AgentRunner[threads.count()];
         sendersServed = new int[threads.count()];
@@ -122,6 +126,23 @@ public final class TakeoverPath implements DataPath {
         if (unpack != null) {
             unpack.close();
         }
+        if (deviceSlots != null) {
+            deviceSlots.close();
+        }
+    }
+
+    @Override
+    public boolean takesDeviceMemory() {
+        return deviceSlots != null;
+    }
+
+    @Nullable
+    DeviceSlots deviceSlotsIfAny() {
+        return deviceSlots;
+    }
+
+    DeviceSlots deviceSlots() {
+        return Objects.requireNonNull(deviceSlots, "NCCL registered memory of a GPU, which was not offered");
     }
 
     @Override
@@ -131,6 +152,8 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public String toString() {
-        return "Java takes the proxy over, with " + threads + (unpack == null ? "" : "; " + unpack);
+        return "Java takes the proxy over, with " + threads
+                + (deviceSlots == null ? "" : "; slots are in the GPU's memory")
+                + (unpack == null ? "" : "; " + unpack);
     }
 }

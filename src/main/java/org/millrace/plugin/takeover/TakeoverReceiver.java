@@ -7,11 +7,14 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.net.device.StagedReceiver;
+import org.millrace.net.device.Staging;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
+import org.millrace.proxy.SlotBuffers;
 import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /** The receiving end of a connection that was taken over. */
@@ -60,13 +63,15 @@ final class TakeoverReceiver extends TakeoverConnection {
     }
 
     @Override
-    ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging) {
+    ProxyConnection start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         ConnectionName name = ConnectionName.of(receiver.toString());
         if (unpack == null) {
-            return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped);
+            return ReceiveProxy.byMemory(name, buffers, lines, 0,
+                    device == null ? receiver : new StagedReceiver(receiver, device), this::stopped);
         }
-        UnpackReceiveSource.UnpackMemory pages = unpack.prepare(layout.slotBytes(Protocol.SIMPLE), receiver.scatters());
-        return ReceiveProxy.byMemory(name, layout, memory, staging, 0, receiver, this::stopped,
+        UnpackReceiveSource.UnpackMemory pages =
+                unpack.prepare(buffers.layout().slotBytes(Protocol.SIMPLE), receiver.scatters());
+        return ReceiveProxy.byMemory(name, buffers, lines, 0, receiver, this::stopped,
                 slots -> new UnpackReceiveSource(name, pages, slots));
     }
 

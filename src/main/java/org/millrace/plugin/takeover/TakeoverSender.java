@@ -1,15 +1,19 @@
 package org.millrace.plugin.takeover;
 
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.net.device.StagedSender;
+import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotBuffers;
 
 /** The sending end of a connection that was taken over. */
 final class TakeoverSender extends TakeoverConnection {
@@ -59,8 +63,9 @@ final class TakeoverSender extends TakeoverConnection {
     }
 
     @Override
-    ProxyConnection start(ConnectionLayout layout, MemoryRegion memory, MemoryRegion staging) {
-        return SendProxy.byMemory(ConnectionName.of(sender.toString()), layout, memory, 0, sender, this::stopped);
+    ProxyConnection start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
+        return SendProxy.byMemory(ConnectionName.of(sender.toString()), buffers, 0,
+                device == null ? sender : new StagedSender(sender, device), this::stopped);
     }
 
     @Override

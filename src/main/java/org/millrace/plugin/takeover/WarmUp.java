@@ -15,7 +15,11 @@ import org.millrace.abi.RecvMem;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pending;
+import org.millrace.net.device.StagedReceiver;
+import org.millrace.net.device.StagedSender;
+import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.proxy.ConnectionName;
@@ -23,6 +27,7 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotBuffers;
 
 /**
  * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
@@ -44,6 +49,8 @@ final class WarmUp implements Runnable {
     private final NetEndpoint endpoint;
     private final TakeoverPath path;
     private final boolean fewCores;
+    /** The GPU's whose copies are made too; 0 for none. */
+    private final long context;
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
     private volatile boolean stopped;
 
@@ -51,6 +58,8 @@ final class WarmUp implements Runnable {
         this.endpoint = endpoint;
         this.path = path;
         this.fewCores = fewCores;
+        DeviceSlots slots = path.deviceSlotsIfAny();
+        context = slots == null ? 0 : slots.currentContext();
     }
 
     /** Begins, on a thread of its own that ends by itself; returns null if this process has done so before. */
@@ -118,6 +127,11 @@ final class WarmUp implements Runnable {
         }
     }
 
+    private Staging rehearsal(ProxyAgent agent, boolean receives) {
+        return path.deviceSlots()
+                .rehearsal(agent, receives, context, endpoint.network(), LAYOUT.bufferBytes(Protocol.SIMPLE));
+    }
+
     private boolean goesOn(long deadline) {
         return !stopped && deadline - System.nanoTime() > 0;
     }
@@ -138,13 +152,22 @@ final class WarmUp implements Runnable {
             MemorySegment to = KernelPair.memory(Arena.global());
             MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
             ConnectionName name = ConnectionName.of("warm-up");
-            SendProxy send = SendProxy.byMemory(name, LAYOUT, endpoint.network().register(from), 0, sender,
+            Staging out = context == 0 ? null : rehearsal(agent, false);
+            Staging in = context == 0 ? null : rehearsal(agent, true);
+            SendProxy send = SendProxy.byMemory(name, buffers(endpoint.network().register(from), out), 0,
+                    out == null ? sender : new StagedSender(sender, out), (connection, failure) -> {});
+            ReceiveProxy receive = ReceiveProxy.byMemory(name, buffers(endpoint.network().register(to), in),
+                    endpoint.network().register(staging), 0, in == null ? receiver : new StagedReceiver(receiver, in),
                     (connection, failure) -> {});
-            ReceiveProxy receive = ReceiveProxy.byMemory(name, LAYOUT, endpoint.network().register(to),
-                    endpoint.network().register(staging), 0, receiver, (connection, failure) -> {});
             proxies = List.of(send, receive);
-            kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS);
+            kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS, context == 0);
             agent.add(proxies);
+        }
+
+        private static SlotBuffers buffers(MemoryRegion memory, @Nullable Staging device) {
+            SlotBuffers one = SlotBuffers.inOne(LAYOUT, memory);
+            return device == null ? one
+                    : new SlotBuffers(LAYOUT, one.sendMem(), one.recvMem(), memory, memory, device.device());
         }
 
         boolean turn() {

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.cli.doctor.CheckResult.State;
 import org.millrace.cuda.CudaReport;
 import org.millrace.library.NativeLibrary;
+import org.millrace.net.plugin.TestNet;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChecksTest {
@@ -110,6 +111,17 @@ class ChecksTest {
         assertEquals(harm, GpuChecks.library(Optional.of(harm), () -> fail("loaded all the same")));
         CheckResult untried = GpuChecks.providers(Map.of(), false);
         assertTrue(untried.advice().toString().contains("was not tried"), untried.toString());
+    }
+
+    @Test
+    void aNetworkPluginIsListedWithItsDevices() {
+        TestNet plugin = TestNet.version(10).with("devices=2,recvs=8");
+        CheckResult works = GpuChecks.netPlugin(plugin.library().toString());
+        assertEquals(State.WORKS, works.state());
+        assertEquals("TestNet, table v10", works.summary());
+        assertEquals(List.of("device 0: test0, 100 Gbit/s, host and CUDA memory, 8 receives at once",
+                "device 1: test1, 100 Gbit/s, host and CUDA memory, 8 receives at once"), works.advice());
+        assertEquals(State.UNUSABLE, GpuChecks.netPlugin("/does/not/exist.so").state());
     }
 
     @Test

@@ -19,6 +19,7 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.MemoryFrames;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotBuffers;
 import org.millrace.proxy.unpack.BouncePages;
 import org.millrace.proxy.unpack.SliceLists;
 import org.millrace.proxy.unpack.UnpackReceiveSource;
@@ -56,10 +57,12 @@ class UnpackProxyTest {
                 new BouncePages(MemoryFrames.region(bounce), offsets, LAYOUT.slotBytes(Protocol.SIMPLE)),
                 new SliceLists(meta, handle, bounce.byteSize(), firstSlice), firstSlice);
         MemoryFrames frames = new MemoryFrames(random);
-        SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"), LAYOUT, MemoryFrames.region(from.buffers()),
-                firstStep, frames.sender(), (proxy, failure) -> {});
-        ReceiveProxy receives = ReceiveProxy.byMemory(ConnectionName.of("b"), LAYOUT, MemoryFrames.region(to.buffers()),
-                MemoryFrames.staging(arena, LAYOUT), firstStep, frames.receiver(), (proxy, failure) -> {},
+        SendProxy sends = SendProxy.byMemory(ConnectionName.of("a"),
+                SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.buffers())), firstStep, frames.sender(),
+                (proxy, failure) -> {});
+        ReceiveProxy receives = ReceiveProxy.byMemory(ConnectionName.of("b"),
+                SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.buffers())), MemoryFrames.staging(arena, LAYOUT),
+                firstStep, frames.receiver(), (proxy, failure) -> {},
                 slots -> new UnpackReceiveSource(ConnectionName.of("b"), memory, slots));
         SliceGather gather = new SliceGather(meta, handle, bounce, 4);
         int[] sizes = new int[SLICES];

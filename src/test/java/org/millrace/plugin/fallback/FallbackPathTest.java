@@ -59,8 +59,8 @@ class FallbackPathTest {
                 new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
         receiver = service.receiving(in, network,
                 new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
-        source = sender.register(from, BYTES);
-        destination = receiver.register(to, BYTES);
+        source = sender.register(from, BYTES, false);
+        destination = receiver.register(to, BYTES, false);
     }
 
     @AfterEach

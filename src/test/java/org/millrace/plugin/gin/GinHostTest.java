@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -18,6 +19,8 @@ import org.millrace.plugin.HostProgram;
 class GinHostTest {
 
     private static final int PUTS = 60;
+    private static final Pattern DRIVER_CALLS =
+            Pattern.compile("(\\d+) copies within devices, (\\d+) with the host\n(\\d+) events");
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
@@ -45,6 +48,34 @@ class GinHostTest {
         int gets = version >= 13 ? 1 : 0;
         assertEquals((PUTS + gets) * ranks * ranks * communicators, served(outcome.output()),
                 "what the log says that Java served");
+    }
+
+    /**
+     * Windows on a device, which is a stub of CUDA: h is host memory, d a device's, s a device's of several physical
+     * segments, n host memory that other processes' devices can map, p such memory that no processor can touch.
+     */
+    @ParameterizedTest
+    @CsvSource({"ss, shm, 1, 1", "ss, socket, 0, 0", "dn, shm, 1, 1", "nd, shm, 0, 1", "hs, socket, 1, 0",
+            "np, shm, 1, 1", "ph, socket, 1, 1"})
+    void windowsOfAnyMemory(String windows, String network, int direct, int shared) throws Exception {
+        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=14", "-DBACKEND=2")
+                .with("LD_LIBRARY_PATH", HostProgram.compileStub("cuda.c", "libcuda.so.1").toString())
+                .with("MILLRACE_CUDART_LIBRARY",
+                        HostProgram.compileStub("cudart_on_driver.c", "libcudart.so.12").toString())
+                .with("MILLRACE_GIN_DIRECT", Integer.toString(direct))
+                .with("MILLRACE_GIN_SHARED", Integer.toString(shared))
+                .with("MILLRACE_NET", network)
+                .run(HostProgram.library(), 2, PUTS, 0x5e6, windows);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(List.of(), outcome.warnings());
+        assertTrue(outcome.output().endsWith("OK ncclGinPlugin_v14\n"), outcome.output());
+        boolean mapped = direct == 1 && windows.charAt(1) != 'h';
+        assertEquals(mapped,
+                outcome.output().lines().anyMatch(line -> line.matches(".*window 2 of.*mapped here of rank 1.*")),
+                outcome.output());
+        MatchResult calls = DRIVER_CALLS.matcher(outcome.output()).results().findFirst().orElseThrow();
+        long copies = Long.parseLong(calls.group(1)) + Long.parseLong(calls.group(2));
+        assertTrue(Long.parseLong(calls.group(3)) < copies, "short copies share events: " + calls.group());
     }
 
     @ParameterizedTest

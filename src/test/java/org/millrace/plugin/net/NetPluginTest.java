@@ -75,7 +75,7 @@ class NetPluginTest {
         }
 
         @Override
-        public int register(long address, long bytes) {
+        public int register(long address, long bytes, boolean onDevice) {
             return 3;
         }
 

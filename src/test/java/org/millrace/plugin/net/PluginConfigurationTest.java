@@ -38,7 +38,7 @@ class PluginConfigurationTest {
 
     @ParameterizedTest
     @CsvSource({"NCCL_NET_SHARED_BUFFERS, 1", "NCCL_NET_SHARED_BUFFERS, -2", "NCCL_PXN_DISABLE, 0",
-            "NCCL_PXN_DISABLE, true", "NCCL_GDRCOPY_ENABLE, 1", "NCCL_ALLOC_P2P_NET_LL_BUFFERS, 1"})
+            "NCCL_PXN_DISABLE, true", "NCCL_GDRCOPY_ENABLE, 1"})
     void aSettingOfTheUsersThatForbidsItIsNamedInTheRefusal(String name, String value) {
         PluginConfiguration settings = read(Map.of(name, value));
         assertFalse(settings.takeover());
@@ -47,6 +47,31 @@ class PluginConfigurationTest {
         ConfigurationException refused =
                 assertThrows(ConfigurationException.class, () -> read(Map.of(name, value, "MILLRACE_TAKEOVER", "1")));
         assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
+    }
+
+    @Test
+    void slotsInTheGpusMemory() {
+        PluginConfiguration settings = read(Map.of("MILLRACE_DEVICE_SLOTS", "1", "NCCL_NET_GDR_LEVEL", "PHB"));
+        assertTrue(settings.deviceSlots());
+        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
+                "NCCL_ALLOC_P2P_NET_LL_BUFFERS", "1", "NCCL_LOCAL_REGISTER", "0", "NCCL_GRAPH_REGISTER", "0",
+                "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288"), settings.toSet());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"NCCL_ALLOC_P2P_NET_LL_BUFFERS, 0", "NCCL_LOCAL_REGISTER, 1", "NCCL_GRAPH_REGISTER, 1",
+            "NCCL_PROTO, LL128", "NCCL_PROTO, 'LL,LL128'", "MILLRACE_UNPACK, 1"})
+    void aSettingThatForbidsThem(String name, String value) {
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> read(Map.of(name, value, "MILLRACE_DEVICE_SLOTS", "1")));
+        assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
+        assertFalse(read(Map.of(name, value)).deviceSlots());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"^LL128", "Simple", "LL"})
+    void protocolsThatAllowThem(String protocols) {
+        assertTrue(read(Map.of("NCCL_PROTO", protocols, "MILLRACE_DEVICE_SLOTS", "1")).deviceSlots());
     }
 
     @Test

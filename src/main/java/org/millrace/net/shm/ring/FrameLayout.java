@@ -1,5 +1,7 @@
 package org.millrace.net.shm.ring;
 
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 
 /**
@@ -22,12 +24,16 @@ import org.millrace.net.FrameHeader;
  * A payload may instead be left in the sender's memory: bit 62 of its length is set, and one line follows the header.
  *
  * <pre>
- *   64         72                128
- *   +----------+---------+---------+
- *   | address  | moved   | 0       |
- *   | i64      | i64     |         |
- *   +----------+---------+---------+
+ *   64         72        80           88          96          128
+ *   +----------+---------+------------+-----------+-----------+
+ *   | address  | moved   | descriptor | allocated | allocated |
+ *   | i64      | i64     | i64        | bytes i64 | from i64  |
+ *   +----------+---------+------------+-----------+-----------+
  * </pre>
+ *
+ * <p>
+ * If bit 61 is set too, the payload is in memory of a device: the address counts from the beginning of memory that the
+ * last three words are the {@link DeviceRegion.Ticket} of. They are 0 otherwise.
  *
  * <p>
  * The receiver reads it there, and gives both lines back when it has. A sender that needs its memory before copies the
@@ -44,24 +50,44 @@ final class FrameLayout {
 
     private static final int MAGIC = 0x4d69466d;
     private static final long IN_PLACE = 1L << 62;
+    private static final long ON_DEVICE = 1L << 61;
     private static final int MOVED_OFFSET = 8;
+    private static final int DESCRIPTOR_OFFSET = 16;
+    private static final int ALLOCATED_OFFSET = 24;
+    private static final int ALLOCATED_FROM_OFFSET = 32;
     private static final int LENGTH_OFFSET = 8;
     private static final int WORDS_OFFSET = 16;
 
     private FrameLayout() {}
 
-    static void write(RingMemory ring, long at, int sequence, FrameHeader header, boolean inPlace) {
+    static void write(RingMemory ring, long at, int sequence, FrameHeader header, Payload place) {
         ring.putLong(at, tag(sequence));
-        ring.putLong(at + LENGTH_OFFSET, header.payloadBytes() | (inPlace ? IN_PLACE : 0));
+        ring.putLong(at + LENGTH_OFFSET, header.payloadBytes() | place.flags);
         for (int i = 0; i < FrameHeader.WORDS; i++) {
             ring.putLong(at + WORDS_OFFSET + i * Long.BYTES, header.word(i));
         }
     }
 
     /** Writes the line behind a header whose payload is left where it is. */
-    static void writePlace(RingMemory ring, long at, long address) {
+    static void writePlace(RingMemory ring, long at, long address, DeviceRegion.@Nullable Ticket ticket) {
         ring.putLong(at, address);
         ring.putLong(at + MOVED_OFFSET, 0);
+        ring.putLong(at + DESCRIPTOR_OFFSET, ticket == null ? 0 : ticket.descriptor());
+        ring.putLong(at + ALLOCATED_OFFSET, ticket == null ? 0 : ticket.allocated());
+        ring.putLong(at + ALLOCATED_FROM_OFFSET, ticket == null ? 0 : ticket.offset());
+    }
+
+    /** Whether a line names the memory that a ticket is for. */
+    static boolean isOf(RingMemory ring, long at, DeviceRegion.Ticket ticket) {
+        return ring.getLong(at + DESCRIPTOR_OFFSET) == ticket.descriptor()
+                && ring.getLong(at + ALLOCATED_OFFSET) == ticket.allocated()
+                && ring.getLong(at + ALLOCATED_FROM_OFFSET) == ticket.offset();
+    }
+
+    /** The ticket in a line, as the peer wrote it. */
+    static DeviceRegion.Ticket ticket(RingMemory ring, long at) {
+        return new DeviceRegion.Ticket((int) ring.getLong(at + DESCRIPTOR_OFFSET), ring.getLong(at + ALLOCATED_OFFSET),
+                ring.getLong(at + ALLOCATED_FROM_OFFSET));
     }
 
     static long address(RingMemory ring, long at) {
@@ -76,29 +102,40 @@ final class FrameLayout {
         ring.putLongRelease(at + MOVED_OFFSET, place);
     }
 
-    /** What {@link #read} found. */
-    enum Found {
-        /** No header, or not the one that is due. */
-        NONE,
-        /** A header, with its payload behind it. */
-        IN_RING,
-        /** A header, and the line that says where its payload is. */
-        IN_PLACE
+    /** Where a frame's payload is. */
+    enum Payload {
+        /** Behind its header, in the ring. */
+        IN_RING(0),
+        /** In the sender's memory: a line that says where follows the header. */
+        IN_PLACE(FrameLayout.IN_PLACE),
+        /** In memory of the sender's device: likewise. */
+        ON_DEVICE(FrameLayout.IN_PLACE | FrameLayout.ON_DEVICE);
+
+        private final long flags;
+
+        Payload(long flags) {
+            this.flags = flags;
+        }
     }
 
-    /** Reads each word of a header once, so that what is checked is what is used. */
-    static Found read(RingMemory ring, long at, int sequence, FrameHeader header) {
+    /**
+     * Reads each word of a header once, so that what is checked is what is used.
+     *
+     * @return where its payload is; null if there is no header, or not the one that is due
+     */
+    static @Nullable Payload read(RingMemory ring, long at, int sequence, FrameHeader header) {
         long length = ring.getLong(at + LENGTH_OFFSET);
-        boolean inPlace = length >= IN_PLACE;
-        long bytes = inPlace ? length - IN_PLACE : length;
+        Payload place = length < ON_DEVICE ? Payload.IN_RING
+                : length >= Payload.ON_DEVICE.flags ? Payload.ON_DEVICE : Payload.IN_PLACE;
+        long bytes = length - place.flags;
         if (ring.getLong(at) != tag(sequence) || bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
-            return Found.NONE;
+            return null;
         }
         header.payloadBytes(bytes);
         for (int i = 0; i < FrameHeader.WORDS; i++) {
             header.word(i, ring.getLong(at + WORDS_OFFSET + i * Long.BYTES));
         }
-        return inPlace ? Found.IN_PLACE : Found.IN_RING;
+        return place;
     }
 
     static String describe(RingMemory ring, long at, int sequence) {

@@ -13,11 +13,11 @@ import org.millrace.net.shm.peer.Cookie;
  *   | magic  | version | capacity | first | cookie  | least   |
  *   | i64    | i64     | i64      | i64   | 3 x i64 | in place|
  *   +--------+---------+----------+-------+---------+---------+
- *   128        136      by the producer     256        264       272     by the consumer     4096       by the producer
- *   +----------+-------+                    +----------+-------+-------+                     +------------------+
- *   | position | state |                    | position | state | reads |                     | capacity of data |
- *   | i64      | i64   |                    | i64      | i64   | i64   |                     |                  |
- *   +----------+-------+                    +----------+-------+-------+                     +------------------+
+ *   128        136      by the producer     256        264     272     280      by the consumer     4096  by the producer
+ *   +----------+-------+                    +----------+-------+-------+---------+                 +------------------+
+ *   | position | state |                    | position | state | reads | refuses |                 | capacity of data |
+ *   | i64      | i64   |                    | i64      | i64   | i64   | devices |                 |                  |
+ *   +----------+-------+                    +----------+-------+-------+---------+                 +------------------+
  * </pre>
  *
  * <p>
@@ -50,7 +50,7 @@ public final class RingLayout {
     /** Says that the bytes are a ring. */
     static final long MAGIC = 0x4d694c6c52694e67L;
     /** Of everything that the two processes share. */
-    public static final int VERSION = 3;
+    public static final int VERSION = 4;
     /** Of positions, frames and pieces: a cache line. */
     static final int ALIGNMENT = 64;
     /** Value of a state while its side may go on. */
@@ -74,6 +74,7 @@ public final class RingLayout {
     private static final int CONSUMER_POSITION_OFFSET = 256;
     private static final int CONSUMER_STATE_OFFSET = 264;
     private static final int CONSUMER_READS_OFFSET = 272;
+    private static final int CONSUMER_REFUSES_DEVICES_OFFSET = 280;
 
     /** What a side says when it leaves for the sake of another process that was lost. */
     private static final int PRODUCER_LAST_WORDS_OFFSET = 512;
@@ -162,6 +163,15 @@ public final class RingLayout {
     /** Whether the consumer reads payloads in the producer's memory. */
     static boolean consumerReads(RingMemory ring) {
         return ring.getLongAcquire(CONSUMER_READS_OFFSET) == 1;
+    }
+
+    static void refuseDevices(RingMemory ring) {
+        ring.putLongRelease(CONSUMER_REFUSES_DEVICES_OFFSET, 1);
+    }
+
+    /** Whether the consumer wants payloads that are in memory of the producer's device moved. */
+    static boolean consumerRefusesDevices(RingMemory ring) {
+        return ring.getLongAcquire(CONSUMER_REFUSES_DEVICES_OFFSET) != 0;
     }
 
     static long producerPositionAcquire(RingMemory ring) {

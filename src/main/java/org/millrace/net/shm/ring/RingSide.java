@@ -3,6 +3,8 @@ package org.millrace.net.shm.ring;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.shm.peer.PeerMemory;
 
@@ -59,20 +61,23 @@ abstract sealed class RingSide {
         }
 
         void writeHeader(FrameHeader header) {
-            FrameLayout.write(memory, place(), sequence++, header, false);
+            FrameLayout.write(memory, place(), sequence++, header, FrameLayout.Payload.IN_RING);
             position += FrameLayout.HEADER_BYTES;
         }
 
         /**
          * Writes a header, and where its payload is.
          *
+         * @param ticket of the device's memory where it is, from whose beginning the address counts; null if it is in
+         *               this process's own
          * @return the place of that, for {@link #move}
          */
-        long writeHeader(FrameHeader header, long address) {
-            FrameLayout.write(memory, place(), sequence++, header, true);
+        long writeHeader(FrameHeader header, long address, DeviceRegion.@Nullable Ticket ticket) {
+            FrameLayout.write(memory, place(), sequence++, header,
+                    ticket == null ? FrameLayout.Payload.IN_PLACE : FrameLayout.Payload.ON_DEVICE);
             position += FrameLayout.HEADER_BYTES;
             long place = place();
-            FrameLayout.writePlace(memory, place, address);
+            FrameLayout.writePlace(memory, place, address, ticket);
             position += RingLayout.ALIGNMENT;
             return place;
         }
@@ -107,6 +112,11 @@ abstract sealed class RingSide {
         /** Shows the consumer all that was written. */
         void publish() {
             RingLayout.producerPositionRelease(memory, position);
+        }
+
+        /** Whether the consumer cannot map memory of devices. */
+        boolean consumerRefusesDevices() {
+            return RingLayout.consumerRefusesDevices(memory);
         }
 
         boolean consumerSaidGoodbye() {
@@ -160,16 +170,16 @@ abstract sealed class RingSide {
         /**
          * Reads the header that is next; it stays in the ring until {@link #skipHeader}.
          *
-         * @return whether its payload was left in place
+         * @return where its payload is
          */
-        boolean readHeader(FrameHeader header) {
+        FrameLayout.Payload readHeader(FrameHeader header) {
             long place = place();
-            FrameLayout.Found found = FrameLayout.read(memory, place, sequence, header);
-            if (found == FrameLayout.Found.NONE) {
+            FrameLayout.Payload payload = FrameLayout.read(memory, place, sequence, header);
+            if (payload == null) {
                 throw connection.corrupt("no frame's header at position " + position + ": "
                         + FrameLayout.describe(memory, place, sequence));
             }
-            return found == FrameLayout.Found.IN_PLACE;
+            return payload;
         }
 
         /**
@@ -195,7 +205,27 @@ abstract sealed class RingSide {
         long readInPlace(PeerMemory peer, long address, long bytes) {
             long read = peer.read(address, bytes);
             VarHandle.acquireFence(); // pairs with the producer's fences in move and abandon
-            return FrameLayout.movedAcquire(memory, inPlaceAt) == 0 ? read : MOVED;
+            return isMoved() ? MOVED : read;
+        }
+
+        /** Whether the payload whose place was read last is in the ring's file. */
+        boolean isMoved() {
+            return FrameLayout.movedAcquire(memory, inPlaceAt) != 0;
+        }
+
+        /** Whether that payload is in the memory of a ticket. */
+        boolean isOf(DeviceRegion.Ticket ticket) {
+            return FrameLayout.isOf(memory, inPlaceAt, ticket);
+        }
+
+        /** The ticket of the device's memory where that payload is. */
+        DeviceRegion.Ticket ticket() {
+            return FrameLayout.ticket(memory, inPlaceAt);
+        }
+
+        /** Has the producer move all payloads that are in memory of its device to the ring's file. */
+        void refuseDevices() {
+            RingLayout.refuseDevices(memory);
         }
 
         /** Reads some of a payload that was moved to the ring's file. */
@@ -226,7 +256,12 @@ abstract sealed class RingSide {
 
         /** Gives the producer the room of all that was read. */
         void release() {
-            RingLayout.consumerPositionRelease(memory, position);
+            release(position);
+        }
+
+        /** Gives the producer the room of what was read up to a position. */
+        void release(long end) {
+            RingLayout.consumerPositionRelease(memory, end);
         }
 
         boolean producerSaidGoodbye() {

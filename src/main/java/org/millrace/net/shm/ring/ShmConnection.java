@@ -56,6 +56,11 @@ public final class ShmConnection extends ConnectionState {
         return ring;
     }
 
+    /** Number of the peer's process. */
+    long peerProcess() {
+        return peer.pid();
+    }
+
     /** Says what an end does last, however it ends, while the ring is still mapped. */
     void beforeRelease(Runnable last) {
         lastAct = last;

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
@@ -36,8 +37,12 @@ public final class ShmReceiver implements FrameReceiver {
     private int firstPage;
     /** How to read payloads that are left in the peer's memory; null if none are. */
     private final @Nullable PeerMemory peer;
-    /** The payload of the header that was shown, or of the frame that is being received, is in the peer's memory. */
-    private boolean inPlace;
+    /** Where the payload of the header that was shown is, or of the frame that is being received. */
+    private FrameLayout.Payload payload = FrameLayout.Payload.IN_RING;
+    /** Frames that a device copies, all older than the one that is being received otherwise. */
+    private final DeviceFrames deviceFrames;
+    /** Where a payload goes that the sender was to move; null if it goes to the destination. */
+    private @Nullable DeviceRegion movedTo;
     /** Where it is there. */
     private long address;
     /** The smallest payload that may be left there. */
@@ -53,6 +58,7 @@ public final class ShmReceiver implements FrameReceiver {
         this.connection = connection;
         this.pieceBytes = pieceBytes;
         consumer = new RingSide.Consumer(connection.ring(), ringBytes, connection);
+        deviceFrames = new DeviceFrames(consumer, connection.peerProcess());
     }
 
     @Override
@@ -61,16 +67,21 @@ public final class ShmReceiver implements FrameReceiver {
         if (headerShown) {
             return header;
         }
-        if (remaining > 0) {
+        if (remaining > 0 || deviceFrames.isFull()) {
             return null;
         }
         try {
             if (consumer.available() == 0) {
-                lookAtPeer();
+                if (deviceFrames.isEmpty()) {
+                    lookAtPeer();
+                }
                 return null;
             }
-            inPlace = consumer.readHeader(header);
-            if (inPlace && header.payloadBytes() < leastInPlace) {
+            payload = consumer.readHeader(header);
+            if (payload != FrameLayout.Payload.ON_DEVICE && !deviceFrames.isEmpty()) {
+                return null; // frames arrive in order, and those are still being copied
+            }
+            if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
                 throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
                         + "those from " + leastInPlace + " on are");
             }
@@ -85,11 +96,35 @@ public final class ShmReceiver implements FrameReceiver {
     public void accept(@Nullable MemoryRegion region, long offset) {
         connection.checkAccept(headerShown);
         long bytes = header.payloadBytes();
+        if (isOnDevice() && region instanceof DeviceRegion device) {
+            acceptOnDevice(device, offset, bytes);
+            return;
+        }
         destination = bytes == 0 ? MemorySegment.NULL
                 : NativeRegion.check(region, connection.network(), offset, bytes).view();
         destinationOffset = offset;
         pages = null;
         begin(bytes);
+    }
+
+    @Override
+    public boolean isOnDevice() {
+        return headerShown && payload == FrameLayout.Payload.ON_DEVICE;
+    }
+
+    private void acceptOnDevice(DeviceRegion device, long offset, long bytes) {
+        headerShown = false;
+        try {
+            address = consumer.skipHeaderInPlace();
+            if (consumer.isMoved() || !deviceFrames.begin(device, offset, address, bytes)) {
+                movedTo = device;
+                destinationOffset = Objects.checkFromIndexSize(offset, bytes, device.bytes());
+                received = 0;
+                remaining = bytes;
+            }
+        } catch (IllegalStateException e) {
+            throw connection.closedDuring(e);
+        }
     }
 
     @Override
@@ -113,8 +148,12 @@ public final class ShmReceiver implements FrameReceiver {
         remaining = bytes;
         headerShown = false;
         try {
-            if (inPlace) {
+            if (payload != FrameLayout.Payload.IN_RING) {
                 address = consumer.skipHeaderInPlace();
+                if (payload == FrameLayout.Payload.ON_DEVICE) {
+                    consumer.refuseDevices(); // this side's memory is not a device's
+                    return;
+                }
                 readPiece();
                 return;
             }
@@ -149,6 +188,9 @@ public final class ShmReceiver implements FrameReceiver {
 
     /** Reads a piece in the peer's memory; only when all are read the sender may have it back. */
     private long readPiece() {
+        if (payload == FrameLayout.Payload.ON_DEVICE) {
+            return readFromDevice();
+        }
         long bytes = name(Math.min(remaining, IN_PLACE_PIECE_BYTES));
         long read = consumer.readInPlace(Objects.requireNonNull(peer), address + received, bytes);
         if (read == RingSide.Consumer.MOVED) {
@@ -158,14 +200,35 @@ public final class ShmReceiver implements FrameReceiver {
         } else if (read <= 0 || read > bytes) {
             throw connection.unreadable(address + received, bytes, PeerMemory.describe(read), howFar());
         }
-        received += read;
-        remaining -= read;
+        return read(read);
+    }
+
+    private long read(long bytes) {
+        received += bytes;
+        remaining -= bytes;
         if (remaining == 0) {
-            inPlace = false;
             completed++;
             consumer.release();
         }
-        return read;
+        return bytes;
+    }
+
+    /** Reads a payload that the sender moves from its device's memory to the ring's file, once it has. */
+    private long readFromDevice() {
+        boolean over = consumer.producerAbandoned() || connection.peerIsGone();
+        if (!consumer.isMoved()) {
+            if (over) {
+                throw connection.lost(howFar());
+            }
+            return 0;
+        }
+        DeviceRegion device = movedTo;
+        if (device == null) {
+            return read(readMoved());
+        }
+        deviceFrames.readMoved(device, destinationOffset, remaining);
+        movedTo = null;
+        return read(remaining);
     }
 
     /**
@@ -220,11 +283,16 @@ public final class ShmReceiver implements FrameReceiver {
     @Override
     public int progress() {
         connection.checkOpen();
-        if (remaining == 0) {
-            return 0;
+        int copied = 0;
+        if (!deviceFrames.isEmpty()) {
+            copied = deviceFrames.removeCopied();
+            completed += copied;
+        }
+        if (remaining == 0 || !deviceFrames.isEmpty()) {
+            return copied;
         }
         try {
-            if (inPlace) {
+            if (payload != FrameLayout.Payload.IN_RING) {
                 return (int) readPiece();
             }
             if (consumer.available() == 0) {
@@ -271,6 +339,7 @@ public final class ShmReceiver implements FrameReceiver {
 
     @Override
     public void close() {
+        deviceFrames.settle();
         connection.close(consumer::sayGoodbye);
     }
 

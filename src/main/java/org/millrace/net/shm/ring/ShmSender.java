@@ -2,10 +2,12 @@ package org.millrace.net.shm.ring;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -60,7 +62,8 @@ public final class ShmSender implements FrameSender {
             throw new IllegalArgumentException(
                     "a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
-        NativeRegion memory = bytes == 0 ? null : NativeRegion.check(region, connection.network(), offset, bytes);
+        MemoryRegion memory = bytes == 0 || region instanceof DeviceRegion ? region
+                : NativeRegion.check(region, connection.network(), offset, bytes);
         try {
             if (remaining == 0 && waiting.isEmpty() && begin(header, memory, offset)) {
                 return true;
@@ -79,14 +82,17 @@ public final class ShmSender implements FrameSender {
      * Sends a header, and the first piece or where the payload is; false if the ring has no room for both, or as many
      * payloads as it may are where they were.
      */
-    private boolean begin(FrameHeader header, @Nullable NativeRegion region, long offset) {
+    private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         long bytes = header.payloadBytes();
-        MemorySegment memory = region == null ? MemorySegment.NULL : region.view();
+        if (bytes > 0 && region instanceof DeviceRegion device) {
+            return beginOnDevice(header, device, offset);
+        }
+        MemorySegment memory = bytes > 0 && region instanceof NativeRegion ours ? ours.view() : MemorySegment.NULL;
         if (bytes >= leastInPlace && region instanceof ShmRegion ours && ours.isReadable()) {
-            if (unread.isFull() || !producer.hasRoom(FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT)) {
+            if (!hasRoomInPlace()) {
                 return false;
             }
-            long place = producer.writeHeader(header, memory.address() + offset);
+            long place = producer.writeHeader(header, memory.address() + offset, null);
             unread.add(written++, place, memory, offset, bytes);
             producer.publish();
             return true;
@@ -100,6 +106,28 @@ public final class ShmSender implements FrameSender {
         remaining = bytes;
         sendPiece();
         return true;
+    }
+
+    private boolean hasRoomInPlace() {
+        return !unread.isFull() && producer.hasRoom(FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT);
+    }
+
+    private boolean beginOnDevice(FrameHeader header, DeviceRegion memory, long offset) {
+        Objects.checkFromIndexSize(offset, header.payloadBytes(), memory.bytes());
+        if (!hasRoomInPlace()) {
+            return false;
+        }
+        long place = producer.writeHeader(header, offset,
+                Objects.requireNonNull(memory.ticket(), "payloads in memory that nobody can map"));
+        unread.add(written++, place, memory, offset, header.payloadBytes());
+        producer.publish();
+        return true;
+    }
+
+    /** Where the consumer said that it cannot map them, no more. */
+    @Override
+    public boolean sendsFrom(DeviceRegion memory) {
+        return memory.ticket() != null && !producer.consumerRefusesDevices();
     }
 
     private long sendPiece() {
@@ -121,6 +149,9 @@ public final class ShmSender implements FrameSender {
         connection.checkOpen();
         try {
             long read = unread.removeRead();
+            if (unread.hasOnDevice() && producer.consumerRefusesDevices()) {
+                settle();
+            }
             long moved = 0;
             while (moved < pieceBytes) {
                 if (remaining > 0) {
@@ -241,7 +272,7 @@ public final class ShmSender implements FrameSender {
     private static final class WaitingFrames {
 
         private final FrameHeader[] headers;
-        private final @Nullable NativeRegion[] payloads;
+        private final @Nullable MemoryRegion[] payloads;
         private final long[] offsets;
         private int oldest;
         private int count;
@@ -251,7 +282,7 @@ public final class ShmSender implements FrameSender {
             for (int i = 0; i < limit; i++) {
                 headers[i] = new FrameHeader();
             }
-            payloads = new NativeRegion[limit];
+            payloads = new MemoryRegion[limit];
             offsets = new long[limit];
         }
 
@@ -264,7 +295,7 @@ public final class ShmSender implements FrameSender {
         }
 
         /** Adds a frame: the header is copied. */
-        void add(FrameHeader header, @Nullable NativeRegion payload, long offset) {
+        void add(FrameHeader header, @Nullable MemoryRegion payload, long offset) {
             int slot = (oldest + count) % headers.length;
             headers[slot].set(header);
             payloads[slot] = payload;
@@ -277,7 +308,7 @@ public final class ShmSender implements FrameSender {
         }
 
         @Nullable
-        NativeRegion oldestPayload() {
+        MemoryRegion oldestPayload() {
             return payloads[oldest];
         }
 

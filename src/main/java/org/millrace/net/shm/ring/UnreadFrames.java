@@ -1,7 +1,13 @@
 package org.millrace.net.shm.ring;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.millrace.agent.Waiting;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.DeviceRegion;
 
 /**
  * Frames in a ring whose payloads are in the sender's memory until the receiver has read them, oldest first. One
@@ -9,15 +15,20 @@ import java.lang.foreign.MemorySegment;
  */
 final class UnreadFrames {
 
+    /** A device's copies end by themselves, within milliseconds. */
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+
     private final RingSide.Producer producer;
     private final long[] numbers;
     private final long[] ends;
     private final long[] places;
     private final MemorySegment[] payloads;
+    private final @Nullable DeviceRegion[] devices;
     private final long[] offsets;
     private final long[] lengths;
     private int oldest;
     private int count;
+    private int devicesCount;
 
     UnreadFrames(RingSide.Producer producer, int limit) {
         this.producer = producer;
@@ -25,6 +36,7 @@ final class UnreadFrames {
         ends = new long[limit];
         places = new long[limit];
         payloads = new MemorySegment[limit];
+        devices = new DeviceRegion[limit];
         offsets = new long[limit];
         lengths = new long[limit];
     }
@@ -54,6 +66,18 @@ final class UnreadFrames {
         count++;
     }
 
+    /** Adds a frame as the other method does, whose payload is in a device's memory. */
+    void add(long number, long place, DeviceRegion payload, long offset, long bytes) {
+        devices[(oldest + count) % numbers.length] = payload;
+        devicesCount++;
+        add(number, place, MemorySegment.NULL, offset, bytes);
+    }
+
+    /** Whether any of their payloads is in a device's memory. */
+    boolean hasOnDevice() {
+        return devicesCount > 0;
+    }
+
     /** How many frames were written before the oldest. */
     long oldestNumber() {
         return numbers[oldest];
@@ -75,13 +99,34 @@ final class UnreadFrames {
     /** Has the receiver find all of them in the ring's file. */
     void move() throws IOException {
         while (count > 0) {
-            producer.move(places[oldest], payloads[oldest], offsets[oldest], lengths[oldest]);
+            DeviceRegion device = devices[oldest];
+            if (device == null) {
+                producer.move(places[oldest], payloads[oldest], offsets[oldest], lengths[oldest]);
+            } else {
+                try (Arena arena = Arena.ofConfined()) {
+                    MemorySegment copy = arena.allocate(lengths[oldest]);
+                    copyFrom(device, copy);
+                    producer.move(places[oldest], copy, 0, lengths[oldest]);
+                }
+            }
             removeOldest();
+        }
+    }
+
+    private void copyFrom(DeviceRegion device, MemorySegment to) {
+        long number = device.copies().copy(to.address(), device.address() + offsets[oldest], lengths[oldest]);
+        if (!Waiting.until(() -> device.copies().isDone(number), PATIENCE)) {
+            throw new ConnectionException("the device does not copy " + lengths[oldest] + " bytes to the host within "
+                    + PATIENCE.toSeconds() + " s");
         }
     }
 
     private void removeOldest() {
         payloads[oldest] = MemorySegment.NULL;
+        if (devices[oldest] != null) {
+            devices[oldest] = null;
+            devicesCount--;
+        }
         oldest = (oldest + 1) % numbers.length;
         count--;
     }

@@ -29,6 +29,9 @@ public final class RailSender implements FrameSender, Railed {
 
     private static final Logger LOG = LogManager.getLogger(RailSender.class);
 
+    /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
+    private static final long LAST_WORDS_NANOS = 1_000_000_000;
+
     private final StreamSet connection;
     private final Pieces pieces;
     private final SendWindow frames;
@@ -37,6 +40,9 @@ public final class RailSender implements FrameSender, Railed {
     private final PieceQueue again;
     private final LongSupplier clock;
     private int idleCalls;
+    /** Whether the peer has said goodbye, on one stream at least; and when. */
+    private boolean hasLeft;
+    private long leftAt;
 
     /**
      * Takes connected streams over.
@@ -78,7 +84,7 @@ public final class RailSender implements FrameSender, Railed {
         connection.checkOpen();
         boolean look = (++idleCalls & StreamSet.WATCH_INTERVAL - 1) == 0;
         boolean full = frames.isFull();
-        if (frames.isEmpty() && !look && !full && !isOwed()) {
+        if (frames.isEmpty() && !look && !full && !hasLeft && !isOwed()) {
             return 0;
         }
         long now = clock.getAsLong();
@@ -87,6 +93,9 @@ public final class RailSender implements FrameSender, Railed {
             if (stream.isOpen() && (look || full || stream.owed() > 0 || stream.isCut())) {
                 listen(stream, now);
             }
+        }
+        if (hasLeft) {
+            return hearLastWords(now, before);
         }
         frames.retireWhole();
         giveOut(now);
@@ -118,7 +127,10 @@ public final class RailSender implements FrameSender, Railed {
         try {
             switch (stream.readAcks(now)) {
                 case THERE -> {}
-                case SAID_GOODBYE -> throw goodbye(stream, now);
+                case SAID_GOODBYE -> {
+                    leftAt = hasLeft ? leftAt : now;
+                    hasLeft = true;
+                }
                 case GONE -> lose(stream, "the peer's end of it is gone", null, now);
                 case TALKS_NONSENSE -> throw connection
                         .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
@@ -129,21 +141,23 @@ public final class RailSender implements FrameSender, Railed {
     }
 
     /**
-     * A peer that leaves may have received everything: what it acknowledged before its goodbye, on any stream, is
-     * counted first.
+     * The peer has left. It may have received everything: what it acknowledged before its goodbye may still be on its
+     * way, on other rails, and is waited for.
      */
-    private ConnectionException goodbye(SendStream said, long now) {
+    private int hearLastWords(long now, long before) {
+        boolean more = false;
         for (SendStream stream : streams) {
-            if (stream != said && stream.isOpen()) {
-                try {
-                    stream.readAcks(now);
-                } catch (IOException gone) {
-                    // The peer has left, and all that can still be known was read.
-                }
+            try {
+                more |= stream.isOpen() && stream.readAcks(now) == SendStream.Peer.THERE;
+            } catch (IOException gone) {
+                // all that can still be known of this stream was read
             }
         }
         frames.retireWhole();
-        return connection.closedByPeer(howFar());
+        if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
+            throw connection.closedByPeer(howFar());
+        }
+        return (int) (frames.completed() - before);
     }
 
     private long send(SendStream stream, long now) {
@@ -214,6 +228,9 @@ public final class RailSender implements FrameSender, Railed {
         }
         if (cause instanceof ClosedChannelException && !lost.isCut()) {
             throw connection.lost(cause, howFar());
+        }
+        if (hasLeft) {
+            return; // how its streams end says nothing any more
         }
         Rail rail = lost.rail();
         int owed = 0;

@@ -53,6 +53,8 @@ final class ReceiveStream {
     private boolean open = true;
     private boolean saidGoodbye;
     private boolean deaf;
+    /** This pass has read something: there may be more. */
+    private boolean more;
 
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
             UnexpectedPieces unexpected) {
@@ -95,10 +97,12 @@ final class ReceiveStream {
 
     /** Receives what has come, until a piece needs a destination. */
     End receive() throws IOException {
+        more = false;
         for (int turn = 0; turn < TURN_PIECES; turn++) {
             if (!inPiece) {
                 if (!staged.hasHeader()) {
-                    int read = staged.fill(input);
+                    int read = staged.fill(input, more);
+                    more = read > 0;
                     if (read < 0) {
                         return End.GONE;
                     }
@@ -170,7 +174,8 @@ final class ReceiveStream {
             }
             int bytes = staged.takePayload(to, at, limit);
             if (bytes == 0) {
-                bytes = input.read(to.clear().limit(at + limit).position(at));
+                bytes = input.read(to.clear().limit(at + limit).position(at), more);
+                more = bytes > 0;
                 if (bytes < 0) {
                     return End.GONE;
                 }

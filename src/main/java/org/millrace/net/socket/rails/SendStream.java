@@ -222,9 +222,9 @@ final class SendStream {
 
     /** Reads what the receiver said, and notes in the frames what arrived. */
     Peer readAcks(long now) throws IOException {
-        int read;
+        int read = 0;
         do {
-            read = input.read(acks);
+            read = input.read(acks, read > 0);
             int at = 0;
             int end = acks.position();
             for (; end - at >= PieceFormat.Ack.BYTES; at += PieceFormat.Ack.BYTES) {

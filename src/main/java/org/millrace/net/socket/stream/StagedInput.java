@@ -34,8 +34,10 @@ public final class StagedInput {
     /**
      * Reads once what has arrived, behind what is here; returns how many bytes, 0 if none has arrived, -1 at the end of
      * the stream.
+     *
+     * @param more whether the stream was read in this pass, and had something
      */
-    public int fill(StreamInput stream) throws IOException {
+    public int fill(StreamInput stream, boolean more) throws IOException {
         buffer.clear();
         if (begin > 0) {
             // Less than a header is left: a header is taken with what is here of its payload.
@@ -43,7 +45,7 @@ public final class StagedInput {
             end -= begin;
             begin = 0;
         }
-        int read = stream.read(buffer.limit(afterLarge ? headerBytes : CAPACITY).position(end));
+        int read = stream.read(buffer.limit(afterLarge ? headerBytes : CAPACITY).position(end), more);
         end += Math.max(read, 0);
         return read;
     }

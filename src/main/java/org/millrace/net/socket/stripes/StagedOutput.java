@@ -47,7 +47,8 @@ final class StagedOutput {
      * @return how many bytes of the payload were copied
      */
     int add(FrameHeader header, ByteBuffer view, int start, int length, int frames) {
-        int room = maxBytes - (end - sent) - frames * HeaderFormat.BYTES;
+        // None is left, and less, when a frame has ended since whose header was sent before: payloads took its room.
+        int room = Math.max(maxBytes - (end - sent) - frames * HeaderFormat.BYTES, 0);
         int copied = Math.min(length <= WHOLE_PAYLOAD_BYTES ? length : BEGINNING_BYTES, room);
         int at = reserve(HeaderFormat.BYTES + copied);
         HeaderFormat.encodeData(header, buffer, at);

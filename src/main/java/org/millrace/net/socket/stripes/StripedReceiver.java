@@ -28,6 +28,8 @@ public final class StripedReceiver implements FrameReceiver {
     private boolean headerShown;
     /** The last read brought less than there was room for: what came later is left to the next call. */
     private boolean readDry;
+    /** The last payload has just become whole: its stream may have more. */
+    private boolean more;
 
     public StripedReceiver(StreamSet streams, Stripes stripes, int framesInFlight) {
         this.streams = streams;
@@ -70,7 +72,8 @@ public final class StripedReceiver implements FrameReceiver {
     private void readAhead() {
         try {
             // What arrived on the other streams before this one ended is received first.
-            int read = staged.fill(streams.input(0));
+            int read = staged.fill(streams.input(0), more);
+            more = false;
             readDry = read > 0 && staged.hasRoom();
             if (read < 0 && progress() == 0) {
                 throw streams.lost(null, howFar());
@@ -111,6 +114,7 @@ public final class StripedReceiver implements FrameReceiver {
     @Override
     public int progress() {
         streams.checkOpen();
+        more = false;
         if (window.isEmpty()) {
             return 0;
         }
@@ -123,6 +127,7 @@ public final class StripedReceiver implements FrameReceiver {
             throw streams.lost(e, howFar());
         }
         retireWhole();
+        more = moved > 0;
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 

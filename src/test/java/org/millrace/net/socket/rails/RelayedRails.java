@@ -77,6 +77,11 @@ final class RelayedRails implements AutoCloseable {
         legs[rail].carry(bytes);
     }
 
+    /** The same, but what the receiver says is held back. */
+    void carryData(int rail, int bytes) throws IOException {
+        legs[rail].carryData(bytes);
+    }
+
     /** Bytes of data that were carried. */
     long carried(int rail) {
         return legs[rail].carried;
@@ -113,9 +118,13 @@ final class RelayedRails implements AutoCloseable {
             this.far = far;
         }
 
+        private void carryData(int bytes) throws IOException {
+            carried += move(near, far, data, bytes);
+        }
+
         private void carry(int bytes) throws IOException {
             try {
-                carried += move(near, far, data, bytes);
+                carryData(bytes);
                 move(far, near, acks, Integer.MAX_VALUE);
             } catch (IOException oneEndIsGone) {
                 cut(true);

@@ -121,6 +121,27 @@ class ReadPollTest {
         assertEquals(2 * PASSES, reads() - reads);
     }
 
+    /** As a payload, and the header behind it. */
+    @Test
+    void whatIsReadInTwoPartsCostsNoSecondLook() throws IOException {
+        connect(STREAMS);
+        passUntilPatienceEnds();
+        long reads = reads();
+        long looks = ReadPoll.ofThisThread().looks();
+        long passes = 0;
+        for (int i = 0; i < PASSES; i++) {
+            send(i % STREAMS);
+            for (int bytes = 0; bytes < 100; passes++) {
+                for (StreamInput input : inputs) {
+                    int part = input.read(buffer.clear().limit(60));
+                    bytes += part == 0 ? 0 : part + input.read(buffer.clear(), true);
+                }
+            }
+        }
+        assertEquals(2 * PASSES, reads() - reads);
+        assertEquals(passes, ReadPoll.ofThisThread().looks() - looks);
+    }
+
     @Test
     void aThreadWithOneStreamReadsItAtOnce() throws IOException {
         connect(1);

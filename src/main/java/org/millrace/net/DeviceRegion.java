@@ -1,0 +1,69 @@
+package org.millrace.net;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Memory of a device that processors neither read nor write, with what copies it. A network takes it as it is where
+ * {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} say so; its payloads are staged in the host's
+ * memory elsewhere ({@code org.millrace.net.device}).
+ *
+ * <p>
+ * The thread that serves the connection uses it, but for {@link #close}, which another thread calls when that one does
+ * not use it any more.
+ */
+public interface DeviceRegion extends MemoryRegion {
+
+    /** {@return where the memory begins, as {@link Copies#copy} takes it} */
+    long address();
+
+    /** {@return how many bytes it has} */
+    long bytes();
+
+    /** {@return what another process of this host needs to map the memory; null if it cannot be mapped} */
+    @Nullable
+    Ticket ticket();
+
+    /**
+     * Maps memory of another process, or finds it mapped. It stays so until this region is closed.
+     *
+     * @param process number of the process that made the ticket
+     * @param ticket  what it said
+     * @return where the memory begins, as {@link Copies#copy} takes it
+     * @throws org.millrace.MillraceException if it cannot be mapped here; the message says why
+     */
+    long map(long process, Ticket ticket);
+
+    /** {@return what copies this memory} */
+    Copies copies();
+
+    /**
+     * What a process says of memory that others may map.
+     *
+     * @param descriptor a file descriptor of that process, open while the memory is there
+     * @param allocated  bytes of the whole allocation
+     * @param offset     of the memory in it
+     */
+    record Ticket(int descriptor, long allocated, long offset) {
+    }
+
+    /** Copies that a device makes one after another. One thread. */
+    interface Copies {
+
+        /**
+         * Begins a copy between memory of the device, mapped memory, and the host's.
+         *
+         * @param to    address of the target
+         * @param from  address of the source, unchanged until the copy was made
+         * @param bytes 1 or more
+         * @return the copy's number; numbers only grow
+         */
+        long copy(long to, long from, long bytes);
+
+        /**
+         * {@return whether a copy was made, and all before it: whoever is told now sees the bytes}
+         *
+         * @param number the copy's
+         */
+        boolean isDone(long number);
+    }
+}

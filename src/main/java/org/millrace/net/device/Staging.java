@@ -1,0 +1,24 @@
+package org.millrace.net.device;
+
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * Memory of a device, and as much memory of the host in which its payloads are staged: each at the offset that it has
+ * in the device's memory. Slots that are not in use twice are not staged twice either.
+ *
+ * @param device where payloads lie
+ * @param host   registered with the connection's network
+ */
+public record Staging(DeviceRegion device, MemoryRegion host) {
+
+    /** Begins to copy bytes out of the device's memory; returns the copy's number. */
+    long copyOut(long offset, long bytes) {
+        return device.copies().copy(host.segment().address() + offset, device.address() + offset, bytes);
+    }
+
+    /** Begins to copy bytes into the device's memory; returns the copy's number. */
+    long copyIn(long offset, long bytes) {
+        return device.copies().copy(device.address() + offset, host.segment().address() + offset, bytes);
+    }
+}

@@ -1,0 +1,271 @@
+package org.millrace.plugin.takeover;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.DeviceSegments;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.copy.CopyQueue;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.device.Staging;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.proxy.ProxyAgent;
+
+/**
+ * Slots that lie in the memory of GPUs. Each agent has a queue of copies for each direction and GPU, which connections
+ * share.
+ */
+public final class DeviceSlots implements AutoCloseable {
+
+    private final CudaDriver driver;
+    private final Map<Owner, AgentCopies> copies = new HashMap<>();
+
+    private record Owner(ProxyAgent agent, boolean receives, long context) {
+    }
+
+    /**
+     * No slots yet.
+     *
+     * @param driver of the GPUs
+     */
+    public DeviceSlots(CudaDriver driver) {
+        this.driver = driver;
+    }
+
+    /**
+     * The slots of one connection, and where they are staged. Called by the thread on which NCCL registers them, whose
+     * current context is theirs.
+     *
+     * @param agent that will serve the connection
+     */
+    Slots slots(ProxyAgent agent, boolean receives, Network network, long address, long bytes) {
+        AgentCopies own = copies(agent, receives, currentContext());
+        return new Slots(new Memory(driver, own, address, bytes), network, driver);
+    }
+
+    /** The context that is current on this thread; 0 for none. */
+    long currentContext() {
+        try (Arena arena = Arena.ofConfined()) {
+            return driver.currentContext(arena.allocate(ValueLayout.JAVA_LONG));
+        }
+    }
+
+    /**
+     * Memory of the host that is treated as a GPU's, by an agent that warms up. It is not given back.
+     *
+     * @param context of the GPU that copies it
+     */
+    Staging rehearsal(ProxyAgent agent, boolean receives, long context, Network network, long bytes) {
+        driver.useContext(context);
+        return new Staging(new Rehearsal(copies(agent, receives, context), driver.allocatePinned(bytes)),
+                network.register(driver.allocatePinned(bytes)));
+    }
+
+    private synchronized AgentCopies copies(ProxyAgent agent, boolean receives, long context) {
+        return copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
+    }
+
+    /** Ends the copies. Agents have ended before. */
+    @Override
+    public synchronized void close() {
+        copies.values().forEach(AgentCopies::close);
+        copies.clear();
+    }
+
+    /** The slots of one connection, with as much memory of the host. */
+    static final class Slots implements AutoCloseable {
+        private final Memory memory;
+        private final MemorySegment pinned;
+        private final MemoryRegion host;
+        private final CudaDriver driver;
+
+        private Slots(Memory memory, Network network, CudaDriver driver) {
+            this.memory = memory;
+            this.driver = driver;
+            pinned = driver.allocatePinned(memory.bytes());
+            host = network.register(pinned);
+        }
+
+        Staging staging() {
+            return new Staging(memory, host);
+        }
+
+        @Override
+        public void close() {
+            memory.close();
+            host.close();
+            driver.freePinned(pinned);
+        }
+    }
+
+    /** A GPU's copies of one agent. */
+    private static final class AgentCopies implements DeviceRegion.Copies {
+        /** Between two looks at the copies: each takes a lock of the driver's, which all threads contend for. */
+        private static final long LOOK_NANOS = 1000;
+
+        private final CudaDriver driver;
+        private final long context;
+        private final CopyQueue queue;
+        private final MemorySegment out = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+        private long done;
+        private long lastLook = System.nanoTime();
+
+        AgentCopies(CudaDriver driver, long context) {
+            this.driver = driver;
+            this.context = context;
+            queue = new CopyQueue(driver);
+        }
+
+        @Override
+        public long copy(long to, long from, long bytes) {
+            enter();
+            while (!queue.hasRoom()) {
+                Thread.onSpinWait(); // a thousand are under way, and end by themselves
+            }
+            return queue.copy(to, from, bytes);
+        }
+
+        @Override
+        public boolean isDone(long number) {
+            if (done - number >= 0) {
+                return true;
+            }
+            long now = System.nanoTime();
+            if (now - lastLook < LOOK_NANOS) {
+                return false;
+            }
+            enter();
+            done = queue.lastDone();
+            lastLook = System.nanoTime();
+            return done - number >= 0;
+        }
+
+        /** An agent may serve connections of several GPUs. */
+        private void enter() {
+            if (driver.currentContext(out) != context) {
+                driver.useContext(context);
+            }
+        }
+
+        void close() {
+            try {
+                enter();
+                queue.close();
+            } catch (MillraceException e) {
+                NcclLog.trace("copies were not ended: " + e.getMessage()); // the program has reset the device
+            }
+        }
+    }
+
+    /** Memory that only this process has. */
+    private record Rehearsal(AgentCopies copies, MemorySegment segment) implements DeviceRegion {
+
+        @Override
+        public long address() {
+            return segment.address();
+        }
+
+        @Override
+        public long bytes() {
+            return segment.byteSize();
+        }
+
+        @Override
+        public Ticket ticket() {
+            return new Ticket(0, address() + bytes(), address());
+        }
+
+        @Override
+        public long map(long process, Ticket ticket) {
+            return ticket.offset();
+        }
+
+        @Override
+        public void close() {
+            // it is not given back
+        }
+    }
+
+    /** A GPU's memory, and what of other processes' was mapped to copy to or from it. */
+    private static final class Memory implements DeviceRegion {
+        private final CudaDriver driver;
+        private final AgentCopies copies;
+        private final int device;
+        private final long address;
+        private final long bytes;
+        private final ForeignMemory.@Nullable Ticket exported;
+        private final Map<Long, ForeignMemory> mapped = new HashMap<>();
+
+        Memory(CudaDriver driver, AgentCopies copies, long address, long bytes) {
+            this.driver = driver;
+            this.copies = copies;
+            this.address = address;
+            this.bytes = bytes;
+            device = driver.currentDevice();
+            exported = export(driver, address);
+        }
+
+        private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address) {
+            try {
+                return ForeignMemory.export(driver, address);
+            } catch (MillraceException e) {
+                NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
+                return null;
+            }
+        }
+
+        @Override
+        public MemorySegment segment() {
+            return DeviceSegments.of(address, bytes);
+        }
+
+        @Override
+        public long address() {
+            return address;
+        }
+
+        @Override
+        public long bytes() {
+            return bytes;
+        }
+
+        @Override
+        public DeviceRegion.@Nullable Ticket ticket() {
+            return exported == null ? null
+                    : new DeviceRegion.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
+        }
+
+        @Override
+        public long map(long process, DeviceRegion.Ticket ticket) {
+            copies.enter();
+            return mapped
+                    .computeIfAbsent((long) ticket.descriptor(),
+                            unused -> ForeignMemory
+                                    .open(driver, device,
+                                            new ForeignMemory.Ticket(process, ticket.descriptor(), ticket.allocated(),
+                                                    ticket.offset())))
+                    .address();
+        }
+
+        @Override
+        public AgentCopies copies() {
+            return copies;
+        }
+
+        @Override
+        public void close() {
+            mapped.values().forEach(ForeignMemory::close);
+            mapped.clear();
+            if (exported != null) {
+                exported.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/* Memory of a connection as NCCL lays it out where the network takes a GPU's (HOST_SLOTS=device): Simple's and LL128's
+ * buffers are the GPU's, LL's is the host's, apart from them. With HOST_SLOTS=apart NCCL was ready for that, and the
+ * GPU was not: all is the host's. The GPU is the stub of libcuda. */
+#ifndef MILLRACE_TEST_DEVICE_SLOTS_H
+#define MILLRACE_TEST_DEVICE_SLOTS_H
+
+#include "host.h"
+
+static inline int host_slots_are(const char *kind) {
+  const char *set = getenv("HOST_SLOTS");
+  return set && strcmp(set, kind) == 0;
+}
+
+static inline int host_slots_on_device(void) {
+  return host_slots_are("device");
+}
+
+static inline void *stub_of_cuda(const char *name) {
+  static void *library;
+  if (!library)
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+  REQUIRE(library, "%s", dlerror());
+  return symbol(library, name);
+}
+
+static inline char *allocate_on_device(size_t bytes, char **memory) {
+  char *(*allocate)(size_t, char **) = (char *(*)(size_t, char **))stub_of_cuda("stubAllocate");
+  return allocate(bytes, memory);
+}
+
+static inline void free_on_device(char *address) {
+  void (*free_memory)(char *) = (void (*)(char *))stub_of_cuda("stubFree");
+  free_memory(address);
+}
+
+/* Where a processor finds what is at an address of the device. */
+static inline void *seen_by_host(void *address) {
+  char *(*memory)(char *) = (char *(*)(char *))stub_of_cuda("stubMemory");
+  return memory(address);
+}
+
+/* Physical segments at addresses behind one another, of the host's memory or of the device's. */
+static inline char *allocate_segments(int count, const size_t *bytes, int ofHost, char **memory) {
+  char *(*allocate)(int, const size_t *, int, char **) =
+      (char *(*)(int, const size_t *, int, char **))stub_of_cuda("stubAllocateSegments");
+  return allocate(count, bytes, ofHost, memory);
+}
+
+static inline void print_copies(int rank) {
+  long (*copies)(int) = (long (*)(int))stub_of_cuda("stubCopies");
+  printf("rank %d: %ld copies within devices, %ld with the host\n", rank, copies(1), copies(0));
+}
+
+#endif
