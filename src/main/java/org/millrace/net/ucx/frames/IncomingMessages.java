@@ -1,6 +1,5 @@
 package org.millrace.net.ucx.frames;
 
-import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.net.FrameHeader;
 
 /**
@@ -10,24 +9,19 @@ import org.millrace.net.FrameHeader;
 final class IncomingMessages {
 
     private static final int MASK = UcxFormat.BUFFERS - 1;
-    private static final int CREDITS = UcxFormat.CREDITS;
 
     private final UcxEnd end;
     private final long tag;
-    private final long creditTag;
     private final int bufferBytes;
     private final long buffers;
-    private final long credits;
     private final long[] requests = new long[UcxFormat.BUFFERS];
-    private final long[] creditRequests = new long[CREDITS];
-    private int nextCredit;
+    private final WordsOut credits;
     /** Messages that came, the one that is being taken among them. */
     private long came;
     /** Messages whose frames were all taken. */
     private long taken;
     /** Messages whose buffers wait again. */
     private long returned;
-    private long credited;
     /** In the message that is being taken: its next frame, and its end. */
     private long at;
     private long limit;
@@ -36,10 +30,9 @@ final class IncomingMessages {
     IncomingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
         this.tag = tag;
-        this.creditTag = creditTag;
         this.bufferBytes = bufferBytes;
         buffers = end.arena.allocate((long) UcxFormat.BUFFERS * bufferBytes, 64).address();
-        credits = end.arena.allocate((long) CREDITS * UcxFormat.CREDIT_BYTES, Long.BYTES).address();
+        credits = new WordsOut(end, creditTag);
         for (int slot = 0; slot < UcxFormat.BUFFERS; slot++) {
             await(slot);
         }
@@ -102,16 +95,8 @@ final class IncomingMessages {
             await((int) returned & MASK);
             returned++;
         }
-        if (returned - credited >= UcxFormat.CREDIT_INTERVAL) {
-            creditRequests[nextCredit] = end.sent(creditRequests[nextCredit]);
-            if (creditRequests[nextCredit] == 0) {
-                long cell = credits + (long) nextCredit * UcxFormat.CREDIT_BYTES;
-                UcxFormat.word(cell, returned);
-                creditRequests[nextCredit] = end.begun(ucp_h.ucp_tag_send_nbx(end.endpoint(), cell,
-                        UcxFormat.CREDIT_BYTES, creditTag, end.plainSend));
-                credited = returned;
-                nextCredit = (nextCredit + 1) % CREDITS;
-            }
+        if (returned - credits.told() >= UcxFormat.CREDIT_INTERVAL) {
+            credits.tell(returned);
         }
     }
 
@@ -124,6 +109,6 @@ final class IncomingMessages {
 
     /** Whether UCX has no request; those that are over are freed. With the turn. */
     boolean isIdle() {
-        return end.areOver(requests) & end.areOver(creditRequests);
+        return end.areOver(requests) & credits.isIdle();
     }
 }

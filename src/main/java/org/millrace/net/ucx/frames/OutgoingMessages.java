@@ -9,20 +9,15 @@ import org.millrace.ffi.ucx.ucp_h;
 final class OutgoingMessages {
 
     private static final int MASK = UcxFormat.BUFFERS - 1;
-    private static final int CREDITS = UcxFormat.CREDITS;
 
     private final UcxEnd end;
     private final long tag;
-    private final long creditTag;
     private final int bufferBytes;
     private final long buffers;
-    private final long credits;
     private final long[] requests = new long[UcxFormat.BUFFERS];
-    private final long[] creditRequests = new long[CREDITS];
-    private int nextCredit;
-    private long sent;
     /** For how many the receiver has had buffers that wait again. */
-    private long credited;
+    private final WordsOut.Heard credits;
+    private long sent;
     /** Length of the message that is being written. */
     private long filled;
 
@@ -30,13 +25,9 @@ final class OutgoingMessages {
     OutgoingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
         this.tag = tag;
-        this.creditTag = creditTag;
         this.bufferBytes = bufferBytes;
         buffers = end.arena.allocate((long) UcxFormat.BUFFERS * bufferBytes, 64).address();
-        credits = end.arena.allocate((long) CREDITS * UcxFormat.CREDIT_BYTES, Long.BYTES).address();
-        for (int cell = 0; cell < CREDITS; cell++) {
-            awaitCredit(cell);
-        }
+        credits = new WordsOut.Heard(end, creditTag);
     }
 
     /** Whether a payload goes with its header. */
@@ -47,7 +38,7 @@ final class OutgoingMessages {
     /** Whether a message may be written. */
     boolean hasRoom() {
         int slot = (int) sent & MASK;
-        if (sent - credited == UcxFormat.BUFFERS) {
+        if (sent - credits.count() == UcxFormat.BUFFERS) {
             return false;
         }
         requests[slot] = end.sent(requests[slot]);
@@ -83,40 +74,21 @@ final class OutgoingMessages {
     }
 
     /** Hears for how many more messages there are buffers. */
-    int readCredits() {
-        int read = 0;
-        long bytes = end.received(creditRequests[nextCredit]);
-        while (bytes == UcxFormat.CREDIT_BYTES) {
-            long says = UcxFormat.word(credits + (long) nextCredit * UcxFormat.CREDIT_BYTES);
-            if (says < credited || says > sent) {
-                throw end.notProtocol("it says that it had buffers for " + says + " messages, of " + sent);
-            }
-            credited = says;
-            awaitCredit(nextCredit);
-            nextCredit = (nextCredit + 1) % CREDITS;
-            read++;
-            bytes = end.received(creditRequests[nextCredit]);
+    long readCredits() {
+        long more = credits.listen();
+        if (credits.count() > sent) {
+            throw end.notProtocol("it had buffers for " + credits.count() + " messages, of " + sent);
         }
-        if (bytes != UcxEnd.UNDER_WAY) { // failed, or of another length
-            creditRequests[nextCredit] = UcxEnd.FAILED;
-        }
-        return read;
-    }
-
-    private void awaitCredit(int cell) {
-        creditRequests[cell] = end.receive(credits + (long) cell * UcxFormat.CREDIT_BYTES, UcxFormat.CREDIT_BYTES,
-                creditTag, end.plainReceive);
+        return more;
     }
 
     /** Waits for credits no more. */
     void cancel() {
-        for (long request : creditRequests) {
-            end.cancel(request);
-        }
+        credits.cancel();
     }
 
     /** Whether UCX has no request; those that are over are freed. */
     boolean isIdle() {
-        return end.areOver(requests) & end.areOver(creditRequests);
+        return end.areOver(requests) & credits.isIdle();
     }
 }

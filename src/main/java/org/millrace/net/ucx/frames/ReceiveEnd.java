@@ -25,6 +25,8 @@ final class ReceiveEnd extends UcxEnd {
     private static final long LATE_NANOS = 5_000_000_000L;
     /** A payload that came with its header. */
     private static final long HERE = 0;
+    /** In place of a request: UCX says that the payload is here, and the sender has not confirmed it. */
+    private static final long UNCONFIRMED = -3;
 
     private final SenderWords words;
     private final long framesTag = newTag();
@@ -38,6 +40,8 @@ final class ReceiveEnd extends UcxEnd {
 
     /** Null until the sender has said where it is. */
     private @Nullable IncomingMessages messages;
+    private boolean hasLetGo;
+    private WordsOut.@Nullable Heard confirmed;
     private long answerRequest;
 
     private long shown;
@@ -45,6 +49,8 @@ final class ReceiveEnd extends UcxEnd {
     /** Of those that were accepted: what UCX knows of. */
     private long posted;
     private long completed;
+    /** Payloads that were messages of their own. */
+    private long whole;
 
     ReceiveEnd(OpenResources network, String name, FrameReceiver found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
@@ -74,6 +80,7 @@ final class ReceiveEnd extends UcxEnd {
         if (in == null) {
             return work + answer();
         }
+        work += (int) confirmed.listen();
         return work + post(in) + complete();
     }
 
@@ -96,6 +103,7 @@ final class ReceiveEnd extends UcxEnd {
         FrameHeader hello = words.hello();
         connect(address, hello.word(2), hello.word(3), hello.word(4), hello.word(5));
         answersTag = hello.word(1) & UcxFormat.TAG_MASK;
+        confirmed = new WordsOut.Heard(this, framesTag | UcxFormat.TAG_CONFIRMED);
         messages = new IncomingMessages(this, framesTag | UcxFormat.TAG_HEADER, answersTag | UcxFormat.TAG_CREDIT,
                 bufferBytes());
         byte[] mine = worker().address();
@@ -144,8 +152,10 @@ final class ReceiveEnd extends UcxEnd {
         long before = posted;
         while (posted < accepted) {
             int frame = (int) posted & MASK;
-            requests[frame] = lengths[frame] == HERE ? 0
-                    : receive(destinations[frame], lengths[frame], framesTag | UcxFormat.TAG_PAYLOAD, params[frame]);
+            if (lengths[frame] != HERE) {
+                requests[frame] = receive(destinations[frame], lengths[frame], framesTag | UcxFormat.TAG_PAYLOAD,
+                        params[frame]);
+            }
             posted++;
         }
         in.giveBack();
@@ -156,23 +166,39 @@ final class ReceiveEnd extends UcxEnd {
         long before = completed;
         while (completed < posted) {
             int frame = (int) completed & MASK;
-            if (requests[frame] != 0) {
-                long bytes = received(requests[frame]);
-                if (bytes == UNDER_WAY) {
-                    break;
-                }
-                requests[frame] = bytes == FAILED ? FAILED : 0;
-                if (bytes == FAILED) {
-                    break;
-                }
-                if (bytes != lengths[frame]) {
-                    throw notProtocol(
-                            "a payload of " + bytes + " bytes came where " + lengths[frame] + " were announced");
-                }
+            if (lengths[frame] != HERE && !isWhole(frame)) {
+                break;
             }
             completed++;
         }
         return (int) (completed - before);
+    }
+
+    /**
+     * Whether a payload that is a message of its own has come whole. UCX alone cannot tell: when a sender dies in the
+     * middle, UCX 1.13 calls what it could not read received. Only a sender that lives confirms.
+     */
+    private boolean isWhole(int frame) {
+        if (requests[frame] != UNCONFIRMED) {
+            long bytes = received(requests[frame]);
+            if (bytes == UNDER_WAY) {
+                return false;
+            }
+            requests[frame] = bytes == FAILED ? FAILED : UNCONFIRMED;
+            if (bytes == FAILED) {
+                return false;
+            }
+            if (bytes != lengths[frame]) {
+                throw notProtocol(
+                        "a payload of " + bytes + " bytes came where " + lengths[frame] + " were announced");
+            }
+        }
+        if (whole == confirmed.count()) {
+            return false;
+        }
+        whole++;
+        requests[frame] = 0;
+        return true;
     }
 
     // The peer's end
@@ -192,6 +218,9 @@ final class ReceiveEnd extends UcxEnd {
             }
         }
         if (words.saidGoodbye()) {
+            if (shown > words.last()) {
+                throw lost("the peer has left with frames under way", null);
+            }
             if (completed == words.last() && shown == words.last() && !words.hasRest()) {
                 throw closedByPeer(howFar(), words.lostPeer());
             }
@@ -208,61 +237,60 @@ final class ReceiveEnd extends UcxEnd {
 
     // This side's end
 
-    /** The connection over which the peer was found says it. */
+    /** Said over the connection by which the peer was found: then UCX awaits nothing of the peer any more. */
     void sayGoodbye() {
-        if (endpoint() != 0) {
-            worker().enter();
-            try {
-                if (worker().runs()) {
-                    flush(); // that the last payloads are here
-                }
-            } finally {
-                worker().leave();
-            }
-        }
+        letGo();
         words.sayGoodbye(blamed());
     }
 
     @Override
     boolean isIdle() {
         answerRequest = left(answerRequest);
-        return areOver(requests) & (messages == null || messages.isIdle()) & answerRequest == 0;
+        return areOver(requests) & (messages == null || messages.isIdle() & confirmed.isIdle()) & answerRequest == 0;
     }
 
     @Override
     protected void release() {
+        letGo();
         words.close();
-        if (!hasWorker()) {
+        if (isIdle() || !hasWorker()) {
             arena.close();
-            return;
         }
-        worker().enter();
-        try {
-            if (worker().runs()) { // else what UCX has stays: nothing may be asked of it
-                end();
+    }
+
+    /** Has UCX await nothing any more, once. */
+    private void letGo() {
+        if (hasWorker() && !hasLetGo) {
+            hasLetGo = true;
+            worker().enter();
+            try {
+                if (worker().runs()) { // else what UCX has stays: nothing may be asked of it
+                    end();
+                }
+            } finally {
+                worker().leave();
             }
-        } finally {
-            worker().leave();
         }
     }
 
     private void end() {
+        flush(); // that the sender knows of the last payloads
         for (long request : requests) {
             cancel(request);
         }
         if (messages != null) {
             messages.cancel();
+            confirmed.cancel();
         }
         boolean letGo = drain(FLUSH_NANOS);
         // A sender's memory is its own again when its messages have been answered, if only by a refusal.
         int ignored = worker().drive();
         discard(framesTag | UcxFormat.TAG_HEADER);
         discard(framesTag | UcxFormat.TAG_PAYLOAD);
+        discard(framesTag | UcxFormat.TAG_CONFIRMED);
         flush();
         disconnect();
-        if (letGo || drain(CLOSE_NANOS)) {
-            arena.close();
-        } else if (!peerHasEnded()) {
+        if (!letGo && !drain(CLOSE_NANOS) && !peerHasEnded()) {
             worker().stop(this + " was closed while UCX received into memory that is freed next, and the peer did not "
                     + "let go of it in time: all that this thread has over UCX is ended");
         }

@@ -1,6 +1,5 @@
 package org.millrace.net.ucx.frames;
 
-import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.net.ConnectionException;
@@ -12,8 +11,6 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.shm.file.ProcessIdentity;
-import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorker;
 import org.millrace.net.ucx.worker.UcxWorkers;
@@ -30,8 +27,7 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
 
     private final FrameSender found;
     private final Network finder;
-    private final long answersTag = newTag();
-    private long framesTag;
+    private final SenderMeeting meeting;
 
     /** By frame: its header, its payload, and the parameters of a message with that alone. */
     private final long headers = arena.allocate((long) UcxFormat.FRAMES * UcxFormat.HEADER_BYTES, 64).address();
@@ -40,27 +36,29 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
     private final long[] params = new long[UcxFormat.FRAMES];
     private final long[] requests = new long[UcxFormat.FRAMES];
 
-    private @Nullable MemorySegment answer;
-    private long answerRequest;
-    /** The hello's payload. */
-    private @Nullable MemoryRegion hello;
     /** Null until the peer has answered. */
     private @Nullable OutgoingMessages messages;
+    private @Nullable WordsOut confirmations;
 
     private long offered;
     private long posted;
     private long completed;
+    /** Payloads that were messages of their own. */
+    private long received;
 
     /** The end of the connection over which the peer was found, if it is told later than all is known. */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;
     private boolean saidGoodbye;
+    /** Messages may be under way until the peer closes the connection by which it was found. */
+    private boolean awaitsPeer;
     private long overAt;
 
     SendEnd(OpenResources network, String name, FrameSender found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
         this.found = found;
         this.finder = finder;
+        meeting = new SenderMeeting(this, found, finder);
     }
 
     boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
@@ -115,60 +113,22 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
         int work = drive(worker());
         OutgoingMessages out = messages;
         if (out == null) {
-            return work + (answer == null ? sayHello() : readAnswer());
+            return work + meet();
         }
-        work += out.readCredits();
+        work += (int) out.readCredits();
+        work += complete(out);
         work += post(out);
-        return work + complete();
+        return work + complete(out);
     }
 
-    private int sayHello() {
-        byte[] address = worker().address();
-        MemorySegment from = arena.allocate(address.length);
-        MemorySegment.copy(MemorySegment.ofArray(address), 0, from, 0, address.length);
-        hello = finder.register(from);
-        answer = arena.allocate(UcxFormat.READY_BYTES + UcxFormat.MAX_ADDRESS_BYTES, Long.BYTES);
-        answerRequest = receive(answer.address(), answer.byteSize(), answersTag | UcxFormat.TAG_READY, plainReceive);
-        FrameHeader header = new FrameHeader();
-        header.payloadBytes(address.length);
-        header.word(0, UcxFormat.HELLO);
-        header.word(1, answersTag);
-        header.word(2, SharedMemory.thisHost());
-        header.word(3, flags());
-        header.word(4, ProcessIdentity.CURRENT.pid());
-        header.word(5, ProcessIdentity.CURRENT.startTicks());
-        if (!found.offer(header, hello, 0)) {
-            throw new IllegalStateException(this + ": a new connection takes no frame");
+    private int meet() {
+        int work = meeting.advance();
+        if (meeting.isOver()) {
+            confirmations = new WordsOut(this, meeting.framesTag() | UcxFormat.TAG_CONFIRMED);
+            messages = new OutgoingMessages(this, meeting.framesTag() | UcxFormat.TAG_HEADER,
+                    meeting.answersTag() | UcxFormat.TAG_CREDIT, meeting.bufferBytes());
         }
-        return 1;
-    }
-
-    private int readAnswer() {
-        long bytes = received(answerRequest);
-        if (bytes == UNDER_WAY) {
-            return 0;
-        }
-        answerRequest = 0;
-        if (bytes == FAILED) {
-            return 0;
-        }
-        long at = answer.address();
-        if (bytes <= UcxFormat.READY_BYTES) {
-            throw notProtocol("an answer of " + bytes + " bytes");
-        }
-        UcxFormat.check(toString(), UcxFormat.READY, UcxFormat.word(at));
-        framesTag = UcxFormat.word(at + 8) & UcxFormat.TAG_MASK;
-        long buffers = UcxFormat.word(at + 48);
-        long length = UcxFormat.word(at + 56);
-        if (buffers != UcxFormat.BUFFERS || length < UcxFormat.LEAST_BUFFER_BYTES
-                || length > UcxFormat.MOST_BUFFER_BYTES) {
-            throw notProtocol(buffers + " buffers of " + length + " bytes");
-        }
-        connect(at(at + UcxFormat.READY_BYTES, bytes - UcxFormat.READY_BYTES), UcxFormat.word(at + 16),
-                UcxFormat.word(at + 24), UcxFormat.word(at + 32), UcxFormat.word(at + 40));
-        messages = new OutgoingMessages(this, framesTag | UcxFormat.TAG_HEADER, answersTag | UcxFormat.TAG_CREDIT,
-                (int) length);
-        return 1;
+        return work;
     }
 
     /** Sends what was offered: headers with short payloads, as many in a message as there are, and long payloads. */
@@ -184,7 +144,7 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
                 int frame = (int) each & MASK;
                 requests[frame] = out.isInline(lengths[frame]) ? 0
                         : begun(ucp_h.ucp_tag_send_nbx(endpoint(), payloads[frame], lengths[frame],
-                                framesTag | UcxFormat.TAG_PAYLOAD, params[frame]));
+                                meeting.framesTag() | UcxFormat.TAG_PAYLOAD, params[frame]));
             }
         }
         return (int) (posted - before);
@@ -194,7 +154,8 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
         return out.add(header(frame), payloads[frame], lengths[frame]);
     }
 
-    private int complete() {
+    /** Counts frames whose payloads UCX has read, and confirms those that it says the receiver has. */
+    private int complete(OutgoingMessages out) {
         long before = completed;
         while (completed < posted) {
             int frame = (int) completed & MASK;
@@ -203,14 +164,17 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
                 break;
             }
             completed++;
+            received += out.isInline(lengths[frame]) ? 0 : 1;
+        }
+        if (received != confirmations.told()) {
+            confirmations.tell(received);
         }
         return (int) (completed - before);
     }
 
     @Override
     boolean isIdle() {
-        answerRequest = left(answerRequest);
-        return areOver(requests) & (messages == null || messages.isIdle()) & answerRequest == 0;
+        return areOver(requests) & (messages == null || messages.isIdle() & confirmations.isIdle()) & meeting.isIdle();
     }
 
     @Override
@@ -221,7 +185,20 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
     // Its end
 
     void abort() {
-        found.abort();
+        if (endpoint() == 0 || noticesFailures() || completed == posted) {
+            found.abort();
+            return;
+        }
+        // Messages are under way that cannot be taken back: the peer hears that it is over, and when it has let go of
+        // them it closes the connection by which it was found.
+        try {
+            FrameHeader header = new FrameHeader();
+            header.word(0, UcxFormat.ABORT);
+            tell(header, null, 0);
+            awaitsPeer = true;
+        } catch (ConnectionException gone) {
+            found.abort();
+        }
     }
 
     /**
@@ -250,9 +227,29 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
                 tellFrames(rest);
             }
             saidGoodbye = true;
+            awaitsPeer = completed < offered;
         } catch (ConnectionException gone) {
             // The peer is gone before us; the owner did not want to know of it any more.
         }
+    }
+
+    /**
+     * Whether nothing can be read from this side's memory any more: UCX has sent all, or the peer has closed the
+     * connection by which it was found, which it does when it awaits no message any more.
+     */
+    private boolean awaitPeer() {
+        long start = System.nanoTime();
+        while (!isIdle()) {
+            try {
+                int ignored = found.progress() + worker().drive();
+            } catch (ConnectionException ended) {
+                return true;
+            }
+            if (!awaitsPeer || System.nanoTime() - start > CLOSE_NANOS) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void tellFrames(long rest) {
@@ -280,7 +277,7 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
         worker().enter();
         try {
             long start = System.nanoTime();
-            while (completed < offered && System.nanoTime() - start < FLUSH_NANOS) {
+            while ((completed < offered || received != confirmations.told()) && System.nanoTime() - start < FLUSH_NANOS) {
                 int ignored = found.progress();
                 ignored = worker().drive();
                 ignored = advance();
@@ -325,23 +322,22 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
 
     @Override
     public void end() {
-        found.close();
         if (!worker().runs()) {
+            found.close();
             return; // what UCX has stays: nothing may be asked of it
         }
         if (messages != null) {
             messages.cancel();
         }
-        cancel(answerRequest);
+        meeting.cancel();
+        boolean safe = !noticesFailures() && awaitPeer();
         disconnect();
-        if (drain(CLOSE_NANOS)) {
-            discard(answersTag | UcxFormat.TAG_CREDIT);
-            discard(answersTag | UcxFormat.TAG_READY);
-            if (hello != null) {
-                hello.close();
-            }
+        found.close();
+        if (drain(safe ? 0 : CLOSE_NANOS)) {
+            discard(meeting.answersTag() | UcxFormat.TAG_CREDIT);
+            meeting.close();
             arena.close();
-        } else if (!peerHasEnded()) {
+        } else if (!safe && !peerHasEnded()) {
             worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not let "
                     + "go of it in time: all that this thread has over UCX is ended");
         }

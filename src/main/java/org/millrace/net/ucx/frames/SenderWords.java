@@ -85,6 +85,8 @@ final class SenderWords {
             lostPeer = LastWords.name(said.word(0), said.word(1), said.word(2), said.word(3), said.word(4),
                     said.word(5));
             acceptWord(said);
+        } else if (said.word(0) == UcxFormat.ABORT) {
+            throw end.lost("the peer has given it up", null);
         } else if (address == null && said.word(0) != UcxFormat.GOODBYE) {
             UcxFormat.check(end.toString(), UcxFormat.HELLO, said.word(0));
             if (said.payloadBytes() < 1 || said.payloadBytes() > UcxFormat.MAX_ADDRESS_BYTES) {

@@ -31,7 +31,7 @@ abstract class UcxEnd extends ConnectionState {
 
     /** In the flags: above them is where the number of the process counts. */
     private static final int NAMESPACE_SHIFT = 8;
-    /** In place of a request, or of a length. */
+    /** In place of a request, or of a length; requests are addresses, and greater than 0. */
     static final long FAILED = -1;
     static final long UNDER_WAY = -2;
 
@@ -101,6 +101,10 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     // The endpoint
+
+    final boolean noticesFailures() {
+        return noticesFailures;
+    }
 
     final long endpoint() {
         return endpoint;
@@ -191,7 +195,7 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     static boolean isRequest(long request) {
-        return request != 0 && request != FAILED;
+        return request > 0;
     }
 
     /** What is left of a receive that was cancelled, or of another request, whatever becomes of it. */

@@ -31,7 +31,8 @@ import org.millrace.net.connection.NativeRegion;
  * </pre>
  *
  * The hello is a frame of the TCP connection, with the first six of these words, and where the sender's worker is as its
- * payload; the goodbye is a frame, too. A credit is one word: for how many messages the receiver has had a buffer so far.
+ * payload; the goodbye is a frame, too. A credit is one word: for how many messages the receiver has had a buffer so far;
+ * a confirmation as well: how many payloads that were messages of their own the sender knows to be received.
  */
 final class UcxFormat {
 
@@ -63,6 +64,7 @@ final class UcxFormat {
     /** What a tag's lowest bits say. */
     static final int TAG_HEADER = 0;
     static final int TAG_PAYLOAD = 1;
+    static final int TAG_CONFIRMED = 2;
     static final int TAG_READY = 0;
     static final int TAG_CREDIT = 1;
     /** A connection's tags are random but for these bits. */
@@ -71,12 +73,12 @@ final class UcxFormat {
     static final int READY_BYTES = 64;
     /** More than any worker's address takes. */
     static final int MAX_ADDRESS_BYTES = 64 << 10;
-    static final int CREDIT_BYTES = Long.BYTES;
 
     /** The first words of a hello, of an answer and of a goodbye: eight characters with the version. */
     static final long HELLO = text("MILLUCX1");
     static final long READY = text("millucx1");
     static final long GOODBYE = text("goodbye1");
+    static final long ABORT = text("aborted1");
 
     /** In the flags: UCX has shared memory on this side. */
     static final long SHARES_MEMORY = 1;
