@@ -75,7 +75,7 @@ public final class UcxLibrary {
         return library;
     }
 
-    private static UcxLibrary open(String name) {
+    static UcxLibrary open(String name) {
         try (Arena arena = Arena.ofConfined()) {
             ALWAYS.forEach((variable, value) -> set(arena, variable, value));
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
