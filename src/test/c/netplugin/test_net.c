@@ -12,7 +12,7 @@
  *   block=F:N:MS    the N-th call of function F takes so many milliseconds
  *   cut=N           the N-th message is not sent, and its communicator is broken
  *   deaf            no listener of device 0
- *   devices=N, recvs=N, limit=BYTES, name=NAME, kernels, nohost      what its properties say
+ *   devices=N, recvs=N, limit=BYTES, name=NAME, kernels, nohost, nocuda, dmabuf      what its properties say
  *
  * Compiled with NET_VERSION=8 to 12 it has the table of that version alone. */
 #define _GNU_SOURCE
@@ -42,12 +42,12 @@ static const char *const names[] = {"init", "devices", "getProperties", "listen"
                                     "deregMr", "isend", "irecv", "iflush", "test", "close"};
 
 /* What tests read, in this order. */
-enum count { REGISTERED, OPEN, FAULTS, GROUPS, FLUSHES, COMPLAINTS, MESSAGES, COUNTS };
+enum count { REGISTERED, OPEN, FAULTS, GROUPS, FLUSHES, COMPLAINTS, MESSAGES, DMA_BUFS, COUNTS };
 static long counts[COUNTS];
 #define COUNT(what, by) __atomic_add_fetch(&counts[what], by, __ATOMIC_RELAXED)
 
 static pthread_mutex_t optionsLock = PTHREAD_MUTEX_INITIALIZER;
-static long late, busy, unordered, drip, shorter, cut, deaf, devices = 1, recvs = 1, limit, kernels, nohost;
+static long late, busy, unordered, drip, shorter, cut, deaf, devices = 1, recvs = 1, limit, kernels, nohost, nocuda, dmabuf;
 static char name[64] = "TestNet";
 static long calls[FUNCTIONS], failAt[FUNCTIONS], failResult[FUNCTIONS], blockAt[FUNCTIONS], blockMillis[FUNCTIONS];
 static long posts;
@@ -67,13 +67,13 @@ EXPORT void testNetOptions(const char *options) {
   char copy[512], *rest = copy, *word;
   pthread_mutex_lock(&optionsLock);
   snprintf(copy, sizeof copy, "%s", options);
-  late = busy = unordered = drip = shorter = cut = deaf = limit = kernels = nohost = posts = 0;
+  late = busy = unordered = drip = shorter = cut = deaf = limit = kernels = nohost = nocuda = dmabuf = posts = 0;
   devices = recvs = 1;
   strcpy(name, "TestNet");
   memset(calls, 0, sizeof calls);
   memset(failAt, 0, sizeof failAt);
   memset(blockAt, 0, sizeof blockAt);
-  counts[FAULTS] = counts[GROUPS] = counts[FLUSHES] = counts[COMPLAINTS] = counts[MESSAGES] = 0;
+  counts[FAULTS] = counts[GROUPS] = counts[FLUSHES] = counts[COMPLAINTS] = counts[MESSAGES] = counts[DMA_BUFS] = 0;
   while ((word = strsep(&rest, ","))) {
     char *value = strchr(word, '=');
     value = value ? value + 1 : "1";
@@ -91,6 +91,8 @@ EXPORT void testNetOptions(const char *options) {
     OPTION("limit", limit);
     OPTION("kernels", kernels);
     OPTION("nohost", nohost);
+    OPTION("nocuda", nocuda);
+    OPTION("dmabuf", dmabuf);
     if (!strncmp(word, "name=", 5))
       snprintf(name, sizeof name, "%s", value);
     if (!strncmp(word, "fail=", 5)) {
@@ -249,7 +251,7 @@ static ncclResult_t get_properties(int dev, PROPERTIES_T *props) {
   memset(props, 0, sizeof *props);
   snprintf(deviceNames[dev & 15], 16, "test%d", dev);
   props->name = deviceNames[dev & 15];
-  props->ptrSupport = (nohost ? 0 : NCCL_PTR_HOST) | NCCL_PTR_CUDA;
+  props->ptrSupport = (nohost ? 0 : NCCL_PTR_HOST) | (nocuda ? 0 : NCCL_PTR_CUDA) | (dmabuf ? NCCL_PTR_DMABUF : 0);
   props->speed = 100000;
   props->maxComms = 1 << 16;
   props->maxRecvs = (int)recvs;
@@ -337,7 +339,11 @@ static ncclResult_t reg_net(void *opaque, void *data, size_t size, int type, voi
 
 static ncclResult_t reg_dma_buf_net(void *comm, void *data, size_t size, int type, uint64_t offset, int fd,
                                     void **mhandle) {
-  (void)offset, (void)fd;
+  if (offset || fcntl(fd, F_GETFD) < 0) {
+    COMPLAIN("%d is no descriptor that is open, or %lu no offset in it", fd, (unsigned long)offset);
+    return ncclInvalidArgument;
+  }
+  COUNT(DMA_BUFS, 1);
   return reg_net(comm, data, size, type, mhandle);
 }
 

@@ -1,5 +1,6 @@
 package org.millrace.net;
 
+import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +36,17 @@ public interface DeviceRegion extends MemoryRegion {
 
     /** {@return what copies this memory} */
     Copies copies();
+
+    /**
+     * Lends a file descriptor of the memory as a DMA-BUF, by which a card's driver can reach it.
+     *
+     * @param use takes the descriptor, which is closed when it returns, and whose end is the memory's: a result that is
+     *            not negative
+     * @return what it returned; -1 if the device has no DMA-BUF of this memory
+     */
+    default int lendDmaBuf(IntUnaryOperator use) {
+        return -1;
+    }
 
     /**
      * What a process says of memory that others may map.

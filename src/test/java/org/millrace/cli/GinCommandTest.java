@@ -21,7 +21,9 @@ class GinCommandTest {
     @CsvSource({"gin signal -n 50 --format v28, us one way, 5",
             "gin put -b 1 -e 64K -n 20 --net socket --format v29, 65536, 21",
             "gin alltoall -r 3 -b 8 -e 4K -n 20 --net shm, 4096, 15",
-            "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 5",})
+            "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 5",
+            "gin dispatch -r 4 --ranks-per-host 2 --tokens 800 --batch 100 --seed 6, 800 of 800 tokens, 6",
+            "gin dispatch -r 4 --ranks-per-host 2 --low-latency --tokens 800 --batch 100, 800 of 800 tokens, 6"})
     void aPatternIsMeasuredAndChecked(String arguments, String expected, int lines) {
         Run run = Run.of(arguments.split(" "));
         assertEquals(0, run.status(), run.toString());
@@ -52,6 +54,12 @@ class GinCommandTest {
         Run alone = Run.of("gin", "put", "-r", "1");
         assertEquals(2, alone.status(), alone.toString());
         assertTrue(alone.err().contains("put needs two ranks"), alone.toString());
+        Run uneven = Run.of("gin", "dispatch", "-r", "3", "--ranks-per-host", "2");
+        assertEquals(2, uneven.status(), uneven.toString());
+        assertTrue(uneven.err().contains("cannot be divided among hosts of 2"), uneven.toString());
+        Run hostless = Run.of("gin", "put", "--low-latency");
+        assertEquals(2, hostless.status(), hostless.toString());
+        assertTrue(hostless.err().contains("put knows no hosts"), hostless.toString());
         Run late = Run.of("gin", "dispatch", "-r", "2", "--tokens", "1000000000", "--deadline", "500ms");
         assertEquals(1, late.status(), late.toString());
         assertTrue(late.err().contains("not finished after 500ms (--deadline)"), late.toString());

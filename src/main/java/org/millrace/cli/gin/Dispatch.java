@@ -7,6 +7,12 @@ import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.expert.ExpertExchange;
 import org.millrace.device.gin.expert.ExpertLayout;
 import org.millrace.device.gin.expert.ExpertPlan;
+import org.millrace.device.gin.expert.HostedPlan;
+import org.millrace.device.gin.expert.HybridExchange;
+import org.millrace.device.gin.expert.HybridLayout;
+import org.millrace.device.gin.expert.LowLatencyExchange;
+import org.millrace.device.gin.expert.LowLatencyLayout;
+import org.millrace.device.gin.expert.TokenExchange;
 import org.millrace.engine.GinRank;
 
 /** Batches of tokens to experts and back. */
@@ -18,7 +24,7 @@ final class Dispatch {
     private final GinPlan plan;
     private final GinRank rank;
     private final PrintWriter out;
-    private final ExpertExchange exchange;
+    private final TokenExchange exchange;
 
     Dispatch(GinPlan plan, GinRank rank, Arena arena, PrintWriter out) {
         this.plan = plan;
@@ -26,11 +32,27 @@ final class Dispatch {
         this.out = out;
         ExpertPlan experts = new ExpertPlan(plan.ranks(), plan.channels(), SLOTS, plan.batch(),
                 Math.min(plan.experts(), plan.ranks()), plan.tokenWords(), plan.seed());
-        ExpertLayout layout = new ExpertLayout(experts);
-        GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
-        GinDeviceCommunicator device =
-                rank.device(GinRequirements.of(plan.contexts(), layout.signals(), 0).withFormat(plan.format()));
-        exchange = new ExpertExchange(device, experts, false, window.window(), window.memory());
+        if (plan.lowLatency()) {
+            HostedPlan hosts = new HostedPlan(experts, plan.ranksPerHost());
+            LowLatencyLayout layout = new LowLatencyLayout(hosts);
+            GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
+            exchange = new LowLatencyExchange(device(layout.signals()), hosts, window.window(), window.memory());
+        } else if (plan.ranksPerHost() > 1) {
+            HostedPlan hosts = new HostedPlan(experts, plan.ranksPerHost());
+            HybridLayout layout = new HybridLayout(hosts);
+            GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
+            exchange = new HybridExchange(device(layout.signals()), hosts, window.window(), window.memory());
+        } else {
+            ExpertLayout layout = new ExpertLayout(experts);
+            GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
+            exchange = new ExpertExchange(device(layout.signals()), experts, false, window.window(), window.memory());
+        }
+    }
+
+    private GinDeviceCommunicator device(int signals) {
+        return rank.device(GinRequirements.of(plan.contexts(), signals, 0)
+                .withFormat(plan.format())
+                .withLsaSize(plan.ranksPerHost()));
     }
 
     void run() {

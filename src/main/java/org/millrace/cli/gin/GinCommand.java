@@ -158,6 +158,20 @@ public final class GinCommand implements Callable<Integer> {
     private int tokenWords;
 
     @Option(
+            names = "--ranks-per-host",
+            paramLabel = "N",
+            defaultValue = "1",
+            converter = Converters.Few.class,
+            description = "dispatch: ranks that load and store each other's windows; tokens go to each host once and are "
+                    + "forwarded there, as in DeepEP's hybrid mode (default: ${DEFAULT-VALUE}).")
+    private int ranksPerHost;
+
+    @Option(
+            names = "--low-latency",
+            description = "dispatch: tokens go straight to each rank, and nobody waits for a buffer to get free.")
+    private boolean lowLatency;
+
+    @Option(
             names = "--seed",
             paramLabel = "N",
             converter = Converters.Seed.class,
@@ -218,9 +232,15 @@ public final class GinCommand implements Callable<Integer> {
         require(ranks >= 2 || pattern == GinPattern.ALLTOALL || pattern == GinPattern.DISPATCH,
                 pattern + " needs two ranks (-r 2)");
         require(min <= max, "the smallest put (-b) is larger than the largest (-e)");
+        require(pattern == GinPattern.DISPATCH || ranksPerHost == 1 && !lowLatency,
+                "--ranks-per-host and --low-latency are dispatch's; " + pattern + " knows no hosts");
+        require(ranks % ranksPerHost == 0,
+                ranks + " ranks (-r) cannot be divided among hosts of " + ranksPerHost + " (--ranks-per-host)");
+        require(ranks <= Long.SIZE || ranksPerHost == 1 && !lowLatency,
+                "by hosts and with low latency there are at most " + Long.SIZE + " ranks (-r)");
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
         GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, tokenWords,
-                format, chosen);
+                ranksPerHost, lowLatency, format, chosen);
         Map<String, String> settings = parent.settings();
         if (net != null) {
             settings.put(Settings.NETWORK.name(), net);
@@ -233,7 +253,8 @@ public final class GinCommand implements Callable<Integer> {
         EngineSettings.require(Configuration.load(settings));
         PrintWriter out = spec.commandLine().getOut();
         out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: "
-                + format + " seed: " + chosen);
+                + format + (ranksPerHost > 1 ? " ranks a host: " + ranksPerHost : "")
+                + (lowLatency ? " low latency" : "") + " seed: " + chosen);
         out.flush();
         return status(new GinRun(pattern, plan, settings, out).run(deadline));
     }

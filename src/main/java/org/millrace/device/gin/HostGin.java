@@ -1,5 +1,6 @@
 package org.millrace.device.gin;
 
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinCells;
 import org.millrace.abi.GinDescriptorFormat;
@@ -152,6 +153,17 @@ public final class HostGin {
             if (!wait.goOn()) {
                 throw new GinException(this + " waited " + communicator.requirements().deadline().toMillis()
                         + " ms for signal " + signal + " to reach " + least + "; it is " + readSignal(signal));
+            }
+        }
+    }
+
+    /** Waits for something that other ranks of this process do. */
+    public void waitUntil(String what, BooleanSupplier condition) {
+        wait.begin();
+        while (!condition.getAsBoolean()) {
+            if (!wait.goOn()) {
+                throw new GinException(
+                        this + " waited " + communicator.requirements().deadline().toMillis() + " ms for " + what);
             }
         }
     }

@@ -8,7 +8,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
-import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
@@ -121,12 +120,7 @@ public final class PluginNetwork implements Network {
     @Override
     public NativeRegion register(MemorySegment memory) {
         devices.open().checkOpen();
-        return PluginRegion.of(devices.open(), memory, plugin_h.NCCL_PTR_HOST(), devices.regions());
-    }
-
-    /** Memory of a kind, one of {@code NCCL_PTR_...}: what is not the host's is received into with a flush. */
-    NativeRegion register(MemorySegment memory, int kind) {
-        return PluginRegion.of(devices.open(), memory, kind, devices.regions());
+        return PluginRegion.of(devices.open(), memory, devices.regions());
     }
 
     @Override

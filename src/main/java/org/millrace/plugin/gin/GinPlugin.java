@@ -9,6 +9,8 @@ import java.util.function.UnaryOperator;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinMesh;
@@ -40,6 +42,7 @@ public final class GinPlugin {
     private static final int SIGNAL_INC = 1;
     /** The first version of the table whose NCCL registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
+    /** How long all ranks have to come, unless MILLRACE_CONNECT_DEADLINE says. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     /** What NCCL 2.30 calls the kernels that it makes contexts for, by the headers that they were built with. */
     private static final int BACKEND_OF_2_30_3 = 1;
@@ -141,9 +144,12 @@ public final class GinPlugin {
         resources.openEndpoint(); // the group's own share of it
     }
 
-    private static GinMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
+    private GinMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
+        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        Duration deadline = settings.text(Settings.CONNECT_DEADLINE.name()).isEmpty() ? CONNECT_DEADLINE
+                : settings.get(Settings.CONNECT_DEADLINE);
         return GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key,
-                CONNECT_DEADLINE, () -> null);
+                deadline, () -> null);
     }
 
     public void ginCreateContext(int version, long group, int signals, int counters, int contexts, int queueDepth,

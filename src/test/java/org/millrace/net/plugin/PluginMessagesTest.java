@@ -1,20 +1,22 @@
 package org.millrace.net.plugin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.function.IntUnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.Connected;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
@@ -86,34 +88,122 @@ class PluginMessagesTest {
         return header;
     }
 
-    /** The plugin shows what came there only when it is told to. */
+    /** Memory that the plugin takes for a GPU's: what came there is seen when it was flushed. */
+    private static final class FakeDevice implements DeviceRegion {
+
+        private final MemorySegment memory;
+        private final int descriptor;
+
+        FakeDevice(MemorySegment memory, int descriptor) {
+            this.memory = memory;
+            this.descriptor = descriptor;
+        }
+
+        @Override
+        public MemorySegment segment() {
+            return memory;
+        }
+
+        @Override
+        public long address() {
+            return memory.address();
+        }
+
+        @Override
+        public long bytes() {
+            return memory.byteSize();
+        }
+
+        @Override
+        public Ticket ticket() {
+            return null;
+        }
+
+        @Override
+        public long map(long process, Ticket ticket) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Copies copies() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public int lendDmaBuf(IntUnaryOperator use) {
+            return descriptor < 0 ? -1 : use.applyAsInt(descriptor);
+        }
+
+        @Override
+        public void close() {
+            // the arena's
+        }
+    }
+
     @ParameterizedTest
-    @ValueSource(ints = {1, 3})
-    void memoryOfADeviceIsFlushedBeforeAFrameIsCounted(int recvs) {
-        plugin.with("recvs=" + recvs);
-        try (PluginNetwork network = plugin.open(PluginOptions.defaults().withMessages(0, 40_000));
+    @CsvSource({"1, -1, ''", "3, -1, ',late=2,unordered'", "3, 1, ',dmabuf'", "1, -1, ',dmabuf'", "1, 999, ',dmabuf'"})
+    void memoryOfADeviceIsFlushedBeforeAFrameIsCounted(int recvs, int descriptor, String words) {
+        plugin.with("recvs=" + recvs + words);
+        try (PluginNetwork network = plugin.open(PluginOptions.defaults().withMessages(16384, 40_000));
                 Arena arena = Arena.ofShared();
-                MemoryRegion out = network.register(arena.allocate(1 << 20));
-                MemoryRegion device = network.register(arena.allocate(1 << 20), plugin_h.NCCL_PTR_CUDA());
+                DeviceRegion out = new FakeDevice(arena.allocate(1 << 20, 8), descriptor);
+                DeviceRegion in = new FakeDevice(arena.allocate(1 << 20, 8), descriptor);
                 Connected ends = Connected.make(network, network)) {
+            assertTrue(ends.sender().sendsFrom(out));
             for (int i = 0; i < 1 << 20; i += 4) {
                 out.segment().set(ValueLayout.JAVA_INT, i, i * 31);
             }
-            for (int i = 0; i < 8; i++) {
-                ends.sender().offer(header(100_000), out, i * 100_000L);
+            long begin = 0;
+            int[] lengths = {100_000, 100, 40_000, 16384, 40_001, 1, 200_000, 64};
+            for (int length : lengths) {
+                ends.sender().offer(header(length), out, begin);
+                begin += length;
             }
-            for (int frame = 0; frame < 8; frame++) {
+            long to = 0;
+            long seen = 0;
+            int frames = 0;
+            for (int length : lengths) {
                 ends.nextHeader();
-                ends.receiver().accept(device, frame * 100_000L);
-                long seen = ends.receiver().framesCompleted();
-                assertEquals(-1,
-                        MemorySegment.mismatch(out.segment(), 0, seen * 100_000, device.segment(), 0, seen * 100_000),
+                assertTrue(ends.receiver().isOnDevice());
+                ends.receiver().accept(in, to);
+                to += length;
+                for (; frames < ends.receiver().framesCompleted(); frames++) {
+                    seen += lengths[frames];
+                }
+                assertEquals(-1, MemorySegment.mismatch(out.segment(), 0, seen, in.segment(), 0, seen),
                         "a frame is counted that cannot be seen yet");
             }
-            ends.until(() -> ends.receiver().framesCompleted() == 8);
-            assertEquals(-1, MemorySegment.mismatch(out.segment(), 0, 800_000, device.segment(), 0, 800_000));
+            ends.until(() -> ends.receiver().framesCompleted() == lengths.length);
+            assertEquals(-1, MemorySegment.mismatch(out.segment(), 0, to, in.segment(), 0, to));
+            ends.sender().offer(header(0), null, 0);
+            ends.nextHeader();
+            assertFalse(ends.receiver().isOnDevice());
+            ends.receiver().accept(null, 0);
         }
-        assertTrue(plugin.count(Count.FLUSHES) >= 24 / recvs, plugin.count(Count.FLUSHES) + " flushes");
+        assertTrue(plugin.count(Count.FLUSHES) > 0);
+        assertEquals(descriptor == 1 ? 2 : 0, plugin.count(Count.DMA_BUFS));
+        if (descriptor == 999) {
+            assertEquals(2, plugin.count(Count.COMPLAINTS)); // of the descriptor: the memory was then registered
+                                                             // without
+            plugin.with("");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nocuda", "fail=regMr:2:1"}) // the first is the receiver's own
+    void memoryOfADeviceThatThePluginDoesNotTakeIsLeftToStaging(String words) {
+        plugin.with(words);
+        try (PluginWarnings warnings = new PluginWarnings();
+                PluginNetwork network = plugin.open();
+                Arena arena = Arena.ofShared();
+                DeviceRegion device = new FakeDevice(arena.allocate(100), -1);
+                Connected ends = Connected.make(network, network)) {
+            assertFalse(ends.sender().sendsFrom(device));
+            assertFalse(ends.sender().sendsFrom(device));
+            if (words.startsWith("fail")) {
+                assertTrue(warnings.await("not sent as it is").contains("regMr failed: ncclUnhandledCudaError (1)"));
+            }
+        }
     }
 
     @Test
@@ -121,17 +211,19 @@ class PluginMessagesTest {
         plugin.with("");
         try (PluginNetwork network = plugin.open();
                 Arena arena = Arena.ofShared();
-                MemoryRegion out = network.register(arena.allocate(100));
-                MemoryRegion device = network.register(arena.allocate(100), plugin_h.NCCL_PTR_CUDA());
+                MemoryRegion host = network.register(arena.allocate(100));
+                DeviceRegion device = new FakeDevice(arena.allocate(100), -1);
                 Connected ends = Connected.make(network, network)) {
-            ends.sender().offer(header(100), out, 0);
+            ends.sender().offer(header(100), host, 0);
             ends.nextHeader();
+            assertFalse(ends.receiver().isOnDevice());
             assertThrows(IllegalArgumentException.class, () -> ends.receiver().accept(device, 0));
+            ends.receiver().accept(host, 0);
             ends.sender().offer(header(100), device, 0);
-            ends.receiver().accept(out, 0);
             ends.nextHeader();
-            ends.receiver().accept(device, 0);
+            ends.receiver().accept(host, 0);
             ends.until(() -> ends.receiver().framesCompleted() == 2);
+            assertThrows(IndexOutOfBoundsException.class, () -> ends.sender().offer(header(100), device, 1));
         }
     }
 

@@ -38,7 +38,9 @@ public final class TestNet {
         FLUSHES,
         /** Callers that did not keep their promises. */
         COMPLAINTS,
-        MESSAGES
+        MESSAGES,
+        /** Memory that was registered by its DMA-BUF. */
+        DMA_BUFS
     }
 
     private final Path library;

@@ -67,8 +67,8 @@ final class ChannelReceiver implements Block {
                     gin + ", channel " + channel + ": rank " + team.toWorld(gin.communicator().rank(), rank)
                             + " announced " + total[rank] + " tokens, but its tail is " + tail);
         }
-        while (taken[rank] < tail) {
-            sink.take(rank, memory, layout.receiveSlot(channel, rank, taken[rank]++));
+        while (taken[rank] < tail && sink.take(rank, memory, layout.receiveSlot(channel, rank, taken[rank]))) {
+            taken[rank]++;
             work++;
         }
         long delta = taken[rank] - released[rank];
@@ -97,7 +97,7 @@ final class ChannelReceiver implements Block {
     /** Where a channel's tokens from each rank go. */
     interface TokenSink {
 
-        /** Takes the next token of a rank from a slot; called once for each, in order. */
-        void take(int rank, MemorySegment memory, long offset);
+        /** Takes the next token of a rank from a slot, in order; false if there is no room for it yet. */
+        boolean take(int rank, MemorySegment memory, long offset);
     }
 }

@@ -87,8 +87,9 @@ final class ChannelSender implements Block {
 
     private int fill(int rank, long limit) {
         int work = 0;
-        while (written[rank] < total[rank] && written[rank] < limit) {
-            source.write(rank, memory, layout.sendSlot(channel, rank, written[rank]++));
+        while (written[rank] < total[rank] && written[rank] < limit
+                && source.write(rank, memory, layout.sendSlot(channel, rank, written[rank]))) {
+            written[rank]++;
             work++;
         }
         return work;
@@ -124,7 +125,7 @@ final class ChannelSender implements Block {
     /** What a channel sends to each rank. */
     interface TokenSource {
 
-        /** Writes the next token for a rank to a slot; called once for each, in order. */
-        void write(int rank, MemorySegment memory, long offset);
+        /** Writes the next token for a rank to a slot, in order; false if there is none yet. */
+        boolean write(int rank, MemorySegment memory, long offset);
     }
 }

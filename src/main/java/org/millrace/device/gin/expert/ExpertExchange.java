@@ -15,14 +15,13 @@ import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 import org.millrace.device.gin.expert.ChannelReceiver.TokenSink;
 import org.millrace.device.gin.expert.ChannelSender.TokenSource;
-import org.millrace.device.stream.EmulatedKernel;
 import org.millrace.gin.window.Window;
 
 /**
  * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many
  * tokens each channel will bring, tokens are dispatched, and what experts made of them is combined. Used by one thread.
  */
-public final class ExpertExchange {
+public final class ExpertExchange implements TokenExchange {
 
     private final GinDeviceCommunicator communicator;
     private final ExpertPlan plan;
@@ -62,12 +61,7 @@ public final class ExpertExchange {
         return gins[channel % gins.length];
     }
 
-    /**
-     * Dispatches this rank's tokens, runs the experts on what came, and combines.
-     *
-     * @throws org.millrace.MillraceException if a token is not what it should be, or the communicator failed or stands
-     *                                        still
-     */
+    @Override
     public long run(long batch) {
         prepare(batch);
         long[][] incoming = new long[plan.channels()][];
@@ -78,7 +72,8 @@ public final class ExpertExchange {
                 channel -> new OwnTokens(plan, team.rank(), batch, channel), received::sink);
         reset();
         CombinedTokens combined = new CombinedTokens(plan, team.rank(), batch);
-        launch("combine of batch " + batch, incoming, outgoing, received::source, combined::sink);
+        launch("combine of batch " + batch, incoming, outgoing, received::source,
+                channel -> ownOrder(combined, channel));
         combined.verify();
         return received.count();
     }
@@ -139,6 +134,17 @@ public final class ExpertExchange {
         }
     }
 
+    /** What comes back from each rank comes in the order in which this rank's tokens went there. */
+    private TokenSink ownOrder(CombinedTokens combined, int channel) {
+        int[] token = new int[plan.ranks()];
+        Arrays.fill(token, plan.firstToken(channel));
+        return (rank, memory, offset) -> {
+            token[rank] = plan.nextToken(combined.batch(), team.rank(), channel, rank, token[rank]);
+            combined.add(token[rank]++, memory, offset);
+            return true;
+        };
+    }
+
     /** One block of each channel sends, another receives. */
     private void launch(String name, long[][] outgoing, long[][] incoming, IntFunction<TokenSource> sources,
             IntFunction<TokenSink> sinks) {
@@ -149,13 +155,7 @@ public final class ExpertExchange {
             blocks.add(new ChannelReceiver(gin(channel), team, layout, memory, channel, incoming[channel],
                     sinks.apply(channel)));
         }
-        EmulatedKernel kernel = new EmulatedKernel("rank " + communicator.rank() + ", " + name, blocks,
-                communicator.communicator()::failure, failure -> {}, communicator.requirements().deadline().toNanos());
-        while (!kernel.done()) {
-            if (kernel.progress() == 0) {
-                Thread.yield();
-            }
-        }
+        ExpertKernel.run(communicator, name, blocks);
     }
 
     /** A rank's own tokens of one channel, as they go to each rank. */
@@ -177,61 +177,14 @@ public final class ExpertExchange {
         }
 
         @Override
-        public void write(int rank, MemorySegment memory, long offset) {
+        public boolean write(int rank, MemorySegment memory, long offset) {
             int token = plan.nextToken(batch, self, channel, rank, next[rank]);
             next[rank] = token + 1;
             for (int word = 0; word < plan.words(); word++) {
                 memory.set(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES,
                         plan.word(batch, self, token, word));
             }
-        }
-    }
-
-    /** What came back for this rank's own tokens of a batch: the sum over their experts. */
-    private static final class CombinedTokens {
-
-        private final ExpertPlan plan;
-        private final int self;
-        private final long batch;
-        private final long[] sums;
-
-        CombinedTokens(ExpertPlan plan, int self, long batch) {
-            this.plan = plan;
-            this.self = self;
-            this.batch = batch;
-            this.sums = new long[plan.tokens() * plan.words()];
-        }
-
-        TokenSink sink(int channel) {
-            int[] token = new int[plan.ranks()];
-            Arrays.fill(token, plan.firstToken(channel));
-            return (rank, memory, offset) -> {
-                token[rank] = plan.nextToken(batch, self, channel, rank, token[rank]);
-                int first = token[rank]++ * plan.words();
-                for (int word = 0; word < plan.words(); word++) {
-                    sums[first + word] += memory.get(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES);
-                }
-            };
-        }
-
-        /** Compares every word with a plain reference. */
-        void verify() {
-            for (int token = 0; token < plan.tokens(); token++) {
-                for (int word = 0; word < plan.words(); word++) {
-                    long expected = 0;
-                    for (int rank = 0; rank < plan.ranks(); rank++) {
-                        expected += plan.goesTo(batch, self, token, rank)
-                                ? ExpertPlan.expert(rank, plan.word(batch, self, token, word))
-                                : 0;
-                    }
-                    long sum = sums[token * plan.words() + word];
-                    if (sum != expected) {
-                        throw new MillraceException(
-                                "combine at rank " + self + " (seed " + plan.seed() + ", batch " + batch + "): token "
-                                        + token + ", word " + word + " is " + sum + " instead of " + expected);
-                    }
-                }
-            }
+            return true;
         }
     }
 
@@ -284,6 +237,7 @@ public final class ExpertExchange {
                     kept[channel][rank][position[rank]++] = value;
                 }
                 token[rank]++;
+                return true;
             };
         }
 
@@ -294,6 +248,7 @@ public final class ExpertExchange {
                     memory.set(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES,
                             ExpertPlan.expert(self, kept[channel][rank][position[rank]++]));
                 }
+                return true;
             };
         }
 

@@ -53,6 +53,19 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
         throw new IndexOutOfBoundsException("rank " + to + " of " + ranks);
     }
 
+    /** The ranks that a token goes to, a bit for each. At most 64 ranks. */
+    long destinations(long batch, int rank, int token) {
+        int wanted = experts;
+        long all = 0;
+        for (int candidate = 0; candidate < ranks; candidate++) {
+            if (Long.remainderUnsigned(hash(batch, rank, token, -1 - candidate), ranks - candidate) < wanted) {
+                all |= 1L << candidate;
+                wanted--;
+            }
+        }
+        return all;
+    }
+
     /** A word of a token. */
     public long word(long batch, int rank, int token, int word) {
         return hash(batch, rank, token, word);

@@ -6,6 +6,10 @@
  * Every channel has a circular buffer for each pair of ranks. A sender puts tokens into the peer's and adds their
  * number to the peer's tail signal; the receiver uses them and adds their number to the sender's head signal. A
  * channel's context is its number modulo the number of contexts.
+ *
+ * <p>
+ * {@link org.millrace.device.gin.expert.ExpertExchange} is flat, {@link org.millrace.device.gin.expert.HybridExchange}
+ * forwards within hosts, {@link org.millrace.device.gin.expert.LowLatencyExchange} has a place for every token.
  */
 @NullMarked
 package org.millrace.device.gin.expert;

@@ -6,6 +6,8 @@ import java.util.Arrays;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.plugin.table.CallWatch;
 import org.millrace.net.plugin.table.NetFunction;
 import org.millrace.net.plugin.table.NetTable;
@@ -31,12 +33,16 @@ final class CommMemory {
     private long[] handles = new long[USUAL];
     private boolean closed;
 
+    private final boolean byDmaBuf;
+
     /** @param result 8 bytes of the connection's memory */
     CommMemory(Session session, long communicator, CallWatch watch, MemorySegment result) {
         this.session = session;
         this.communicator = communicator;
         this.watch = watch;
         this.result = result;
+        byDmaBuf = session.table().has(NetFunction.REG_MR_DMA_BUF)
+                && session.devices().stream().allMatch(each -> each.supports(plugin_h.NCCL_PTR_DMABUF()));
     }
 
     /** Whether a region needs no registration any more. */
@@ -57,15 +63,29 @@ final class CommMemory {
             regions = Arrays.copyOf(regions, 2 * id);
         }
         result.set(ValueLayout.JAVA_LONG, 0, 0);
-        int code = session.table()
-                .regMr(watch, communicator, region.segment().address(), region.segment().byteSize(), region.kind(),
-                        result.address());
+        int code = registerWithPlugin(region);
         if (code == NetTable.SUCCESS) {
             handles[id] = result.get(ValueLayout.JAVA_LONG, 0);
             regions[id] = region;
             region.users().add(this);
         }
         return code;
+    }
+
+    /** A device's memory by its DMA-BUF, where plugin and device know that, as NCCL does. */
+    private int registerWithPlugin(PluginRegion region) {
+        NetTable table = session.table();
+        long address = region.segment().address();
+        long bytes = region.segment().byteSize();
+        DeviceRegion device = region.device();
+        if (device != null && byDmaBuf) {
+            int code = device.lendDmaBuf(descriptor -> table.regMrDmaBuf(watch, communicator, address, bytes,
+                    region.kind(), 0, descriptor, result.address()));
+            if (code == NetTable.SUCCESS) {
+                return code;
+            }
+        }
+        return table.regMr(watch, communicator, address, bytes, region.kind(), result.address());
     }
 
     /** A region is closed. */

@@ -10,13 +10,11 @@ import org.millrace.net.FrameHeader;
  * <pre>
  *   0         8                56               64
  *   +---------+----------------+----------------+-----------+
- *   | payload | 6 words of the | frame's number | payload,  |
- *   | bytes   | layer above    | from 0         | if short  |
+ *   | payload | 6 words of the | 4 x the number | payload,  |
+ *   | bytes   | layer above    | of the frame   | if short  |
+ *   |         |                | + flags        |           |
  *   +---------+----------------+----------------+-----------+
  * </pre>
- *
- * <p>
- * The number's sign says whether the payload is in the message: it is not if it is negated, minus one.
  */
 public final class MessageFormat {
 
@@ -27,17 +25,24 @@ public final class MessageFormat {
     /** The longest payload of a frame. */
     public static final long MAX_PAYLOAD_BYTES = 1L << 30;
 
+    /** Flag: the payload comes in messages of its own. */
+    static final int APART = 1;
+    /** Flag: the payload lies in a device's memory at the sender, and comes in messages of its own. */
+    static final int ON_DEVICE = 2;
+
+    private static final int FLAG_BITS = 2;
+    private static final int FLAG_MASK = (1 << FLAG_BITS) - 1;
     private static final int WORDS_OFFSET = 8;
     private static final int NUMBER_OFFSET = 56;
 
     private MessageFormat() {}
 
-    static void write(MemorySegment to, long at, FrameHeader header, long number, boolean inline) {
+    static void write(MemorySegment to, long at, FrameHeader header, long number, int flags) {
         to.set(ValueLayout.JAVA_LONG, at, header.payloadBytes());
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             to.set(ValueLayout.JAVA_LONG, at + WORDS_OFFSET + word * Long.BYTES, header.word(word));
         }
-        to.set(ValueLayout.JAVA_LONG, at + NUMBER_OFFSET, inline ? number : ~number);
+        to.set(ValueLayout.JAVA_LONG, at + NUMBER_OFFSET, number << FLAG_BITS | flags);
     }
 
     static void read(MemorySegment from, long at, FrameHeader header) {
@@ -47,8 +52,11 @@ public final class MessageFormat {
         }
     }
 
-    /** The frame's number, negated minus one if its payload is not in the message. */
     static long number(MemorySegment from, long at) {
-        return from.get(ValueLayout.JAVA_LONG, at + NUMBER_OFFSET);
+        return from.get(ValueLayout.JAVA_LONG, at + NUMBER_OFFSET) >>> FLAG_BITS;
+    }
+
+    static int flags(MemorySegment from, long at) {
+        return (int) from.get(ValueLayout.JAVA_LONG, at + NUMBER_OFFSET) & FLAG_MASK;
     }
 }

@@ -8,7 +8,6 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.NativeRegion;
 
 /**
  * The receiving end. A receive is posted for each message that may come; for a long payload when its destination is
@@ -31,10 +30,13 @@ public final class PluginReceiver implements FrameReceiver {
     private final int slotBytes;
     private final PayloadQueue queue;
     private final PayloadReceives receives;
+    private final DeviceMemories devices;
     private final FrameHeader header = new FrameHeader();
     private boolean headerShown;
     /** The payload of the header that was shown is in its message. */
     private boolean inline;
+    /** It lies in a device's memory at the peer. */
+    private boolean onDevice;
     /** Of each frame under way the last piece of its payload, -1 if it has come already. */
     private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
     private long posted;
@@ -57,6 +59,7 @@ public final class PluginReceiver implements FrameReceiver {
         this.messages = new RecvComm(connection, messages, arena);
         this.payloads = new RecvComm(connection, payloads, arena);
         queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
+        devices = new DeviceMemories(connection, regions);
         receives = new PayloadReceives(this.payloads, queue, sizes.maxRecvs());
         connection.onRelease(this::release);
         postMessages();
@@ -99,9 +102,11 @@ public final class PluginReceiver implements FrameReceiver {
         MessageFormat.read(memory, at, header);
         long number = MessageFormat.number(memory, at);
         long bytes = header.payloadBytes();
-        inline = number >= 0;
-        if ((inline ? number : ~number) != accepted) {
-            throw connection.corrupt("a message says that it is of frame " + (inline ? number : ~number)
+        int flags = MessageFormat.flags(memory, at);
+        inline = (flags & MessageFormat.APART) == 0;
+        onDevice = (flags & MessageFormat.ON_DEVICE) != 0;
+        if (number != accepted || inline && onDevice) {
+            throw connection.corrupt("a message says that it is of frame " + number + ", with flags " + flags
                     + ", and that of frame " + accepted + " was to come");
         }
         long with = inline ? bytes : 0;
@@ -119,7 +124,7 @@ public final class PluginReceiver implements FrameReceiver {
         int slot = (int) (accepted % FrameSizes.FRAMES_IN_FLIGHT);
         long lastPiece = -1;
         if (bytes > 0) {
-            PluginRegion to = (PluginRegion) NativeRegion.check(region, connection.network(), offset, bytes);
+            PluginRegion to = devices.region(region, offset, bytes);
             if (inline && to.kind() != plugin_h.NCCL_PTR_HOST()) {
                 throw new IllegalArgumentException("a payload that came with its header cannot go to " + to);
             }
@@ -137,6 +142,11 @@ public final class PluginReceiver implements FrameReceiver {
             receives.post();
         } // or else the next call of progress posts one receive for all that are accepted until then
         complete();
+    }
+
+    @Override
+    public boolean isOnDevice() {
+        return headerShown && onDevice;
     }
 
     private void complete() {
@@ -185,6 +195,7 @@ public final class PluginReceiver implements FrameReceiver {
         messages.close();
         payloads.close();
         slots.close();
+        devices.close();
         arena.close();
     }
 

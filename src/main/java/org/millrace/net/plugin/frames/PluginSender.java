@@ -6,10 +6,10 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
@@ -32,6 +32,7 @@ public final class PluginSender implements FrameSender {
     private final MemorySegment memory;
     private final int slotBytes;
     private final PayloadQueue queue;
+    private final DeviceMemories devices;
     /** Of the frame in each slot: its message's length, and the last piece of its payload, -1 if it has none. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
     private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
@@ -56,13 +57,14 @@ public final class PluginSender implements FrameSender {
         this.messages = new SendComm(connection, messages, arena);
         this.payloads = new SendComm(connection, payloads, arena);
         queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
+        devices = new DeviceMemories(connection, regions);
         connection.onRelease(this::release);
     }
 
     /** Memory for messages, one of each frame that may be under way. */
     static PluginRegion newSlots(OpenResources network, Arena arena, FrameSizes sizes, BitSet regions) {
         long bytes = (long) FrameSizes.FRAMES_IN_FLIGHT * sizes.messageBytes();
-        return PluginRegion.of(network, arena.allocate(bytes, 4096), plugin_h.NCCL_PTR_HOST(), regions);
+        return PluginRegion.of(network, arena.allocate(bytes, 4096), regions);
     }
 
     @Override
@@ -73,15 +75,16 @@ public final class PluginSender implements FrameSender {
             throw new IllegalArgumentException(
                     "a payload has 0 to " + MessageFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
-        PluginRegion from =
-                bytes == 0 ? null : (PluginRegion) NativeRegion.check(region, connection.network(), offset, bytes);
+        PluginRegion from = bytes == 0 ? null : devices.region(region, offset, bytes);
         if (offered - completed == FrameSizes.FRAMES_IN_FLIGHT) {
             return false;
         }
         int slot = (int) (offered % FrameSizes.FRAMES_IN_FLIGHT);
         long at = (long) slot * slotBytes;
-        boolean inline = from == null || bytes <= sizes.inlineBytes() && from.kind() == plugin_h.NCCL_PTR_HOST();
-        MessageFormat.write(memory, at, header, offered, inline);
+        boolean onDevice = from != null && from.kind() != plugin_h.NCCL_PTR_HOST();
+        boolean inline = !onDevice && bytes <= sizes.inlineBytes();
+        MessageFormat.write(memory, at, header, offered,
+                inline ? 0 : onDevice ? MessageFormat.APART | MessageFormat.ON_DEVICE : MessageFormat.APART);
         lengths[slot] = MessageFormat.HEADER_BYTES;
         lastPieces[slot] = -1;
         if (from != null && inline) {
@@ -143,6 +146,12 @@ public final class PluginSender implements FrameSender {
         }
     };
 
+    /** If the peer's plugin and ours take memory of devices, and ours this one. */
+    @Override
+    public boolean sendsFrom(DeviceRegion memory) {
+        return (sizes.kinds() & plugin_h.NCCL_PTR_CUDA()) != 0 && devices.isTaken(memory, payloads);
+    }
+
     @Override
     public long framesCompleted() {
         return completed;
@@ -175,6 +184,7 @@ public final class PluginSender implements FrameSender {
         messages.close();
         payloads.close();
         slots.close();
+        devices.close();
         arena.close();
     }
 

@@ -4,9 +4,11 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.plugin.frames.FrameSizes;
 import org.millrace.net.plugin.table.CallWatch;
+import org.millrace.net.plugin.table.NetFunction;
 import org.millrace.net.plugin.table.NetTable;
 import org.millrace.net.plugin.table.PluginDevice;
 import org.millrace.net.plugin.table.PluginLibrary.Session;
@@ -43,7 +45,8 @@ public record DeviceSet(OpenResources open, Session session, List<PluginDevice> 
     FrameSizes sizes() {
         long piece = pieceBytes;
         int recvs = PluginDevice.MAX_RECVS;
-        int kinds = -1;
+        // what is received into a device's memory has to be flushed
+        int kinds = table().has(NetFunction.IFLUSH) ? -1 : plugin_h.NCCL_PTR_HOST();
         for (PluginDevice device : devices) {
             piece = Math.min(piece, device.maxBytes());
             recvs = Math.min(recvs, device.maxRecvs());

@@ -38,7 +38,7 @@ import org.millrace.net.socket.stream.SocketOptions;
 record StreamHello(int threshold, long attempt, int stream, int streams, int rail, int rails, int window) {
 
     /** Version of all that goes over the wire. */
-    static final int VERSION = 3;
+    static final int VERSION = 4;
 
     static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 80);
 

@@ -1,7 +1,9 @@
 package org.millrace.net.socket.rails;
 
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.connection.LastWords;
 import org.millrace.net.socket.stream.HeaderFormat;
 
 /**
@@ -37,8 +39,8 @@ final class PieceFormat {
         to.putInt(at + LENGTH_OFFSET, length);
     }
 
-    static void encodeGoodbye(long frames, ByteBuffer to, int at) {
-        HeaderFormat.encodeGoodbye(to, at);
+    static void encodeGoodbye(long frames, @Nullable String lostPeer, ByteBuffer to, int at) {
+        HeaderFormat.encodeGoodbye(lostPeer, to, at);
         to.putLong(at + FRAME_OFFSET, frames);
         to.putLong(at + OFFSET_OFFSET, 0);
     }
@@ -72,7 +74,9 @@ final class PieceFormat {
      *
      * <p>
      * Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
-     * acknowledged in the order in which they were sent there, so a count names them.
+     * acknowledged in the order in which they were sent there, so a count names them. Before a goodbye for the sake of
+     * another process that was lost stand {@value #LOST} of type 3, each with three of the {@link LastWords} in place
+     * of counts.
      */
     static final class Ack {
 
@@ -85,6 +89,15 @@ final class PieceFormat {
         /** The receiver is closed on purpose: the last that it says. */
         static final int TYPE_GOODBYE = 2;
 
+        /** A part of the name of a process that was lost. */
+        static final int TYPE_LOST = 3;
+
+        /** Words in each of these. */
+        static final int LOST_WORDS = 3;
+
+        /** How many of these there are. */
+        static final int LOST = LastWords.COUNT / LOST_WORDS;
+
         /** The bytes {@code M R A 1}. */
         private static final int MAGIC = 'M' | 'R' << 8 | 'A' << 16 | '1' << 24;
 
@@ -96,6 +109,27 @@ final class PieceFormat {
             to.putLong(at + 8, pieces);
             to.putLong(at + 16, accepted);
             to.putLong(at + 24, 0);
+        }
+
+        /** A goodbye, and what stands before it; returns where it ends. */
+        static int encodeGoodbye(long pieces, long accepted, @Nullable String lostPeer, ByteBuffer to) {
+            int at = 0;
+            for (int word = 0; lostPeer != null && word < LastWords.COUNT; word++) {
+                if (word % LOST_WORDS == 0) {
+                    to.putInt(at, MAGIC);
+                    to.putInt(at + 4, TYPE_LOST);
+                    at += BYTES;
+                }
+                to.putLong(at - BYTES + (1 + word % LOST_WORDS) * Long.BYTES, LastWords.word(lostPeer, word));
+            }
+            encode(TYPE_GOODBYE, pieces, accepted, to, at);
+            return at + BYTES;
+        }
+
+        static void copyLost(ByteBuffer from, int at, long[] to, int word) {
+            for (int i = 0; i < LOST_WORDS; i++) {
+                to[word + i] = from.getLong(at + (1 + i) * Long.BYTES);
+            }
         }
 
         static boolean is(int type, ByteBuffer from, int at) {

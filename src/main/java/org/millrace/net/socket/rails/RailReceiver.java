@@ -31,6 +31,8 @@ public final class RailReceiver implements FrameReceiver {
     private boolean headerShown;
     /** How many frames there were in all; -1 while no goodbye has come. */
     private long total = -1;
+    /** Whom the peer that said it has lost itself; null if nobody. */
+    private @Nullable String lostPeer;
     /**
      * Rails that were lost and are not in the log yet: when one pass finds several, their order is not known.
      */
@@ -64,7 +66,7 @@ public final class RailReceiver implements FrameReceiver {
             long moved = move();
             if (!frames.hasNext()) {
                 if (frames.completed() == total) {
-                    throw connection.closedByPeer(howFar());
+                    throw connection.closedByPeer(howFar(), lostPeer);
                 }
                 checkStreams(moved);
                 return null;
@@ -146,6 +148,7 @@ public final class RailReceiver implements FrameReceiver {
                     + " (on " + stream.rail() + ")");
         }
         total = said;
+        lostPeer = stream.lostPeer();
     }
 
     private void lose(ReceiveStream lost, IOException cause) {
@@ -209,12 +212,17 @@ public final class RailReceiver implements FrameReceiver {
         try {
             for (ReceiveStream stream : streams) {
                 if (stream.isOpen()) {
-                    stream.sayGoodbye();
+                    stream.sayGoodbye(connection.blamed());
                 }
             }
         } catch (IOException gone) {
             // The peer is gone before us.
         }
+    }
+
+    @Override
+    public void blame(String culprit) {
+        connection.blame(culprit);
     }
 
     @Override

@@ -43,6 +43,8 @@ public final class RailSender implements FrameSender, Railed {
     /** Whether the peer has said goodbye, on one stream at least; and when. */
     private boolean hasLeft;
     private long leftAt;
+    /** Whom the peer has lost itself, and left for; null if nobody. */
+    private @Nullable String lostPeer;
 
     /**
      * Takes connected streams over.
@@ -130,6 +132,7 @@ public final class RailSender implements FrameSender, Railed {
                 case SAID_GOODBYE -> {
                     leftAt = hasLeft ? leftAt : now;
                     hasLeft = true;
+                    lostPeer = stream.lostPeer();
                 }
                 case GONE -> lose(stream, "the peer's end of it is gone", null, now);
                 case TALKS_NONSENSE -> throw connection
@@ -155,7 +158,7 @@ public final class RailSender implements FrameSender, Railed {
         }
         frames.retireWhole();
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
-            throw connection.closedByPeer(howFar());
+            throw connection.closedByPeer(howFar(), lostPeer);
         }
         return (int) (frames.completed() - before);
     }
@@ -304,7 +307,7 @@ public final class RailSender implements FrameSender, Railed {
 
     @Override
     public void abort() {
-        connection.close(() -> {});
+        connection.close(connection.blamed() == null ? () -> {} : this::finish);
     }
 
     private void finish() {
@@ -317,12 +320,17 @@ public final class RailSender implements FrameSender, Railed {
             }
             for (SendStream stream : streams) {
                 if (flushed && stream.isOpen()) {
-                    stream.sayGoodbye(frames.added());
+                    stream.sayGoodbye(frames.added(), connection.blamed());
                 }
             }
         } catch (ConnectionException | IOException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.
         }
+    }
+
+    @Override
+    public void blame(String culprit) {
+        connection.blame(culprit);
     }
 
     @Override

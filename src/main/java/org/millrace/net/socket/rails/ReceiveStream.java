@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.socket.stream.StagedInput;
 import org.millrace.net.socket.stream.StreamInput;
@@ -37,7 +38,8 @@ final class ReceiveStream {
     private final UnexpectedPieces unexpected;
     private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
     private final ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
-    private final ByteBuffer ack = ByteBuffer.allocateDirect(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer ack = ByteBuffer.allocateDirect((PieceFormat.Ack.LOST + 1) * PieceFormat.Ack.BYTES)
+            .order(ByteOrder.LITTLE_ENDIAN);
     private boolean inPiece;
     private long frame;
     private int piece;
@@ -82,6 +84,12 @@ final class ReceiveStream {
     /** Frames that there were in all, as a goodbye says. */
     long total() {
         return PieceFormat.frame(staged.buffer(), staged.begin());
+    }
+
+    /** Whom the peer that said goodbye has lost; null if nobody. */
+    @Nullable
+    String lostPeer() {
+        return staged.lostPeer();
     }
 
     String problem() {
@@ -226,7 +234,8 @@ final class ReceiveStream {
                 channel.write(ack);
             }
             if (!ack.hasRemaining() && isNews()) {
-                PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(), ack.clear(), 0);
+                PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(),
+                        ack.clear().limit(PieceFormat.Ack.BYTES), 0);
                 toldCount = count;
                 toldAccepted = frames.accepted();
                 toldAcceptedPieces = frames.acceptedPieces();
@@ -244,9 +253,9 @@ final class ReceiveStream {
                 || frames.acceptedPieces() - toldAcceptedPieces >= pieces.unaccepted() / 4;
     }
 
-    void sayGoodbye() throws IOException {
+    void sayGoodbye(@Nullable String lostPeer) throws IOException {
         if (!deaf && !ack.hasRemaining()) {
-            PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_GOODBYE, count, frames.accepted(), ack.clear(), 0);
+            ack.limit(PieceFormat.Ack.encodeGoodbye(count, frames.accepted(), lostPeer, ack.clear()));
             channel.write(ack);
         }
     }

@@ -5,7 +5,9 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.LastWords;
 import org.millrace.net.socket.stream.StreamInput;
 
 /**
@@ -53,6 +55,10 @@ final class SendStream {
     private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
+    private boolean saidGoodbye;
+    /** What the peer says of a process that it has lost itself. */
+    private final long[] lost = new long[LastWords.COUNT];
+    private int lostWords;
 
     SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces) {
         this.channel = channel;
@@ -222,6 +228,9 @@ final class SendStream {
 
     /** Reads what the receiver said, and notes in the frames what arrived. */
     Peer readAcks(long now) throws IOException {
+        if (saidGoodbye) {
+            return Peer.SAID_GOODBYE;
+        }
         int read = 0;
         do {
             read = input.read(acks, read > 0);
@@ -229,9 +238,13 @@ final class SendStream {
             int end = acks.position();
             for (; end - at >= PieceFormat.Ack.BYTES; at += PieceFormat.Ack.BYTES) {
                 if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_GOODBYE, acks, at)) {
+                    saidGoodbye = true;
                     return Peer.SAID_GOODBYE;
                 }
-                if (!PieceFormat.Ack.is(PieceFormat.Ack.TYPE_ACK, acks, at)
+                if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_LOST, acks, at) && lostWords < LastWords.COUNT) {
+                    PieceFormat.Ack.copyLost(acks, at, lost, lostWords);
+                    lostWords += PieceFormat.Ack.LOST_WORDS;
+                } else if (!PieceFormat.Ack.is(PieceFormat.Ack.TYPE_ACK, acks, at)
                         || !acknowledge(PieceFormat.Ack.pieces(acks, at), PieceFormat.Ack.accepted(acks, at), now)) {
                     return Peer.TALKS_NONSENSE;
                 }
@@ -240,6 +253,12 @@ final class SendStream {
             acks.compact();
         } while (read > 0 && acks.position() == 0 && owed() > 0);
         return read < 0 ? Peer.GONE : Peer.THERE;
+    }
+
+    /** Whom the peer that said goodbye has lost; null if nobody. */
+    @Nullable
+    String lostPeer() {
+        return LastWords.name(lost);
     }
 
     /** False if this cannot be true. */
@@ -268,11 +287,12 @@ final class SendStream {
     }
 
     /**
-     * Says that there were so many frames in all, as far as that needs no waiting; what was given must have been sent.
+     * Says that there were so many frames in all, and which process was lost if there is one to blame, as far as that
+     * needs no waiting; what was given must have been sent.
      */
-    void sayGoodbye(long total) throws IOException {
+    void sayGoodbye(long total, @Nullable String lostPeer) throws IOException {
         staged.clear();
-        PieceFormat.encodeGoodbye(total, staged, 0);
+        PieceFormat.encodeGoodbye(total, lostPeer, staged, 0);
         staged.limit(PieceFormat.BYTES);
         channel.write(staged);
     }
@@ -292,58 +312,6 @@ final class SendStream {
             if (!frames.isArrived(from.frame(), from.piece())) {
                 to.add(from.frame(), from.piece(), from.length(), now);
             }
-        }
-    }
-
-    /**
-     * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were
-     * owed. A stream that owes and is silent grows slower with every look. One thread.
-     */
-    private static final class DeliveryRate {
-
-        /** What was measured counts half when so many pieces more were delivered. */
-        private static final int HORIZON_PIECES = 32;
-        /**
-         * Before anything is known, all streams are equal; the number matters little, as a few pieces outweigh it: 1
-         * GB/s.
-         */
-        private static final double FIRST_NANOS_PER_BYTE = 1;
-
-        private final long horizonBytes;
-        private double bytes;
-        private double nanos;
-        private long since;
-
-        DeliveryRate(int pieceBytes) {
-            horizonBytes = (long) HORIZON_PIECES * pieceBytes;
-            bytes = pieceBytes;
-            nanos = pieceBytes * FIRST_NANOS_PER_BYTE;
-        }
-
-        /** Notes that the stream owed nothing and owes something from now on. */
-        void begin(long now) {
-            since = now;
-        }
-
-        /** Notes that so many bytes were acknowledged. */
-        void delivered(long count, long now) {
-            bytes += count;
-            nanos += Math.max(now - since, 1);
-            since = now;
-            if (bytes > horizonBytes) {
-                bytes /= 2;
-                nanos /= 2;
-            }
-        }
-
-        /** How long ago the stream delivered something, or began to owe. */
-        long silence(long now) {
-            return now - since;
-        }
-
-        /** How long the stream will take for so many bytes, nanoseconds. */
-        double nanosFor(long count, boolean owes, long now) {
-            return count * (nanos + (owes ? now - since : 0)) / bytes;
         }
     }
 }

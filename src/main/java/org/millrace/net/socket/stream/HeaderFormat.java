@@ -74,12 +74,8 @@ public final class HeaderFormat {
         }
     }
 
-    public static void encodeGoodbye(ByteBuffer to, int at) {
-        encodeGoodbye(null, to, at);
-    }
-
     /** A goodbye for the sake of another process that was lost; null for none. */
-    static void encodeGoodbye(@Nullable String lostPeer, ByteBuffer to, int at) {
+    public static void encodeGoodbye(@Nullable String lostPeer, ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_GOODBYE, 0);
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             to.putLong(at + WORDS_OFFSET + word * Long.BYTES, LastWords.word(lostPeer, word));

@@ -72,7 +72,7 @@ public final class RawPeer implements AutoCloseable {
 
     public static byte[] goodbye() {
         ByteBuffer bytes = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        HeaderFormat.encodeGoodbye(bytes, 0);
+        HeaderFormat.encodeGoodbye(null, bytes, 0);
         return bytes.array();
     }
 

@@ -142,7 +142,7 @@ class HostilePiecesTest {
                     "5|a goodbye after 5 frames, where 0 have a destination and 4 may be under way"})
     void aGoodbyeThatCannotBeIsRefused(long total, String problem) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        PieceFormat.encodeGoodbye(total, bytes, 0);
+        PieceFormat.encodeGoodbye(total, null, bytes, 0);
         send(0, bytes);
         assertRefused(problem);
     }
@@ -165,7 +165,7 @@ class HostilePiecesTest {
         send(1, piece(PIECE, 0, 0, PIECE));
         send(1, twos);
         ByteBuffer goodbye = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        PieceFormat.encodeGoodbye(1, goodbye, 0);
+        PieceFormat.encodeGoodbye(1, null, goodbye, 0);
         send(1, goodbye);
         assertInstanceOf(PeerClosedException.class, Connected.failureOf(() -> assertNull(receiver.poll())));
         assertEquals(1, receiver.framesCompleted());

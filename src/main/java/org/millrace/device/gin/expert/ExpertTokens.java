@@ -1,0 +1,69 @@
+package org.millrace.device.gin.expert;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.BitSet;
+import org.millrace.MillraceException;
+
+/**
+ * What came to a rank's experts in a batch, in whatever order: each token says whose it is. It is compared with the
+ * plan as it comes, kept, and given back changed.
+ */
+final class ExpertTokens {
+
+    private final ExpertPlan plan;
+    private final int self;
+    private final long batch;
+    private final BitSet[] seen;
+    private long count;
+
+    ExpertTokens(ExpertPlan plan, int self, long batch) {
+        this.plan = plan;
+        this.self = self;
+        this.batch = batch;
+        seen = new BitSet[plan.ranks()];
+        Arrays.setAll(seen, rank -> new BitSet(plan.tokens()));
+    }
+
+    long count() {
+        return count;
+    }
+
+    /** Takes a token's content; returns what the expert makes of it. */
+    long[] take(int rank, int token, MemorySegment memory, long offset) {
+        if (token < 0 || token >= plan.tokens() || seen[rank].get(token)
+                || (plan.destinations(batch, rank, token) >>> self & 1) == 0) {
+            throw wrong(rank, "token " + token + " is not for this rank, or came before");
+        }
+        seen[rank].set(token);
+        count++;
+        long[] made = new long[plan.words()];
+        for (int word = 0; word < made.length; word++) {
+            long value = memory.get(ValueLayout.JAVA_LONG, offset + (long) word * Long.BYTES);
+            long expected = plan.word(batch, rank, token, word);
+            if (value != expected) {
+                throw wrong(rank,
+                        "sent token " + token + " with " + value + " as word " + word + " instead of " + expected);
+            }
+            made[word] = ExpertPlan.expert(self, value);
+        }
+        return made;
+    }
+
+    /** All are here: none that should have come is missing. */
+    void verify() {
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            for (int token = 0; token < plan.tokens(); token++) {
+                if ((plan.destinations(batch, rank, token) >>> self & 1) != 0 && !seen[rank].get(token)) {
+                    throw wrong(rank, "token " + token + " did not come");
+                }
+            }
+        }
+    }
+
+    private MillraceException wrong(int rank, String what) {
+        return new MillraceException("dispatch to rank " + self + " (seed " + plan.seed() + ", batch " + batch
+                + "): rank " + rank + ", " + what);
+    }
+}

@@ -1,0 +1,253 @@
+package org.millrace.device.gin.expert;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Queue;
+import org.millrace.device.function.Block;
+import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinTeam;
+import org.millrace.device.gin.HostGin;
+import org.millrace.device.gin.LsaMemory;
+import org.millrace.device.gin.RemoteAction;
+import org.millrace.device.gin.WorldBarrier;
+import org.millrace.gin.window.Window;
+
+/**
+ * One rank's part of an exchange in two levels, as DeepEP's hybrid mode: a token goes once to each host that it is for,
+ * over its rail, and the rank that gets it there stores it in the windows of those that it is for. What their experts
+ * made of it comes back to that rank, which returns one sum.
+ *
+ * <pre>
+ *   dispatch   ChannelSender  ──put──→  ChannelReceiver → ForwardedTokens  ──store──→  NearBlock → ExpertTokens
+ *   combine    ChannelReceiver  ←──put──  ChannelSender ← ForwardedTokens  ←──store──  NearBlock ← what experts made
+ * </pre>
+ */
+public final class HybridExchange implements TokenExchange {
+
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+    private static final long HEADER_BYTES = HybridLayout.HEADER_WORDS * Long.BYTES;
+
+    private final GinDeviceCommunicator communicator;
+    private final HostedPlan hosted;
+    private final ExpertPlan plan;
+    private final HybridLayout layout;
+    private final GinTeam rail;
+    private final Window window;
+    private final MemorySegment memory;
+    private final HostGin[] gins;
+    private final LsaMemory near;
+    private final WorldBarrier barrier;
+    private final LsaRing[] rings;
+    /**
+     * Of a batch, by channel: how many tokens go to each host, come from each, and are forwarded to and by each rank.
+     */
+    private final long[][] toHosts;
+    private final long[][] fromHosts;
+    private final long[][] forwarded;
+    private final long[][] expected;
+
+    /**
+     * An exchange of all ranks, which all make it.
+     *
+     * @param communicator with as many signals as {@link HybridLayout#signals()}, and as many ranks near each other as
+     *                     the plan has on a host
+     */
+    public HybridExchange(GinDeviceCommunicator communicator, HostedPlan hosted, Window window, MemorySegment memory) {
+        this.communicator = communicator;
+        this.hosted = hosted;
+        this.plan = hosted.plan();
+        this.layout = new HybridLayout(hosted);
+        this.rail = communicator.rail();
+        this.window = window;
+        this.memory = memory;
+        if (communicator.lsa().ranks() != hosted.perHost() || communicator.world().ranks() != plan.ranks()) {
+            throw new IllegalArgumentException(
+                    "the plan is for " + plan.ranks() + " ranks, " + hosted.perHost() + " a host; the communicator has "
+                            + communicator.world().ranks() + ", " + communicator.lsa().ranks() + " near each other");
+        }
+        gins = new HostGin[communicator.contexts()];
+        Arrays.setAll(gins, context -> new HostGin(communicator, context));
+        near = LsaMemory.connect(gins[0], window, memory, layout.addresses(), layout.addressSignal());
+        barrier = new WorldBarrier(gins[0], near, layout.barrier(), 0);
+        rings = new LsaRing[plan.channels()];
+        Arrays.setAll(rings, channel -> new LsaRing(near, layout, channel));
+        toHosts = new long[plan.channels()][hosted.hosts()];
+        fromHosts = new long[plan.channels()][hosted.hosts()];
+        forwarded = new long[plan.channels()][hosted.perHost()];
+        expected = new long[plan.channels()][hosted.perHost()];
+    }
+
+    private HostGin gin(int channel) {
+        return gins[channel % gins.length];
+    }
+
+    @Override
+    public long run(long batch) {
+        writeMetadata(batch);
+        reset();
+        exchangeMetadata();
+        ForwardedTokens[] passed = new ForwardedTokens[plan.channels()];
+        Arrays.setAll(passed, channel -> new ForwardedTokens(hosted, rings[channel], channel));
+        ExpertTokens experts = new ExpertTokens(plan, communicator.rank(), batch);
+        List<List<Queue<long[]>>> made = dispatch(batch, passed, experts);
+        experts.verify();
+        reset();
+        CombinedTokens combined = new CombinedTokens(plan, communicator.rank(), batch);
+        combine(batch, passed, made, combined);
+        combined.verify();
+        return experts.count();
+    }
+
+    /** How many tokens of this rank go where; the peer needs to know both before the first of them comes. */
+    private void writeMetadata(long batch) {
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            for (int host = 0; host < hosted.hosts(); host++) {
+                memory.asSlice(layout.metadataTo(host, channel), layout.metadataBytes() / plan.channels())
+                        .fill((byte) 0);
+            }
+            for (int token = plan.firstToken(channel); token < plan.firstToken(channel + 1); token++) {
+                long destinations = plan.destinations(batch, communicator.rank(), token);
+                for (int host = 0; host < hosted.hosts(); host++) {
+                    count(layout.metadataTo(host, channel), hosted.near(destinations, host));
+                }
+            }
+        }
+    }
+
+    private void count(long at, long ranks) {
+        if (ranks != 0) {
+            memory.set(LONG, at, memory.get(LONG, at) + 1);
+        }
+        for (int rank = 0; rank < hosted.perHost(); rank++) {
+            long cell = at + (1L + rank) * Long.BYTES;
+            memory.set(LONG, cell, memory.get(LONG, cell) + (ranks >>> rank & 1));
+        }
+    }
+
+    /** Heads and tails of the rails begin at 0 everywhere, and nothing of them is under way. */
+    private void reset() {
+        for (HostGin gin : gins) {
+            gin.flush();
+        }
+        barrier.sync();
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            for (int host = 0; host < hosted.hosts(); host++) {
+                gin(channel).resetSignal(layout.rails().headSignal(channel, host));
+                gin(channel).resetSignal(layout.rails().tailSignal(channel, host));
+            }
+        }
+        barrier.sync();
+    }
+
+    private void exchangeMetadata() {
+        int signal = layout.rails().countsSignal();
+        for (int host = 0; host < hosted.hosts(); host++) {
+            gins[0].put(rail, host, window, layout.metadataFrom(rail.rank(), 0), window, layout.metadataTo(host, 0),
+                    layout.metadataBytes(), RemoteAction.increment(signal), -1);
+        }
+        gins[0].increaseSignalShadow(signal, hosted.hosts());
+        gins[0].waitSignalMeetShadow(signal);
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            Arrays.fill(forwarded[channel], 0);
+            for (int host = 0; host < hosted.hosts(); host++) {
+                toHosts[channel][host] = memory.get(LONG, layout.metadataTo(host, channel));
+                long from = layout.metadataFrom(host, channel);
+                fromHosts[channel][host] = memory.get(LONG, from);
+                for (int rank = 0; rank < hosted.perHost(); rank++) {
+                    forwarded[channel][rank] += memory.get(LONG, from + (1L + rank) * Long.BYTES);
+                }
+            }
+            for (int rank = 0; rank < hosted.perHost(); rank++) {
+                near.release(rank, layout.total(channel, near.self()), forwarded[channel][rank]);
+            }
+        }
+        barrier.sync();
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            for (int rank = 0; rank < hosted.perHost(); rank++) {
+                expected[channel][rank] = near.acquire(near.self(), layout.total(channel, rank));
+            }
+        }
+    }
+
+    /** Returns what the experts made, by channel and by the near rank that it goes back to. */
+    private List<List<Queue<long[]>>> dispatch(long batch, ForwardedTokens[] passed, ExpertTokens experts) {
+        List<Block> blocks = new ArrayList<>();
+        List<List<Queue<long[]>>> made = new ArrayList<>();
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            ForwardedTokens forwards = passed[channel];
+            List<Queue<long[]>> results = new ArrayList<>();
+            for (int rank = 0; rank < hosted.perHost(); rank++) {
+                results.add(new ArrayDeque<>());
+            }
+            made.add(results);
+            blocks.add(railSender(channel, toHosts[channel], ownTokens(batch, channel)));
+            blocks.add(railReceiver(channel, fromHosts[channel], forwards::forward));
+            blocks.add(NearBlock.receiver(rings[channel], expected[channel], near.self(), (from, at, offset) -> {
+                long name = at.get(LONG, offset);
+                int origin = ForwardedTokens.host(name) * hosted.perHost() + from; // a rail has one number on all hosts
+                long[] answer = new long[1 + plan.words()];
+                answer[0] = name;
+                System.arraycopy(experts.take(origin, (int) name, at, offset + HEADER_BYTES), 0, answer, 1,
+                        plan.words());
+                return results.get(from).add(answer);
+            }));
+        }
+        ExpertKernel.run(communicator, "dispatch of batch " + batch, blocks);
+        return made;
+    }
+
+    private ChannelSender.TokenSource ownTokens(long batch, int channel) {
+        int[] next = new int[hosted.hosts()];
+        Arrays.fill(next, plan.firstToken(channel));
+        return (host, at, offset) -> {
+            long to;
+            do {
+                to = hosted.near(plan.destinations(batch, communicator.rank(), next[host]++), host);
+            } while (to == 0); // as many were counted: there is one
+            int token = next[host] - 1;
+            at.set(LONG, offset, token);
+            at.set(LONG, offset + Long.BYTES, to);
+            for (int word = 0; word < plan.words(); word++) {
+                at.set(LONG, offset + HEADER_BYTES + (long) word * Long.BYTES,
+                        plan.word(batch, communicator.rank(), token, word));
+            }
+            return true;
+        };
+    }
+
+    private void combine(long batch, ForwardedTokens[] passed, List<List<Queue<long[]>>> made,
+            CombinedTokens combined) {
+        List<Block> blocks = new ArrayList<>();
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            ForwardedTokens forwards = passed[channel];
+            List<Queue<long[]>> results = made.get(channel);
+            blocks.add(NearBlock.sender(rings[channel], expected[channel], (to, at, offset) -> {
+                long[] answer = results.get(to).remove();
+                at.set(LONG, offset, answer[0]);
+                MemorySegment.copy(answer, 1, at, LONG, offset + HEADER_BYTES, plan.words());
+                return true;
+            }));
+            blocks.add(NearBlock.receiver(rings[channel], forwarded[channel], near.self(),
+                    (from, at, offset) -> forwards.add(at, offset)));
+            blocks.add(railSender(channel, fromHosts[channel], forwards::writeBack));
+            blocks.add(railReceiver(channel, toHosts[channel], (host, at, offset) -> {
+                combined.add((int) at.get(LONG, offset), at, offset + HEADER_BYTES);
+                return true;
+            }));
+        }
+        ExpertKernel.run(communicator, "combine of batch " + batch, blocks);
+    }
+
+    private Block railSender(int channel, long[] total, ChannelSender.TokenSource source) {
+        return new ChannelSender(gin(channel), rail, layout.railPlan(), layout.rails(), window, memory, channel, total,
+                source);
+    }
+
+    private Block railReceiver(int channel, long[] total, ChannelReceiver.TokenSink sink) {
+        return new ChannelReceiver(gin(channel), rail, layout.rails(), memory, channel, total, sink);
+    }
+}

@@ -1,0 +1,76 @@
+package org.millrace.device.gin.expert;
+
+import java.util.Arrays;
+import org.millrace.device.function.Block;
+
+/** A channel's block that moves so many tokens from, or to, each rank near this one. */
+final class NearBlock implements Block {
+
+    /** What is done with the next token of a rank, or for it. */
+    @FunctionalInterface
+    interface Step {
+        /** Does it, if it can be done now. */
+        boolean move(int rank);
+    }
+
+    private final LsaRing ring;
+    private final String what;
+    private final long[] missing;
+    private final Step step;
+
+    private NearBlock(LsaRing ring, String what, long[] total, Step step) {
+        this.ring = ring;
+        this.what = what;
+        this.missing = total.clone();
+        this.step = step;
+    }
+
+    /** Stores tokens in the rings of other ranks. */
+    static NearBlock sender(LsaRing ring, long[] total, ChannelSender.TokenSource source) {
+        return new NearBlock(ring, "sends", total, to -> {
+            if (!ring.hasRoom(to) || !source.write(to, ring.memory(to), ring.slot(to))) {
+                return false;
+            }
+            ring.publish(to);
+            return true;
+        });
+    }
+
+    /** Takes tokens out of this rank's rings, which lie in the window of the given number. */
+    static NearBlock receiver(LsaRing ring, long[] total, int self, ChannelReceiver.TokenSink sink) {
+        return new NearBlock(ring, "receives", total, from -> {
+            if (!ring.hasNext(from) || !sink.take(from, ring.memory(self), ring.next(from))) {
+                return false;
+            }
+            ring.release(from);
+            return true;
+        });
+    }
+
+    @Override
+    public void begin() {
+        // nothing is under way
+    }
+
+    @Override
+    public int progress() {
+        int work = 0;
+        for (int rank = 0; rank < missing.length; rank++) {
+            while (missing[rank] > 0 && step.move(rank)) {
+                missing[rank]--;
+                work++;
+            }
+        }
+        return work;
+    }
+
+    @Override
+    public boolean done() {
+        return Arrays.stream(missing).allMatch(left -> left == 0);
+    }
+
+    @Override
+    public String waitingFor() {
+        return ring + ": it " + what + " tokens of ranks near it, and lacks " + Arrays.toString(missing);
+    }
+}
