@@ -29,8 +29,8 @@ final class GinWarmUp implements Runnable {
     private static final int PUTS = 10_000;
     /** Enough for C1, which alone compiles where cores are few. */
     private static final int PUTS_ON_FEW_CORES = 2_500;
-    /** Turns between two looks at whether a kernel has begun. */
-    private static final int TURNS = 64;
+    /** Between two looks at whether a kernel has begun. */
+    private static final long LOOK_NANOS = 200_000;
     private static final int QUEUE_SIZE = 64;
     /** Keys of connections that no handle of a peer's can have: they are never passed on. */
     private static final long KEY = 0x7761726d2d7570L;
@@ -138,11 +138,15 @@ final class GinWarmUp implements Runnable {
         CompletableFuture<GinKernel> other = began(() -> ranks[1].kernel(memory));
         CompletableFuture<GinKernel> one = began(() -> ranks[0].kernel(memory));
         GinKernel[] kernels = {one.join(), other.join()};
-        boolean busy = true;
-        while (busy && goesOn()) {
-            for (int i = 0; i < TURNS && busy; i++) {
-                busy = kernels[0].turn() | kernels[1].turn();
-                Thread.yield(); // to the agents, which may have no other core
+        long looked = System.nanoTime();
+        while (kernels[0].turn() | kernels[1].turn()) {
+            Thread.yield(); // to the agents, which may have no other core
+            long now = System.nanoTime();
+            if (now - looked > LOOK_NANOS) { // also behind every yield that took long
+                looked = now;
+                if (!goesOn()) {
+                    break;
+                }
             }
         }
         for (Rank rank : ranks) {
