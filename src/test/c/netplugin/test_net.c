@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #ifndef NET_VERSION
@@ -144,7 +145,12 @@ struct memory {
   size_t size;
   int type;
   int registered;
+  char *mapped; /* where this process can touch it, if that is not where it is: memory of a device, by its DMA-BUF */
 };
+
+static char *touchable(struct memory *memory, void *data) {
+  return memory->mapped ? memory->mapped + ((char *)data - memory->data) : data;
+}
 
 /* A receiver's word that it has posted a receive; with 0 buffers, that it has a message: of the receive tags[0], for
  * its buffer sizes[0]. A send is done then, as with RDMA: what is done has arrived, whoever closes what. */
@@ -331,7 +337,7 @@ static ncclResult_t accept_net(void *listenComm, void **recvComm, ncclNetDeviceH
 static ncclResult_t reg_net(void *opaque, void *data, size_t size, int type, void **mhandle) {
   ENTER(REG);
   struct memory *memory = calloc(1, sizeof *memory);
-  *memory = (struct memory){opaque, data, size, type, 1};
+  *memory = (struct memory){opaque, data, size, type, 1, NULL};
   *mhandle = memory;
   COUNT(REGISTERED, 1);
   return ncclSuccess;
@@ -344,7 +350,14 @@ static ncclResult_t reg_dma_buf_net(void *comm, void *data, size_t size, int typ
     return ncclInvalidArgument;
   }
   COUNT(DMA_BUFS, 1);
-  return reg_net(comm, data, size, type, mhandle);
+  ncclResult_t result = reg_net(comm, data, size, type, mhandle);
+  off_t begin = lseek(fd, 0, SEEK_CUR); /* see stub/cuda.c */
+  off_t within = begin > 0 ? begin % sysconf(_SC_PAGESIZE) : 0;
+  char *mapped = begin < 0 ? MAP_FAILED
+                           : mmap(NULL, size + (size_t)within, PROT_READ | PROT_WRITE, MAP_SHARED, fd, begin - within);
+  if (result == ncclSuccess && mapped != MAP_FAILED)
+    ((struct memory *)*mhandle)->mapped = mapped + within;
+  return result;
 }
 
 static ncclResult_t dereg_net(void *comm, void *mhandle) {
@@ -555,7 +568,7 @@ static ncclResult_t send_net(void *opaque, void *data, size_t size, int tag, voi
     struct request *request = new_request(comm);
     if (!request)
       return ncclInternalError;
-    request->data = data;
+    request->data = touchable(mhandle, data);
     if (shorter && message == shorter && size > 0) {
       COUNT(FAULTS, 1);
       size--;
@@ -601,9 +614,9 @@ static ncclResult_t receive_net(void *opaque, int n, void **data, const size_t *
   for (int i = 0; i < n; i++) {
     clear->tags[i] = (uint32_t)tags[i];
     clear->sizes[i] = (uint32_t)sizes[i];
-    request->to[i] = data[i];
-    request->room[i] = sizes[i];
     struct memory *memory = mhandles[i];
+    request->to[i] = touchable(memory, data[i]);
+    request->room[i] = sizes[i];
     if (memory->type == NCCL_PTR_CUDA)
       request->shadow[i] = malloc(sizes[i] + 1);
   }
@@ -631,7 +644,7 @@ static ncclResult_t flush_net(void *opaque, int n, void **data, int *sizes, void
     owns(comm, mhandles[i], data[i], (size_t)sizes[i]);
     for (struct unseen **each = &unseen; *each;) {
       struct unseen *here = *each;
-      if (here->to != data[i]) {
+      if (here->to != touchable(mhandles[i], data[i])) {
         each = &here->next;
         continue;
       }

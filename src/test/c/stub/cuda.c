@@ -317,6 +317,18 @@ int cuMemGetAddressRange_v2(char **base, size_t *bytes, char *address) {
   return range ? 0 : INVALID;
 }
 
+/* A DMA-BUF begins where the memory does: of this file its position says where that is. */
+int cuMemGetHandleForAddressRange(void *descriptor, char *address, size_t bytes, int type, unsigned long flags) {
+  pthread_mutex_lock(&lock);
+  struct range *range = range_of(address);
+  int within = range && type == 1 && flags == 0 && address + bytes <= (char *)range->address + range->bytes;
+  *(int *)descriptor = within ? dup(range->descriptor) : -1;
+  if (within)
+    lseek(range->descriptor, address - (char *)range->address, SEEK_SET);
+  pthread_mutex_unlock(&lock);
+  return within ? 0 : INVALID;
+}
+
 int cuMemRetainAllocationHandle(long *handle, char *address) {
   pthread_mutex_lock(&lock);
   struct range *range = range_of(address);

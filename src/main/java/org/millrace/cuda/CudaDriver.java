@@ -334,6 +334,8 @@ public final class CudaDriver {
         FREE_PINNED("cuMemFreeHost", LONG),
         /** Base, size, address. */
         GET_ADDRESS_RANGE("cuMemGetAddressRange_v2", LONG, LONG, LONG),
+        /** Descriptor, address, size, type, flags. Since 11.7. */
+        RANGE_HANDLE("cuMemGetHandleForAddressRange", LONG, LONG, LONG, INT, LONG),
         /** Handle, address. */
         RETAIN("cuMemRetainAllocationHandle", LONG, LONG),
         /** Descriptor, handle, type, flags. */

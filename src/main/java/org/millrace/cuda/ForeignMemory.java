@@ -11,6 +11,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
 import org.millrace.MillraceException;
 
 /**
@@ -25,6 +26,7 @@ import org.millrace.MillraceException;
 public final class ForeignMemory implements AutoCloseable {
 
     private static final int FILE_DESCRIPTOR = 1; // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+    private static final int DMA_BUF = 1; // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
     private static final int ON_DEVICE = 1; // CU_MEM_LOCATION_TYPE_DEVICE
     private static final int READ_AND_WRITE = 3; // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
     private static final long PIDFD_OPEN = 434;
@@ -91,6 +93,30 @@ public final class ForeignMemory implements AutoCloseable {
                 driver.call(CudaDriver.Function.RELEASE, handle);
             }
             return new Ticket(ProcessHandle.current().pid(), out.get(ValueLayout.JAVA_INT, 0), bytes, address - base);
+        }
+    }
+
+    /**
+     * Lends a file descriptor of memory of this process as a DMA-BUF, by which another driver can reach it.
+     *
+     * @param driver  the driver's functions; the memory's device is current
+     * @param address of the memory
+     * @param bytes   how much there is
+     * @param use     takes the descriptor, which is closed when it returns
+     * @return what it returned; -1 if there is no DMA-BUF of this memory
+     */
+    public static int lendDmaBuf(CudaDriver driver, long address, long bytes, IntUnaryOperator use) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
+            if (driver.call(CudaDriver.Function.RANGE_HANDLE, out.address(), address, bytes, DMA_BUF, 0L) != 0) {
+                return -1;
+            }
+            int descriptor = out.get(ValueLayout.JAVA_INT, 0);
+            try {
+                return use.applyAsInt(descriptor);
+            } finally {
+                closeDescriptor(descriptor);
+            }
         }
     }
 

@@ -146,7 +146,7 @@ public final class HostProgram {
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];
         Ucx.assumeUsable(name);
-        with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered");
+        with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered,dmabuf");
         return with("MILLRACE_NET", TestNet.setting(name)).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
     }
 

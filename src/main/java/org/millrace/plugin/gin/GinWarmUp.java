@@ -29,8 +29,8 @@ final class GinWarmUp implements Runnable {
     private static final int PUTS = 10_000;
     /** Enough for C1, which alone compiles where cores are few. */
     private static final int PUTS_ON_FEW_CORES = 2_500;
-    /** Turns between two looks at whether a kernel has begun. */
-    private static final int TURNS = 64;
+    /** Between two looks at whether a kernel has begun. */
+    private static final long LOOK_NANOS = 200_000;
     private static final int QUEUE_SIZE = 64;
     /** Keys of connections that no handle of a peer's can have: they are never passed on. */
     private static final long KEY = 0x7761726d2d7570L;
@@ -41,15 +41,18 @@ final class GinWarmUp implements Runnable {
     private final GinDescriptorFormat format;
     private final boolean shared;
     private final int puts;
-    private final long end = System.nanoTime() + ENOUGH.toNanos();
+    private final Duration enough;
+    private final long end;
     private final long servedBefore = GinGroup.Totals.served().descriptors();
     private GinServed served = GinServed.NONE;
 
-    GinWarmUp(GinResources resources, GinDescriptorFormat format, boolean shared, int puts) {
+    GinWarmUp(GinResources resources, GinDescriptorFormat format, boolean shared, int puts, Duration enough) {
         this.resources = resources;
         this.format = format;
         this.shared = shared;
         this.puts = puts;
+        this.enough = enough;
+        end = System.nanoTime() + enough.toNanos();
     }
 
     /**
@@ -61,7 +64,7 @@ final class GinWarmUp implements Runnable {
      */
     static void startOnce(GinResources resources, GinDescriptorFormat format, boolean shared, boolean fewCores) {
         if (STARTED.compareAndSet(false, true)) {
-            GinWarmUp warmUp = new GinWarmUp(resources, format, shared, fewCores ? PUTS_ON_FEW_CORES : PUTS);
+            GinWarmUp warmUp = new GinWarmUp(resources, format, shared, fewCores ? PUTS_ON_FEW_CORES : PUTS, ENOUGH);
             Thread.ofPlatform().daemon().name("millrace-gin-warm-up").start(warmUp);
         }
     }
@@ -138,11 +141,15 @@ final class GinWarmUp implements Runnable {
         CompletableFuture<GinKernel> other = began(() -> ranks[1].kernel(memory));
         CompletableFuture<GinKernel> one = began(() -> ranks[0].kernel(memory));
         GinKernel[] kernels = {one.join(), other.join()};
-        boolean busy = true;
-        while (busy && goesOn()) {
-            for (int i = 0; i < TURNS && busy; i++) {
-                busy = kernels[0].turn() | kernels[1].turn();
-                Thread.yield(); // to the agents, which may have no other core
+        long looked = System.nanoTime();
+        while (kernels[0].turn() | kernels[1].turn()) {
+            Thread.yield(); // to the agents, which may have no other core
+            long now = System.nanoTime();
+            if (now - looked > LOOK_NANOS) { // also behind every yield that took long
+                looked = now;
+                if (!goesOn()) {
+                    break;
+                }
             }
         }
         for (Rank rank : ranks) {
@@ -163,8 +170,8 @@ final class GinWarmUp implements Runnable {
             Network network = endpoint.network();
             Listener listener = endpoint.listener();
             byte[][] addresses = {listener.address(), listener.address()};
-            GinMesh data = GinMesh.connect(network, listener, addresses, number, key, ENOUGH, () -> null);
-            GinMesh control = GinMesh.connect(network, listener, addresses, number, key + 1, ENOUGH, () -> null);
+            GinMesh data = GinMesh.connect(network, listener, addresses, number, key, enough, () -> null);
+            GinMesh control = GinMesh.connect(network, listener, addresses, number, key + 1, enough, () -> null);
             group = new GinGroup(number, network, device, data, control, resources.options(), false);
         }
 

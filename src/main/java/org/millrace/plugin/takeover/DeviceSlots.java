@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDriver;
@@ -257,6 +258,12 @@ public final class DeviceSlots implements AutoCloseable {
         @Override
         public AgentCopies copies() {
             return copies;
+        }
+
+        @Override
+        public int lendDmaBuf(IntUnaryOperator use) {
+            copies.enter();
+            return ForeignMemory.lendDmaBuf(driver, address, bytes, use);
         }
 
         @Override
