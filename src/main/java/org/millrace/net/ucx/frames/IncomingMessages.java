@@ -65,8 +65,8 @@ final class IncomingMessages {
             limit = at + bytes;
             came++;
         }
-        if (!UcxFormat.decode(at, limit - at, header) || UcxFormat.frameBytes(header.payloadBytes(),
-                isInline(header.payloadBytes())) > limit - at) {
+        if (!UcxFormat.decode(at, limit - at, header)
+                || UcxFormat.frameBytes(header.payloadBytes(), isInline(header.payloadBytes())) > limit - at) {
             throw end.notProtocol("a header with " + (limit - at) + " bytes behind its beginning makes no sense");
         }
         return true;

@@ -118,8 +118,8 @@ final class ReceiveEnd extends UcxEnd {
         UcxFormat.word(at + 48, UcxFormat.BUFFERS);
         UcxFormat.word(at + 56, bufferBytes());
         MemorySegment.copy(MemorySegment.ofArray(mine), 0, answer, UcxFormat.READY_BYTES, mine.length);
-        answerRequest = begun(ucp_h.ucp_tag_send_nbx(endpoint(), at, answer.byteSize(),
-                answersTag | UcxFormat.TAG_READY, eagerSend));
+        answerRequest = begun(
+                ucp_h.ucp_tag_send_nbx(endpoint(), at, answer.byteSize(), answersTag | UcxFormat.TAG_READY, eagerSend));
         return 1;
     }
 
@@ -153,8 +153,8 @@ final class ReceiveEnd extends UcxEnd {
         while (posted < accepted) {
             int frame = (int) posted & MASK;
             if (lengths[frame] != HERE) {
-                requests[frame] = receive(destinations[frame], lengths[frame], framesTag | UcxFormat.TAG_PAYLOAD,
-                        params[frame]);
+                requests[frame] =
+                        receive(destinations[frame], lengths[frame], framesTag | UcxFormat.TAG_PAYLOAD, params[frame]);
             }
             posted++;
         }
@@ -189,8 +189,7 @@ final class ReceiveEnd extends UcxEnd {
                 return false;
             }
             if (bytes != lengths[frame]) {
-                throw notProtocol(
-                        "a payload of " + bytes + " bytes came where " + lengths[frame] + " were announced");
+                throw notProtocol("a payload of " + bytes + " bytes came where " + lengths[frame] + " were announced");
             }
         }
         if (whole == confirmed.count()) {

@@ -16,8 +16,8 @@ import org.millrace.net.ucx.worker.UcxWorker;
 import org.millrace.net.ucx.worker.UcxWorkers;
 
 /**
- * A sender's frames, and what becomes of them. It lives on for a while after the sender is closed, as the peer may still
- * be receiving.
+ * A sender's frames, and what becomes of them. It lives on for a while after the sender is closed, as the peer may
+ * still be receiving.
  */
 final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
 
@@ -202,8 +202,8 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
     }
 
     /**
-     * Sends what needs no waiting, and tells the peer how much that was. A peer that has not answered the hello yet gets
-     * the frames over the connection by which it was found.
+     * Sends what needs no waiting, and tells the peer how much that was. A peer that has not answered the hello yet
+     * gets the frames over the connection by which it was found.
      */
     void sayGoodbye() {
         try {
@@ -277,7 +277,8 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
         worker().enter();
         try {
             long start = System.nanoTime();
-            while ((completed < offered || received != confirmations.told()) && System.nanoTime() - start < FLUSH_NANOS) {
+            while ((completed < offered || received != confirmations.told())
+                    && System.nanoTime() - start < FLUSH_NANOS) {
                 int ignored = found.progress();
                 ignored = worker().drive();
                 ignored = advance();

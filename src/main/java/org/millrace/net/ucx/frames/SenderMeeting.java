@@ -75,8 +75,8 @@ final class SenderMeeting {
         hello = region;
         MemorySegment awaited = end.arena.allocate(UcxFormat.READY_BYTES + UcxFormat.MAX_ADDRESS_BYTES, Long.BYTES);
         answer = awaited;
-        request = end.receive(awaited.address(), awaited.byteSize(), answersTag | UcxFormat.TAG_READY,
-                end.plainReceive);
+        request =
+                end.receive(awaited.address(), awaited.byteSize(), answersTag | UcxFormat.TAG_READY, end.plainReceive);
         FrameHeader header = new FrameHeader();
         header.payloadBytes(address.length);
         header.word(0, UcxFormat.HELLO);

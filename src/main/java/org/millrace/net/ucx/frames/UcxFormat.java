@@ -30,9 +30,9 @@ import org.millrace.net.connection.NativeRegion;
  *   +--------+--------+--------+------------+-------+--------+---------+--------+----------------  -  ---+
  * </pre>
  *
- * The hello is a frame of the TCP connection, with the first six of these words, and where the sender's worker is as its
- * payload; the goodbye is a frame, too. A credit is one word: for how many messages the receiver has had a buffer so far;
- * a confirmation as well: how many payloads that were messages of their own the sender knows to be received.
+ * The hello is a frame of the TCP connection, with the first six of these words, and where the sender's worker is as
+ * its payload; the goodbye is a frame, too. A credit is one word: for how many messages the receiver has had a buffer
+ * so far; a confirmation as well: how many payloads that were messages of their own the sender knows to be received.
  */
 final class UcxFormat {
 
@@ -50,7 +50,8 @@ final class UcxFormat {
     static final int CREDITS = BUFFERS / CREDIT_INTERVAL;
 
     /**
-     * Length of a buffer. Where memory is shared: a page of it; a longer payload is copied once, by whoever receives it.
+     * Length of a buffer. Where memory is shared: a page of it; a longer payload is copied once, by whoever receives
+     * it.
      */
     static final int SHARED_BUFFER_BYTES = 8 << 10;
     /** Where a card moves bytes: what it sends without asking the receiver first. */

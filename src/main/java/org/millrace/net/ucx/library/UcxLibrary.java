@@ -32,8 +32,8 @@ public final class UcxLibrary {
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
     /**
-     * What it reads whenever it makes a worker: TCP carries a message of ours as a whole. (To set it for a context alone
-     * has another name in each release.)
+     * What it reads whenever it makes a worker: TCP carries a message of ours as a whole. (To set it for a context
+     * alone has another name in each release.)
      */
     private static final Map<String, String> ALWAYS =
             Map.of("UCX_TCP_TX_SEG_SIZE", "128k", "UCX_TCP_RX_SEG_SIZE", "128k");
@@ -81,8 +81,10 @@ public final class UcxLibrary {
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
             String problem = DynamicLoader.open(name).error();
             // It was read; what this process starts need not inherit it.
-            WHEN_LOADED.keySet().stream().filter(variable -> System.getenv(variable) == null).forEach(
-                    variable -> call("unsetenv", arena.allocateFrom(variable).address(), 0, 0));
+            WHEN_LOADED.keySet()
+                    .stream()
+                    .filter(variable -> System.getenv(variable) == null)
+                    .forEach(variable -> call("unsetenv", arena.allocateFrom(variable).address(), 0, 0));
             if (problem != null) {
                 throw new UcxUnavailableException("UCX cannot be loaded (" + problem + ")",
                         "install it (Debian and Ubuntu: libucx0, Fedora and RHEL: ucx), put its folder into "

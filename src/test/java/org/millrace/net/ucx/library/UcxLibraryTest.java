@@ -63,8 +63,8 @@ class UcxLibraryTest {
     void nothingIsCalledFromC() {
         ArchRuleDefinition.noClasses()
                 .should()
-                .callMethodWhere(com.tngtech.archunit.core.domain.JavaCall.Predicates.target(
-                        com.tngtech.archunit.core.domain.properties.HasName.Predicates.name("upcallStub")))
+                .callMethodWhere(com.tngtech.archunit.core.domain.JavaCall.Predicates
+                        .target(com.tngtech.archunit.core.domain.properties.HasName.Predicates.name("upcallStub")))
                 .check(new ClassFileImporter().withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
                         .importPackages("org.millrace.net.ucx", "org.millrace.ffi.ucx"));
     }
