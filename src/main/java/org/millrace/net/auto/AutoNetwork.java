@@ -30,8 +30,8 @@ import org.millrace.net.ucx.UcxNetwork;
 
 /**
  * Frames over shared memory between processes of one user that see one shared directory of one host, and over TCP
- * between all others; over UCX in place of TCP between processes that both have a card with RDMA. Where shared memory should work and does not, the reason is logged once, and the connection is
- * made over TCP.
+ * between all others; over UCX in place of TCP between processes that both have a card with RDMA. Where shared memory
+ * should work and does not, the reason is logged once, and the connection is made over TCP.
  */
 public final class AutoNetwork implements Network {
 

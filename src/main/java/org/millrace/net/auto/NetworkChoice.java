@@ -20,7 +20,9 @@ import org.millrace.net.ucx.UcxNetwork;
  */
 public enum NetworkChoice {
 
-    /** Shared memory for pairs of processes that have it; for the others UCX where both have a card with RDMA, or TCP. */
+    /**
+     * Shared memory for pairs of processes that have it; for the others UCX where both have a card with RDMA, or TCP.
+     */
     AUTO,
     /** Shared memory or nothing: a peer that shares none is an error. */
     SHM,

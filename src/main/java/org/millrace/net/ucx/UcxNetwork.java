@@ -65,7 +65,8 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * A network for peers that have a card with RDMA, as this host has; empty where there is none, or UCX cannot use it.
+     * A network for peers that have a card with RDMA, as this host has; empty where there is none, or UCX cannot use
+     * it.
      *
      * @param finder over which peers find each other: closed with this network
      */
@@ -114,10 +115,8 @@ public final class UcxNetwork implements Network {
     }
 
     private Pending<FrameReceiver> expect(Listener listener, ConnectionKey key, ConnectionKey foundBy) {
-        return new Found<>(listener.expect(foundBy),
-                (found, name) -> new UcxReceiver(open, "UCX connection " + key + " from " + name, found, finder,
-                        workers),
-                FrameReceiver::peer);
+        return new Found<>(listener.expect(foundBy), (found, name) -> new UcxReceiver(open,
+                "UCX connection " + key + " from " + name, found, finder, workers), FrameReceiver::peer);
     }
 
     private Pending<FrameSender> connect(byte[] address, ConnectionKey key, ConnectionKey foundBy) {
