@@ -43,11 +43,6 @@ public final class AutoNetwork implements Network {
     private final @Nullable UcxNetwork ucx;
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
-    /** Takes two networks over: they are closed with this one. */
-    public AutoNetwork(ShmNetwork shm, SocketNetwork socket) {
-        this(shm, socket, Optional.empty());
-    }
-
     /**
      * Takes networks over: they are closed with this one.
      *
