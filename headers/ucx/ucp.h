@@ -80,6 +80,7 @@ typedef struct ucp_mem_map_params {
 #define UCP_OP_ATTR_FIELD_MEMORY_TYPE 64
 #define UCP_OP_ATTR_FIELD_MEMH 256
 #define UCP_OP_ATTR_FLAG_NO_IMM_CMPL 65536
+#define UCP_OP_ATTR_FLAG_FAST_CMPL 131072
 
 #define UCP_EP_CLOSE_FLAG_FORCE 1
 

@@ -38,6 +38,7 @@ MILLRACE_EXPORT const ncclGin_v12_t ncclGinPlugin_v12 = {
     MILLRACE_GIN_COMMON, .getProperties = getProperties11, .connect = connect12,
     .createContext = createContext12, .regMrSym = ginRegMrSym};
 
+/* RMA of these two releases registers through this table, with file descriptors if they are taken. */
 static ncclResult_t getProperties13(int dev, ncclNetProperties_v12_t *props) {
   MILLRACE_FORWARD(ginGetProperties, 13, dev, props);
 }
@@ -51,7 +52,8 @@ static ncclResult_t createContext13(void *collComm, ncclGinConfig_v13_t *config,
 
 MILLRACE_EXPORT const ncclGin_v13_t ncclGinPlugin_v13 = {
     MILLRACE_GIN_COMMON, .getProperties = getProperties13, .connect = connect11,
-    .createContext = createContext13, .regMrSym = ginRegMrSym};
+    .createContext = createContext13, .regMrSym = ginRegMrSym,
+    .regMrSymDmaBuf = ginRegMrSymDmaBuf};
 
 static ncclResult_t getGinProperties14(ncclGinProperties_v14_t *properties) {
   properties->supportsStrongSignals = true;
@@ -71,4 +73,5 @@ static ncclResult_t createContext14(void *collComm, ncclGinConfig_v14_t *config,
 
 MILLRACE_EXPORT const ncclGin_v14_t ncclGinPlugin_v14 = {
     MILLRACE_GIN_COMMON, .getGinProperties = getGinProperties14, .getProperties = getProperties14,
-    .connect = connect11, .createContext = createContext14, .regMrSym = ginRegMrSym};
+    .connect = connect11, .createContext = createContext14, .regMrSym = ginRegMrSym,
+    .regMrSymDmaBuf = ginRegMrSymDmaBuf};

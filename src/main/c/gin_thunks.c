@@ -29,6 +29,12 @@ ncclResult_t ginRegMrSym(void *collComm, void *data, size_t size, int type, uint
   MILLRACE_FORWARD_SHIELDED(ginRegMrSym, collComm, data, size, type, mhandle, ginHandle);
 }
 
+ncclResult_t ginRegMrSymDmaBuf(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,
+                               uint64_t mrFlags, void **mhandle, void **ginHandle) {
+  (void)offset, (void)fd;
+  return ginRegMrSym(collComm, data, size, type, mrFlags, mhandle, ginHandle);
+}
+
 ncclResult_t ginDeregMrSym(void *collComm, void *mhandle) {
   MILLRACE_FORWARD_SHIELDED(ginDeregMrSym, collComm, mhandle);
 }

@@ -8,8 +8,7 @@
 #include "nccl/gin_v13.h"
 #include "nccl/gin_v14.h"
 
-/* regMrSymDmaBuf stays null: NCCL registers GIN's windows by address even where a device has said that it takes
- * file descriptors, and RMA's table does not say so. */
+/* Memory goes by its address, also where NCCL brings a file descriptor with it. */
 #define MILLRACE_GIN_COMMON                                                                         \
   .name = "Millrace", .init = ginInit, .devices = ginDevices, .listen = ginListen,                  \
   .deregMrSym = ginDeregMrSym, .destroyContext = ginDestroyContext, .closeColl = ginCloseColl,      \
@@ -31,6 +30,8 @@ ncclResult_t ginConnect(void *ctx, void *handles[], int nranks, int rank, int qu
                         void **collComm);
 ncclResult_t ginRegMrSym(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle,
                          void **ginHandle);
+ncclResult_t ginRegMrSymDmaBuf(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,
+                               uint64_t mrFlags, void **mhandle, void **ginHandle);
 ncclResult_t ginDeregMrSym(void *collComm, void *mhandle);
 ncclResult_t ginDestroyContext(void *ginCtx);
 ncclResult_t ginCloseColl(void *collComm);

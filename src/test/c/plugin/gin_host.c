@@ -301,8 +301,15 @@ static void *run(void *argument) {
   rank->target = allocate_window(kinds[1], bytes, &rank->window[1]);
   for (int i = 0; i < 2; i++) {
     struct window *window = &rank->window[i];
-    SUCCEEDS(gin->regMrSym(rank->group, window->address, bytes, type_of(kinds[i]), 0, &window->memory,
-                           (void **)&window->handle));
+#if GIN_VERSION >= 13
+    REQUIRE(properties.ptrSupport & NCCL_PTR_DMABUF, "NCCL would register no window of several segments");
+    if (i == 1) /* as RMA of 2.30.3 does */
+      SUCCEEDS(gin->regMrSymDmaBuf(rank->group, window->address, bytes, type_of(kinds[i]), 0, -1, 0, &window->memory,
+                                   (void **)&window->handle));
+    else
+#endif
+      SUCCEEDS(gin->regMrSym(rank->group, window->address, bytes, type_of(kinds[i]), 0, &window->memory,
+                             (void **)&window->handle));
     REQUIRE(window->memory, "a null handle");
   }
 

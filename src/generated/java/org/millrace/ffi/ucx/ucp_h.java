@@ -204,6 +204,15 @@ public class ucp_h extends ucp_h$shared {
     public static int UCP_OP_ATTR_FLAG_NO_IMM_CMPL() {
         return UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     }
+    private static final int UCP_OP_ATTR_FLAG_FAST_CMPL = (int)131072L;
+    /**
+     * {@snippet lang=c :
+     * #define UCP_OP_ATTR_FLAG_FAST_CMPL 131072
+     * }
+     */
+    public static int UCP_OP_ATTR_FLAG_FAST_CMPL() {
+        return UCP_OP_ATTR_FLAG_FAST_CMPL;
+    }
     private static final int UCP_EP_CLOSE_FLAG_FORCE = (int)1L;
     /**
      * {@snippet lang=c :

@@ -3,6 +3,9 @@ package org.millrace.device.gin;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.millrace.gin.GinException;
 import org.millrace.gin.window.Window;
 
 /**
@@ -12,6 +15,12 @@ import org.millrace.gin.window.Window;
 public final class LsaMemory {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    /**
+     * Windows by address, while ranks look for them: the segments themselves, so that a rank that has ended by itself
+     * is an exception for others, which would else store to memory that was freed.
+     */
+    private static final Map<Long, MemorySegment> OFFERED = new ConcurrentHashMap<>();
+    private static final int SIGNALS = 2;
 
     private final MemorySegment[] peers;
     private final int self;
@@ -26,17 +35,22 @@ public final class LsaMemory {
         return (long) near.ranks() * Long.BYTES;
     }
 
+    /** How many signals {@link #connect} uses, once. */
+    public static int signals() {
+        return SIGNALS;
+    }
+
     /**
      * Tells the ranks near this one where its window lies, and hears of theirs. All of them are of this process, and
      * call it.
      *
      * @param memory of the window, as long on every rank
      * @param offset of {@link #bytes} in it that nobody uses meanwhile
-     * @param signal that nobody uses meanwhile, and that is 0
+     * @param signal the first of {@link #signals} that nobody uses meanwhile, and that are 0
      */
-    @SuppressWarnings("restricted") // windows are as long on every rank
     public static LsaMemory connect(HostGin gin, Window window, MemorySegment memory, long offset, int signal) {
         GinTeam near = gin.communicator().lsa();
+        OFFERED.put(memory.address(), memory);
         for (int peer = 0; peer < near.ranks(); peer++) {
             gin.putValue(near, peer, window, offset + (long) near.rank() * Long.BYTES, memory.address(), Long.BYTES,
                     RemoteAction.increment(signal));
@@ -45,9 +59,17 @@ public final class LsaMemory {
         MemorySegment[] peers = new MemorySegment[near.ranks()];
         for (int peer = 0; peer < peers.length; peer++) {
             long address = memory.get(ValueLayout.JAVA_LONG, offset + (long) peer * Long.BYTES);
-            peers[peer] = MemorySegment.ofAddress(address).reinterpret(memory.byteSize());
+            MemorySegment theirs = OFFERED.get(address);
+            if (theirs == null) {
+                throw new GinException(gin + ": the rank near it with number " + peer + " is not of this process");
+            }
+            peers[peer] = theirs;
         }
-        gin.resetSignal(signal);
+        for (int peer = 0; peer < near.ranks(); peer++) {
+            gin.signal(near, peer, RemoteAction.increment(signal + 1));
+        }
+        gin.waitSignal(signal + 1, near.ranks());
+        OFFERED.remove(memory.address());
         return new LsaMemory(peers, near.rank());
     }
 

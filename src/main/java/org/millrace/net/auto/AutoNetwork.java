@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -25,11 +26,12 @@ import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.net.shm.handshake.ShmAddress;
 import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.ucx.UcxNetwork;
 
 /**
  * Frames over shared memory between processes of one user that see one shared directory of one host, and over TCP
- * between all others. Where shared memory should work and does not, the reason is logged once, and the connection is
- * made over TCP.
+ * between all others; over UCX in place of TCP between processes that both have a card with RDMA. Where shared memory
+ * should work and does not, the reason is logged once, and the connection is made over TCP.
  */
 public final class AutoNetwork implements Network {
 
@@ -37,12 +39,19 @@ public final class AutoNetwork implements Network {
 
     private final ShmNetwork shm;
     private final SocketNetwork socket;
+    /** Null where no card is that it would drive. */
+    private final @Nullable UcxNetwork ucx;
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
-    /** Takes two networks over: they are closed with this one. */
-    public AutoNetwork(ShmNetwork shm, SocketNetwork socket) {
+    /**
+     * Takes networks over: they are closed with this one.
+     *
+     * @param ucx for peers that have it too, in place of TCP; it finds its peers by the socket network
+     */
+    public AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
         this.shm = shm;
         this.socket = socket;
+        this.ucx = ucx.orElse(null);
     }
 
     @Override
@@ -53,12 +62,12 @@ public final class AutoNetwork implements Network {
     @Override
     public Listener listen() {
         Listener overSocket = socket.listen();
-        Address address = new Address(overSocket.address(), SharedMemory.thisHost());
+        Address address = new Address(overSocket.address(), SharedMemory.thisHost(), ucx != null);
         try {
-            return new BothListener(address.encode(), overSocket, shm.listen(address.shm()));
+            return new BothListener(address.encode(), overSocket, shm.listen(address.shm()), ucx);
         } catch (ShmUnavailableException e) {
             noSharedMemory(e);
-            return new BothListener(new Address(overSocket.address(), 0).encode(), overSocket, null);
+            return new BothListener(new Address(overSocket.address(), 0, ucx != null).encode(), overSocket, null, ucx);
         } catch (RuntimeException e) {
             overSocket.close();
             throw e;
@@ -72,12 +81,24 @@ public final class AutoNetwork implements Network {
 
     @Override
     public MemoryRegion register(MemorySegment memory) {
-        return new NativeRegion.Pair(shm.register(memory), socket.register(memory));
+        return withUcx(new NativeRegion.Pair(shm.register(memory), socket.register(memory)),
+                ucx == null ? null : ucx.register(memory));
     }
 
     @Override
     public MemoryRegion allMemory() {
-        return new NativeRegion.Pair(shm.allMemory(), socket.allMemory());
+        return withUcx(new NativeRegion.Pair(shm.allMemory(), socket.allMemory()),
+                ucx == null ? null : ucx.allMemory());
+    }
+
+    private static MemoryRegion withUcx(NativeRegion.Pair pair, @Nullable NativeRegion overUcx) {
+        return overUcx == null ? pair : new NativeRegion.Pair(overUcx, pair);
+    }
+
+    /** Begins to connect to a peer that shares no memory. */
+    private Pending<FrameSender> connectRemote(Address address, ConnectionKey key) {
+        return ucx != null && address.ucx() ? ucx.connectBeside(address.socket(), key)
+                : socket.connect(address.socket(), key);
     }
 
     /** Logs why shared memory is not used where it might be. */
@@ -90,6 +111,9 @@ public final class AutoNetwork implements Network {
     public void close() {
         try {
             shm.close();
+            if (ucx != null) {
+                ucx.close();
+            }
         } finally {
             socket.close();
         }
@@ -102,8 +126,10 @@ public final class AutoNetwork implements Network {
         private final Listener socket;
         /** Null where there is no shared memory. */
         private final @Nullable Listener shm;
+        private final @Nullable UcxNetwork ucx;
 
-        BothListener(byte[] address, Listener socket, @Nullable Listener shm) {
+        BothListener(byte[] address, Listener socket, @Nullable Listener shm, @Nullable UcxNetwork ucx) {
+            this.ucx = ucx;
             this.address = address;
             this.socket = socket;
             this.shm = shm;
@@ -117,7 +143,8 @@ public final class AutoNetwork implements Network {
         @Override
         public Pending<FrameReceiver> expect(ConnectionKey key) {
             Pending<FrameReceiver> overSocket = socket.expect(key);
-            return new AutoAccept(shm == null ? null : shm.expect(key), overSocket);
+            return new AutoAccept(shm == null ? null : shm.expect(key),
+                    ucx == null ? null : ucx.expectBeside(socket, key), overSocket);
         }
 
         @Override
@@ -155,7 +182,7 @@ public final class AutoNetwork implements Network {
                     network.noSharedMemory(e);
                 }
             }
-            current = network.socket.connect(address.socket(), key);
+            current = network.connectRemote(address, key);
         }
 
         @Override
@@ -168,7 +195,7 @@ public final class AutoNetwork implements Network {
                 }
                 network.noSharedMemory(e);
                 try {
-                    current = network.socket.connect(address.socket(), key);
+                    current = network.connectRemote(address, key);
                 } catch (ConnectionException neither) {
                     neither.addSuppressed(e);
                     throw neither;
@@ -194,9 +221,12 @@ public final class AutoNetwork implements Network {
 
         /** Null where there is no shared memory, or no longer any hope of it. */
         private @Nullable Pending<FrameReceiver> overShm;
+        private final @Nullable Pending<FrameReceiver> overUcx;
         private final Pending<FrameReceiver> overSocket;
 
-        AutoAccept(@Nullable Pending<FrameReceiver> overShm, Pending<FrameReceiver> overSocket) {
+        AutoAccept(@Nullable Pending<FrameReceiver> overShm, @Nullable Pending<FrameReceiver> overUcx,
+                Pending<FrameReceiver> overSocket) {
+            this.overUcx = overUcx;
             this.overShm = overShm;
             this.overSocket = overSocket;
         }
@@ -204,17 +234,14 @@ public final class AutoNetwork implements Network {
         @Override
         public synchronized @Nullable FrameReceiver poll() {
             FrameReceiver receiver = pollShm();
-            if (receiver != null) {
-                overSocket.close();
-                return receiver;
-            }
-            receiver = overSocket.poll();
             if (receiver == null) {
-                return null;
+                receiver = overUcx == null ? null : overUcx.poll();
+                receiver = receiver == null ? overSocket.poll() : receiver;
+                if (receiver == null) {
+                    return null;
+                }
             }
-            if (overShm != null) {
-                overShm.close();
-            }
+            close(); // the one that was made is not pending any more
             return receiver;
         }
 
@@ -236,6 +263,9 @@ public final class AutoNetwork implements Network {
         public synchronized void close() {
             if (overShm != null) {
                 overShm.close();
+            }
+            if (overUcx != null) {
+                overUcx.close();
             }
             overSocket.close();
         }
@@ -260,12 +290,14 @@ public final class AutoNetwork implements Network {
      *
      * @param socket the address for the socket network
      * @param host   see {@link SharedMemory#thisHost}; 0 for none
+     * @param ucx    whether its process has a card that UCX drives: then the magic is another one
      */
-    private record Address(byte[] socket, long host) {
+    private record Address(byte[] socket, long host, boolean ucx) {
 
         private static final int HOST_OFFSET = 52;
         private static final int MAGIC_OFFSET = 60;
         private static final int MAGIC = 0x6f747541;
+        private static final int MAGIC_UCX = 0x75747541;
 
         byte[] encode() {
             byte[] bytes = socket.clone();
@@ -274,7 +306,7 @@ public final class AutoNetwork implements Network {
                 throw new IllegalStateException("the socket network's addresses use their last "
                         + (bytes.length - HOST_OFFSET) + " bytes, which are taken here");
             }
-            buffer.putLong(HOST_OFFSET, host).putInt(MAGIC_OFFSET, MAGIC);
+            buffer.putLong(HOST_OFFSET, host).putInt(MAGIC_OFFSET, ucx ? MAGIC_UCX : MAGIC);
             return bytes;
         }
 
@@ -284,12 +316,13 @@ public final class AutoNetwork implements Network {
                         "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
             }
             ByteBuffer buffer = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
-            if (buffer.getInt(MAGIC_OFFSET) != MAGIC) {
+            int magic = buffer.getInt(MAGIC_OFFSET);
+            if (magic != MAGIC && magic != MAGIC_UCX) {
                 throw new ConnectionException(
                         "not an address of the network 'auto'. Both ends of a connection must use the same network");
             }
             return new Address(Arrays.copyOf(Arrays.copyOf(address, HOST_OFFSET), address.length),
-                    buffer.getLong(HOST_OFFSET));
+                    buffer.getLong(HOST_OFFSET), magic == MAGIC_UCX);
         }
 
         boolean isOnThisHost() {

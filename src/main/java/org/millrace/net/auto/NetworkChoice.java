@@ -20,7 +20,9 @@ import org.millrace.net.ucx.UcxNetwork;
  */
 public enum NetworkChoice {
 
-    /** Shared memory for pairs of processes that have it, TCP for the others. */
+    /**
+     * Shared memory for pairs of processes that have it; for the others UCX where both have a card with RDMA, or TCP.
+     */
     AUTO,
     /** Shared memory or nothing: a peer that shares none is an error. */
     SHM,
@@ -76,7 +78,10 @@ public enum NetworkChoice {
      */
     public Network open(SocketOptions socket, ShmOptions shm, Optional<Path> ucx) {
         return switch (this) {
-            case AUTO -> new AutoNetwork(new ShmNetwork(shm), new SocketNetwork(socket));
+            case AUTO -> {
+                SocketNetwork tcp = new SocketNetwork(socket);
+                yield new AutoNetwork(new ShmNetwork(shm), tcp, UcxNetwork.withCard(ucx, tcp));
+            }
             case SHM -> new ShmNetwork(shm);
             case SOCKET -> new SocketNetwork(socket);
             case UCX -> new UcxNetwork(ucx, new SocketNetwork(socket));

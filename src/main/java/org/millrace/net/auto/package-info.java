@@ -1,11 +1,11 @@
 /**
  * The network that is chosen for each pair of processes: shared memory where both are on one host, of one user and see
- * one shared directory, TCP otherwise.
+ * one shared directory; otherwise UCX where both have a card with RDMA, and TCP.
  *
  * <p>
- * It is built on the two networks, and neither knows of it: a listener is a listener of each, and a connection is one
- * of either. The side that connects decides, as it alone can see whether the listener's socket is there; the side that
- * accepts expects the connection on both.
+ * It is built on these networks, and none knows of it: a listener is a listener of each, and a connection is one of
+ * them. The side that connects decides, as it alone can see whether the listener's socket is there; the side that
+ * accepts expects the connection on all.
  */
 @NullMarked
 package org.millrace.net.auto;

@@ -52,16 +52,16 @@ public class NativeRegion implements MemoryRegion {
         return view;
     }
 
-    /** The same memory in two networks, as it may serve connections of either. */
-    public record Pair(NativeRegion first, NativeRegion second) implements MemoryRegion {
+    /** The same memory in two networks or more, as it may serve connections of each: the second may be a pair. */
+    public record Pair(NativeRegion first, MemoryRegion second) implements MemoryRegion {
 
         @Override
         public MemorySegment segment() {
             return first.segment();
         }
 
-        private NativeRegion of(OpenResources network) {
-            return first.network == network ? first : second;
+        private MemoryRegion of(OpenResources network) {
+            return first.network == network ? first : second instanceof Pair others ? others.of(network) : second;
         }
 
         @Override

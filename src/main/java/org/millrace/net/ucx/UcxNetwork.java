@@ -1,11 +1,16 @@
 package org.millrace.net.ucx;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.function.BiFunction;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
@@ -20,6 +25,7 @@ import org.millrace.net.ucx.frames.UcxReceiver;
 import org.millrace.net.ucx.frames.UcxSender;
 import org.millrace.net.ucx.library.UcxContext;
 import org.millrace.net.ucx.library.UcxRegion;
+import org.millrace.net.ucx.library.UcxUnavailableException;
 import org.millrace.net.ucx.worker.UcxWorkers;
 
 /**
@@ -28,6 +34,9 @@ import org.millrace.net.ucx.worker.UcxWorkers;
  */
 public final class UcxNetwork implements Network {
 
+    private static final Logger LOG = LogManager.getLogger(UcxNetwork.class);
+    /** Cards that the kernel has a driver for. */
+    private static final Path CARDS = Path.of("/sys/class/infiniband");
     /** In the last bytes of an address, which the other network leaves 0. */
     private static final int MAGIC_OFFSET = 60;
     private static final int MAGIC = 'U' | 'C' << 8 | 'X' << 16 | '1' << 24;
@@ -55,9 +64,65 @@ public final class UcxNetwork implements Network {
         workers = new UcxWorkers(context);
     }
 
+    /**
+     * A network for peers that have a card with RDMA, as this host has; empty where there is none, or UCX cannot use
+     * it.
+     *
+     * @param finder over which peers find each other: closed with this network
+     */
+    public static Optional<UcxNetwork> withCard(Optional<Path> library, Network finder) {
+        if (!hasCard(CARDS)) {
+            return Optional.empty(); // without loading anything
+        }
+        try {
+            UcxContext context = UcxContext.get(library);
+            return context.reachesRemoteMemory() ? Optional.of(new UcxNetwork(context, finder)) : Optional.empty();
+        } catch (UcxUnavailableException e) {
+            LOG.info("there is a card with RDMA in {}, and UCX cannot drive it, TCP instead: {}", CARDS,
+                    e.getMessage());
+            return Optional.empty();
+        }
+    }
+
+    private static boolean hasCard(Path cards) {
+        try (DirectoryStream<Path> there = Files.newDirectoryStream(cards)) {
+            return there.iterator().hasNext();
+        } catch (IOException none) {
+            return false;
+        }
+    }
+
     @Override
     public String name() {
         return "ucx";
+    }
+
+    /** Expects a peer that {@link #connectBeside} connects, on a listener of the other network's. */
+    public Pending<FrameReceiver> expectBeside(Listener listener, ConnectionKey key) {
+        open.checkOpen();
+        return expect(listener, key, beside(key));
+    }
+
+    /** Begins to connect to a listener of the other network's, which expects others as well. */
+    public Pending<FrameSender> connectBeside(byte[] address, ConnectionKey key) {
+        open.checkOpen();
+        return connect(address, key, beside(key));
+    }
+
+    /** What tells a connection that is found for UCX from that of the other network with the same key. */
+    private static ConnectionKey beside(ConnectionKey key) {
+        return new ConnectionKey(~key.high(), key.low());
+    }
+
+    private Pending<FrameReceiver> expect(Listener listener, ConnectionKey key, ConnectionKey foundBy) {
+        return new Found<>(listener.expect(foundBy), (found, name) -> new UcxReceiver(open,
+                "UCX connection " + key + " from " + name, found, finder, workers), FrameReceiver::peer);
+    }
+
+    private Pending<FrameSender> connect(byte[] address, ConnectionKey key, ConnectionKey foundBy) {
+        return new Found<>(finder.connect(address, foundBy),
+                (found, name) -> new UcxSender(open, "UCX connection " + key + " to " + name, found, finder, workers),
+                FrameSender::peer);
     }
 
     @Override
@@ -78,10 +143,7 @@ public final class UcxNetwork implements Network {
 
             @Override
             public Pending<FrameReceiver> expect(ConnectionKey key) {
-                return new Found<>(
-                        listener.expect(key), (found, name) -> new UcxReceiver(open,
-                                "UCX connection " + key + " from " + name, found, finder, workers),
-                        FrameReceiver::peer);
+                return UcxNetwork.this.expect(listener, key, key);
             }
 
             @Override
@@ -110,9 +172,7 @@ public final class UcxNetwork implements Network {
                     "not an address of the network 'ucx'. Both ends of a connection must use the same network");
         }
         buffer.putInt(MAGIC_OFFSET, 0);
-        return new Found<>(finder.connect(finders, key),
-                (found, name) -> new UcxSender(open, "UCX connection " + key + " to " + name, found, finder, workers),
-                FrameSender::peer);
+        return connect(finders, key, key);
     }
 
     @Override

@@ -87,8 +87,9 @@ public final class GinPlugin {
      * <p>
      * NCCL registers a window of several physical segments only where GIN takes file descriptors ({@code gin_host.cc}
      * 378 of 2.30.7), but hands none out to a plugin of its own contexts: it calls {@code regMrSym}, once for the whole
-     * window if all of it is a GPU's, once for each segment if some is the host's. RMA's table says nothing of the
-     * kind, because RMA would hand them out ({@code rma_proxy.cc} 69).
+     * window if all of it is a GPU's, once for each segment if some is the host's. RMA hands them out, up to 2.30.4
+     * through GIN's table ({@code rma_proxy.cc} 79), where they are left alone; RMA's own table says nothing of the
+     * kind.
      */
     public void ginGetProperties(int version, int device, long properties) {
         tableVersion = version;

@@ -16,6 +16,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings.Kernels;
 import org.millrace.cuda.CudaDevice;
@@ -116,7 +117,11 @@ final class GinResources {
 
     /** Sends descriptors from this process to itself, once, so that what serves them is compiled: see GinWarmUp. */
     void warmUp(GinDescriptorFormat format) {
-        GinWarmUp.startOnce(this, format, settings().shared(), !ProxyThreads.decide(environment).ownCore());
+        try {
+            GinWarmUp.startOnce(this, format, settings().shared(), !ProxyThreads.decide(environment).ownCore());
+        } catch (ConfigurationException e) {
+            NcclLog.info("GIN does not warm up: " + e.getMessage()); // who needs the setting says so, and ends
+        }
     }
 
     synchronized void closeEndpoint() {

@@ -41,15 +41,18 @@ final class GinWarmUp implements Runnable {
     private final GinDescriptorFormat format;
     private final boolean shared;
     private final int puts;
-    private final long end = System.nanoTime() + ENOUGH.toNanos();
+    private final Duration enough;
+    private final long end;
     private final long servedBefore = GinGroup.Totals.served().descriptors();
     private GinServed served = GinServed.NONE;
 
-    GinWarmUp(GinResources resources, GinDescriptorFormat format, boolean shared, int puts) {
+    GinWarmUp(GinResources resources, GinDescriptorFormat format, boolean shared, int puts, Duration enough) {
         this.resources = resources;
         this.format = format;
         this.shared = shared;
         this.puts = puts;
+        this.enough = enough;
+        end = System.nanoTime() + enough.toNanos();
     }
 
     /**
@@ -61,7 +64,7 @@ final class GinWarmUp implements Runnable {
      */
     static void startOnce(GinResources resources, GinDescriptorFormat format, boolean shared, boolean fewCores) {
         if (STARTED.compareAndSet(false, true)) {
-            GinWarmUp warmUp = new GinWarmUp(resources, format, shared, fewCores ? PUTS_ON_FEW_CORES : PUTS);
+            GinWarmUp warmUp = new GinWarmUp(resources, format, shared, fewCores ? PUTS_ON_FEW_CORES : PUTS, ENOUGH);
             Thread.ofPlatform().daemon().name("millrace-gin-warm-up").start(warmUp);
         }
     }
@@ -167,8 +170,8 @@ final class GinWarmUp implements Runnable {
             Network network = endpoint.network();
             Listener listener = endpoint.listener();
             byte[][] addresses = {listener.address(), listener.address()};
-            GinMesh data = GinMesh.connect(network, listener, addresses, number, key, ENOUGH, () -> null);
-            GinMesh control = GinMesh.connect(network, listener, addresses, number, key + 1, ENOUGH, () -> null);
+            GinMesh data = GinMesh.connect(network, listener, addresses, number, key, enough, () -> null);
+            GinMesh control = GinMesh.connect(network, listener, addresses, number, key + 1, enough, () -> null);
             group = new GinGroup(number, network, device, data, control, resources.options(), false);
         }
 

@@ -68,7 +68,7 @@ class HybridExchangeTest {
         int rounds = 200;
         AtomicInteger[] came = new AtomicInteger[4];
         Arrays.setAll(came, rank -> new AtomicInteger());
-        run("shm", 4, 2, 1, 1, 64, (device, window, memory) -> {
+        run("shm", 4, 2, 1, LsaMemory.signals(), 64, (device, window, memory) -> {
             HostGin gin = new HostGin(device, 0);
             LsaMemory near = LsaMemory.connect(gin, window, memory, 0, 0);
             WorldBarrier barrier = new WorldBarrier(gin, near, 16, 0);

@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -35,6 +36,7 @@ import org.millrace.net.socket.stream.SocketOptions;
 
 /** A plugin that is none, that has no device, or that fails: what users are told, and that everything is given back. */
 @Timeout(60)
+@Tag("slow")
 class PluginFailuresTest {
 
     private final TestNet plugin = TestNet.version(12);
@@ -68,6 +70,9 @@ class PluginFailuresTest {
     void whatIsNoPluginIsNamed(@TempDir Path directory) throws Exception {
         Path none = directory.resolve("none.so");
         assertEquals("the network plugin " + none + " cannot be used: there is no such file", refusal(none));
+        String searched = refusal(Path.of("libnccl-net-none.so"));
+        assertTrue(searched.contains("libnccl-net-none.so: cannot open shared object file"), searched);
+        assertTrue(refusal(Path.of("libm.so.6")).endsWith("it is no network plugin of NCCL's"));
         Path text = Files.writeString(directory.resolve("text.so"), "no library");
         assertTrue(refusal(text).contains("invalid ELF header") || refusal(text).contains("file too short"),
                 refusal(text));

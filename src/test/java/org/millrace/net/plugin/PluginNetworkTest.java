@@ -13,6 +13,7 @@ import org.millrace.net.plugin.TestNet.Count;
  * All that a network must do, over a plugin that behaves. It finds nothing to complain of, and gets everything back.
  */
 @Tag("optimized")
+@Tag("slow")
 class PluginNetworkTest extends NetworkContract {
 
     private final TestNet plugin = TestNet.version(12);

@@ -3,6 +3,7 @@ package org.millrace.plugin.gin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -22,6 +23,7 @@ import org.millrace.plugin.log.CapturedLog;
 class GinWarmUpTest {
 
     private static final int PUTS = 400;
+    private static final Duration LIMIT = Duration.ofSeconds(30);
 
     @BeforeEach
     void capture() {
@@ -46,7 +48,7 @@ class GinWarmUpTest {
     @ValueSource(strings = {"auto", "socket"})
     void everyKindIsCarriedOutBothWaysAndNothingIsLeft(String network) throws Exception {
         GinServed nccls = GinGroup.Totals.served();
-        GinWarmUp warmUp = new GinWarmUp(resources(network), GinDescriptorFormat.V30, true, PUTS);
+        GinWarmUp warmUp = new GinWarmUp(resources(network), GinDescriptorFormat.V30, true, PUTS, LIMIT);
         warmUp.run();
         GinServed served = warmUp.served();
         assertEquals(2 * 2 * PUTS, served.descriptors(), () -> CapturedLog.lines().toString());
@@ -60,7 +62,7 @@ class GinWarmUpTest {
 
     @Test
     void itCeasesWithTheFirstDescriptorOfAKernel() throws Exception {
-        GinWarmUp warmUp = new GinWarmUp(resources("auto"), GinDescriptorFormat.V30, true, PUTS);
+        GinWarmUp warmUp = new GinWarmUp(resources("auto"), GinDescriptorFormat.V30, true, PUTS, LIMIT);
         try (GinRankPair pair = new GinRankPair("shm", true, true)) {
             GinGroup.Served[] served = new GinGroup.Served[2];
             GinRankPair.together(rank -> served[rank] = pair.groups[rank].createContexts(GinDescriptorFormat.V30, 1,
@@ -82,7 +84,7 @@ class GinWarmUpTest {
     void aNetworkThatCannotBeUsedIsForOthersToTell() {
         GinResources resources = new GinResources(Map.of("MILLRACE_GIN", "host", "MILLRACE_NET", "socket",
                 "MILLRACE_SOCKET_ADDRESSES", "192.0.2.1")::get);
-        GinWarmUp warmUp = new GinWarmUp(resources, GinDescriptorFormat.V30, true, PUTS);
+        GinWarmUp warmUp = new GinWarmUp(resources, GinDescriptorFormat.V30, true, PUTS, LIMIT);
         warmUp.run();
         assertEquals(GinServed.NONE, warmUp.served());
         assertTrue(CapturedLog.lines().stream().noneMatch(line -> line.contains("WARN")), "only a trace");

@@ -1,5 +1,7 @@
 package org.millrace.device.gin.expert;
 
+import org.millrace.device.gin.LsaMemory;
+
 /**
  * Where things lie in the window of an exchange in two levels, on every rank alike, and which signals it uses. Tokens
  * have two words more than their content: whose they are, and which ranks of the host they are for.
@@ -39,7 +41,7 @@ public final class HybridLayout {
 
     /** Signals that are needed in each context. */
     public int signals() {
-        return addressSignal() + 1;
+        return addressSignal() + LsaMemory.signals();
     }
 
     ExpertPlan railPlan() {

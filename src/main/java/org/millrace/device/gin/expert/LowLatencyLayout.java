@@ -1,5 +1,7 @@
 package org.millrace.device.gin.expert;
 
+import org.millrace.device.gin.LsaMemory;
+
 /**
  * Where things lie in the window of an exchange with low latency, on every rank alike, and which signals it uses. Every
  * rank has room for all tokens of each other one, so that nobody waits for a head to move. A token begins with its
@@ -37,7 +39,7 @@ public final class LowLatencyLayout {
 
     /** Signals that are needed in each context. */
     public int signals() {
-        return addressSignal() + 1;
+        return addressSignal() + LsaMemory.signals();
     }
 
     long tokenBytes() {

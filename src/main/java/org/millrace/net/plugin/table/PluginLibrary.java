@@ -95,10 +95,11 @@ public final class PluginLibrary {
 
     private static PluginLibrary open(Path path) {
         String problem = "the network plugin " + path + " cannot be used: ";
-        if (!Files.exists(path)) {
+        boolean searched = path.getParent() == null; // a name alone is for the dynamic loader, as in NCCL_NET_PLUGIN
+        if (!searched && !Files.exists(path)) {
             throw new ConnectionException(problem + "there is no such file");
         }
-        DynamicLoader.Opened opened = DynamicLoader.open(path.toAbsolutePath().toString());
+        DynamicLoader.Opened opened = DynamicLoader.open(searched ? path.toString() : path.toAbsolutePath().toString());
         MemorySegment handle = opened.handle();
         if (handle == null) {
             throw new ConnectionException(problem + opened.error());

@@ -31,7 +31,7 @@ abstract class UcxEnd extends ConnectionState {
 
     /** In the flags: above them is where the number of the process counts. */
     private static final int NAMESPACE_SHIFT = 8;
-    /** In place of a request, or of a length. */
+    /** In place of a request, or of a length; requests are addresses, and greater than 0. */
     static final long FAILED = -1;
     static final long UNDER_WAY = -2;
 
@@ -41,6 +41,8 @@ abstract class UcxEnd extends ConnectionState {
     final Arena arena = Arena.ofShared();
     /** Parameters of a message in that memory. */
     final long plainSend = UcxRegion.param(arena, 0, 0);
+    /** The same of one that goes at once, without asking the receiver first, whatever its length. */
+    final long eagerSend = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_FAST_CMPL());
     final long plainReceive = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
     /** The tag and the length of a message that came. */
     final long received = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
@@ -100,8 +102,18 @@ abstract class UcxEnd extends ConnectionState {
 
     // The endpoint
 
+    final boolean noticesFailures() {
+        return noticesFailures;
+    }
+
     final long endpoint() {
         return endpoint;
+    }
+
+    /** How long a receiver's buffers are, by how bytes go between the two. After {@link #connect}. */
+    final int bufferBytes() {
+        return !noticesFailures ? UcxFormat.SHARED_BUFFER_BYTES
+                : workers.context().reachesRemoteMemory() ? UcxFormat.CARD_BUFFER_BYTES : UcxFormat.TCP_BUFFER_BYTES;
     }
 
     final long flags() {
@@ -183,13 +195,23 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     static boolean isRequest(long request) {
-        return request != 0 && request != FAILED;
+        return request > 0;
     }
 
     /** What is left of a receive that was cancelled, or of another request, whatever becomes of it. */
     final long left(long request) {
         long left = sent(request);
         return isRequest(left) ? left : 0;
+    }
+
+    /** Whether none of these is under way any more; those that are over are freed. */
+    final boolean areOver(long[] requests) {
+        boolean over = true;
+        for (int i = 0; i < requests.length; i++) {
+            requests[i] = left(requests[i]);
+            over &= requests[i] == 0;
+        }
+        return over;
     }
 
     final void cancel(long request) {
@@ -258,23 +280,24 @@ abstract class UcxEnd extends ConnectionState {
             failedAt = System.nanoTime();
         }
         if (System.nanoTime() - failedAt > LAST_WORDS_NANOS) {
-            throw lost(failed, null, howFar());
+            throw lost(failed, null);
         }
         return true;
     }
 
     /** What to throw when the connection over which the two ends found each other has ended. */
-    final ConnectionException ended(ConnectionException why, String howFar) {
+    final ConnectionException ended(ConnectionException why) {
+        String howFar = howFar();
         return switch (why) {
             case PeerLostException lost -> closedByPeer(howFar, lost.lostPeer());
             case PeerClosedException _ -> closedByPeer(howFar);
-            default -> lost("the TCP connection to it has ended without a goodbye", why, howFar);
+            default -> lost("the TCP connection to it has ended without a goodbye", why);
         };
     }
 
-    final ConnectionException lost(String what, @Nullable ConnectionException cause, String howFar) {
+    final ConnectionException lost(String what, @Nullable ConnectionException cause) {
         return fail(new ConnectionException(
-                this + ": connection lost (" + what + ") " + howFar
+                this + ": connection lost (" + what + ") " + howFar()
                         + "; the peer's process ended, or the network between failed: look at what the peer said last",
                 cause));
     }

@@ -7,6 +7,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.CLibrary;
@@ -24,12 +25,18 @@ public final class UcxLibrary {
     static final int LEAST_MINOR = 13;
 
     /**
-     * What UCX does to a process when it is loaded, unless its environment says otherwise: it takes the signals of
+     * What UCX would do to a process when it is loaded, unless its environment says otherwise: it takes the signals of
      * memory errors over, by which a JVM looks for null pointers and stops its threads, and writes its warnings among
      * what the program prints.
      */
-    private static final String[][] ENVIRONMENT =
-            {{"UCX_HANDLE_ERRORS", "none"}, {"UCX_WARN_UNUSED_ENV_VARS", "n"}, {"UCX_LOG_FILE", "stderr"}};
+    private static final Map<String, String> WHEN_LOADED =
+            Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
+    /**
+     * What it reads whenever it makes a worker: TCP carries a message of ours as a whole. (To set it for a context
+     * alone has another name in each release.)
+     */
+    private static final Map<String, String> ALWAYS =
+            Map.of("UCX_TCP_TX_SEG_SIZE", "128k", "UCX_TCP_RX_SEG_SIZE", "128k");
 
     private static final String OTHERWISE = "; or choose another network with MILLRACE_NET";
 
@@ -68,22 +75,16 @@ public final class UcxLibrary {
         return library;
     }
 
-    private static UcxLibrary open(String name) {
+    static UcxLibrary open(String name) {
         try (Arena arena = Arena.ofConfined()) {
-            boolean[] ours = new boolean[ENVIRONMENT.length];
-            for (int i = 0; i < ours.length; i++) {
-                ours[i] = System.getenv(ENVIRONMENT[i][0]) == null;
-                if (ours[i]) {
-                    call("setenv", arena.allocateFrom(ENVIRONMENT[i][0]).address(),
-                            arena.allocateFrom(ENVIRONMENT[i][1]).address(), 1);
-                }
-            }
+            ALWAYS.forEach((variable, value) -> set(arena, variable, value));
+            WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
             String problem = DynamicLoader.open(name).error();
-            for (int i = 0; i < ours.length; i++) {
-                if (ours[i]) { // it was read; what this process starts need not inherit it
-                    call("unsetenv", arena.allocateFrom(ENVIRONMENT[i][0]).address(), 0, 0);
-                }
-            }
+            // It was read; what this process starts need not inherit it.
+            WHEN_LOADED.keySet()
+                    .stream()
+                    .filter(variable -> System.getenv(variable) == null)
+                    .forEach(variable -> call("unsetenv", arena.allocateFrom(variable).address(), 0, 0));
             if (problem != null) {
                 throw new UcxUnavailableException("UCX cannot be loaded (" + problem + ")",
                         "install it (Debian and Ubuntu: libucx0, Fedora and RHEL: ucx), put its folder into "
@@ -98,6 +99,13 @@ public final class UcxLibrary {
         } catch (UnsatisfiedLinkError | ExceptionInInitializerError | IllegalArgumentException e) {
             throw new UcxUnavailableException(name + " is not UCX's libucp, or a damaged one (" + e.getMessage() + ")",
                     "correct MILLRACE_UCX_LIBRARY or LD_LIBRARY_PATH" + OTHERWISE);
+        }
+    }
+
+    /** Sets a variable that the user has not set, for C. */
+    private static void set(Arena arena, String variable, String value) {
+        if (System.getenv(variable) == null) {
+            call("setenv", arena.allocateFrom(variable).address(), arena.allocateFrom(value).address(), 1);
         }
     }
 

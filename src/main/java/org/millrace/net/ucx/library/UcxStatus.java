@@ -5,6 +5,9 @@ import org.millrace.ffi.ucx.ucp_h;
 /** What UCX answers. */
 public final class UcxStatus {
 
+    /** {@code UCS_ERR_NO_DEVICE}. */
+    static final int NO_DEVICE = -14;
+
     private UcxStatus() {}
 
     /** Whether what was returned in place of a request is a status: null for done, or an error. */

@@ -1,0 +1,59 @@
+package org.millrace.net.auto;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.net.Connected;
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.ucx.Ucx;
+import org.millrace.net.ucx.UcxNetwork;
+
+/** The choice between processes that share no memory, as if both had a card that UCX drives. */
+class AutoNetworkWithUcxTest extends NetworkContract {
+
+    @TempDir
+    private Path directory;
+
+    /** Where no directory is, no memory is shared. */
+    private Network open(boolean hasUcx) {
+        SocketNetwork socket = new SocketNetwork(SocketOptions.defaults());
+        return new AutoNetwork(new ShmNetwork(ShmOptions.defaults().withDirectory(directory.resolve("none"))), socket,
+                hasUcx ? Optional.of(new UcxNetwork(Optional.empty(), socket)) : Optional.empty());
+    }
+
+    @Override
+    protected Network newNetwork() {
+        Ucx.assumeUsable();
+        return open(true);
+    }
+
+    @Override
+    protected int framesWithoutAllocation() {
+        return 0; // this JVM has no optimizing compiler; the network that is chosen has its own test
+    }
+
+    @Test
+    void ucxIsTakenWhereBothHaveIt() {
+        try (Network none = open(false)) {
+            for (Network[] pair : new Network[][] {{network, none}, {none, network}}) {
+                try (Connected ends = Connected.make(pair[0], pair[1])) {
+                    assertFalse(ends.sender().toString().contains("UCX"), ends.sender().toString());
+                    assertFalse(ends.receiver().toString().contains("UCX"), ends.receiver().toString());
+                }
+            }
+            try (Connected ends = Connected.make(network, network)) {
+                assertTrue(ends.sender().toString().contains("UCX"), ends.sender().toString());
+                assertTrue(ends.receiver().toString().contains("UCX"), ends.receiver().toString());
+            }
+        }
+    }
+}
