@@ -27,9 +27,9 @@ public record CoreShare(int cores, String reason) {
             "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE");
 
     /** What they call the number of ranks on this host, and in the job. */
-    private static final Map<String, String> RANKS_OF_JOB = Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE",
-            "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "PMI_SIZE",
-            "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE");
+    private static final Map<String, String> RANKS_OF_JOB =
+            Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE",
+                    "MPI_LOCALNRANKS", "PMI_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE");
     private static final String SLURM_HOSTS = "SLURM_NNODES";
 
     /** With so many cores a proxy thread may have one for itself: the program's threads have two more. */

@@ -83,11 +83,11 @@ public final class PluginSettings {
             USUAL_UNPACK_MIB, "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
 
     /** Whether slots are in the memory of GPUs. */
-    public static final Setting<Optional<Boolean>> DEVICE_SLOTS =
-            new Setting<>("MILLRACE_DEVICE_SLOTS", optional(ValueTypes.booleans()), Optional.empty(),
-                    "0: what kernels send and receive in protocol Simple waits in the host's memory;"
-                            + " 1: in the GPU's, which is an error where it cannot; unset: in the GPU's if the launcher says that"
-                            + " all ranks are on this host");
+    public static final Setting<Optional<Boolean>> DEVICE_SLOTS = new Setting<>("MILLRACE_DEVICE_SLOTS",
+            optional(ValueTypes.booleans()), Optional.empty(),
+            "0: what kernels send and receive in protocol Simple waits in the host's memory;"
+                    + " 1: in the GPU's, which is an error where it cannot; unset: in the GPU's if the launcher says that"
+                    + " all ranks are on this host");
 
     /** Whether a process that has lost a peer it waits for ends. */
     public static final Setting<Boolean> ON_LOSS = new Setting<>("MILLRACE_ON_LOSS",

@@ -63,10 +63,10 @@ class CoreShareTest {
 
     @Test
     void launchersSayWhetherAllRanksAreHere() {
-        assertTrue(CoreShare
-                .isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "2")::get));
-        assertFalse(CoreShare
-                .isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "4")::get));
+        assertTrue(
+                CoreShare.isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "2")::get));
+        assertFalse(
+                CoreShare.isWholeJobHere(Map.of("OMPI_COMM_WORLD_LOCAL_SIZE", "2", "OMPI_COMM_WORLD_SIZE", "4")::get));
         assertTrue(CoreShare.isWholeJobHere(Map.of("LOCAL_WORLD_SIZE", "8", "WORLD_SIZE", "8")::get));
         assertFalse(CoreShare.isWholeJobHere(Map.of("LOCAL_WORLD_SIZE", "1", "WORLD_SIZE", "2")::get));
         assertTrue(CoreShare.isWholeJobHere(Map.of("SLURM_NNODES", "1")::get));

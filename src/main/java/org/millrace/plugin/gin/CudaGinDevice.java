@@ -270,8 +270,9 @@ final class CudaGinDevice implements GinDevice {
     }
 
     private CudaMover mover(Network network, long address, int type) {
-        long context =
-                copyContext != null && (type == plugin_h.NCCL_PTR_HOST() || driver.isOfAllContexts(address)) ? copyContext.handle() : programsContext();
+        long context = copyContext != null && (type == plugin_h.NCCL_PTR_HOST() || driver.isOfAllContexts(address))
+                ? copyContext.handle()
+                : programsContext();
         return moverOf.computeIfAbsent(new Way(network, context),
                 unused -> new CudaMover(driver, device, context, network, chunkBytes, copyKernel));
     }

@@ -125,8 +125,9 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         if (unpack != Kernels.NONE) {
             prepareUnpack(environment, settings, toSet);
         }
-        return new PluginConfiguration(takeover, deviceSlots ? ProxyThreads.decideForDeviceSlots(environment) : ProxyThreads.decide(environment), unpack, bounceBytes,
-                Map.copyOf(toSet),
+        return new PluginConfiguration(takeover,
+                deviceSlots ? ProxyThreads.decideForDeviceSlots(environment) : ProxyThreads.decide(environment), unpack,
+                bounceBytes, Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",
@@ -169,9 +170,9 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
     }
 
     /**
-     * Whether a GPU copies from GPU to GPU: between processes of one host, over shared memory. Over TCP what it stages in
-     * the host's memory takes longer than slots there do (2 MiB of an all-reduce 511 and 243 us, 128 MiB 11.7 and 8.7
-     * ms). All ranks must find the same.
+     * Whether a GPU copies from GPU to GPU: between processes of one host, over shared memory. Over TCP what it stages
+     * in the host's memory takes longer than slots there do (2 MiB of an all-reduce 511 and 243 us, 128 MiB 11.7 and
+     * 8.7 ms). All ranks must find the same.
      */
     private static boolean areWorthIt(UnaryOperator<@Nullable String> environment, EnvironmentSettings settings) {
         String network = settings.text(Settings.NETWORK.name());

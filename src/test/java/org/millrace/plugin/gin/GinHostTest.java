@@ -19,8 +19,8 @@ import org.millrace.plugin.HostProgram;
 class GinHostTest {
 
     private static final int PUTS = 60;
-    private static final Pattern DRIVER_CALLS =
-            Pattern.compile("(\\d+) copies within devices, (\\d+) with the host, 0 in the program's context\n(\\d+) events");
+    private static final Pattern DRIVER_CALLS = Pattern
+            .compile("(\\d+) copies within devices, (\\d+) with the host, 0 in the program's context\n(\\d+) events");
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
