@@ -62,8 +62,8 @@ final class Split {
             byte[] invitation =
                     from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
                             : new byte[0])[members.getFirst()];
-            return ControlPlane.join(rendezvous(listener, new RankLetter(members.getFirst(), INVITATION, invitation)), rank, members.size(),
-                    from.options());
+            return ControlPlane.join(rendezvous(listener, new RankLetter(members.getFirst(), INVITATION, invitation)),
+                    rank, members.size(), from.options());
         } catch (IOException e) {
             throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
                     + " others of its new group: " + e.getMessage(), e);

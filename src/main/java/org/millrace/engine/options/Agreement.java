@@ -53,8 +53,7 @@ public record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channel
                 hosts.add(theirHost);
             }
             nodes[rank] = hosts.indexOf(theirHost);
-            requireSame(HOW_DATA_TRAVELS, algorithms, theirs.text("a text of how data travels"), control.rank(),
-                    rank);
+            requireSame(HOW_DATA_TRAVELS, algorithms, theirs.text("a text of how data travels"), control.rank(), rank);
             theirs.end();
         }
         return new Agreement(control.size(), here, nodes, channels, configuration.get(Settings.BUFFER_SIZE));
