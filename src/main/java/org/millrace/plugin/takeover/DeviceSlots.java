@@ -225,6 +225,7 @@ public final class DeviceSlots implements AutoCloseable {
         private final long address;
         private final long bytes;
         private final ForeignMemory.@Nullable Ticket exported;
+        private final DeviceRegion.@Nullable Ticket ticket;
         private final Map<Long, ForeignMemory> mapped = new HashMap<>();
 
         Memory(CudaDriver driver, AgentCopies copies, long address, long bytes) {
@@ -234,6 +235,8 @@ public final class DeviceSlots implements AutoCloseable {
             this.bytes = bytes;
             device = driver.currentDevice();
             exported = export(driver, address, bytes);
+            ticket = exported == null ? null
+                    : new DeviceRegion.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
         }
 
         private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
@@ -262,8 +265,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public DeviceRegion.@Nullable Ticket ticket() {
-            return exported == null ? null
-                    : new DeviceRegion.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
+            return ticket;
         }
 
         @Override
