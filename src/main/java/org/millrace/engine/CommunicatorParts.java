@@ -88,7 +88,7 @@ final class CommunicatorParts {
                     threads.connectorService());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
-            control.fail(String.valueOf(thrown.getMessage()));
+            control.fail(thrown);
             resources.close();
             throw thrown;
         }

@@ -74,7 +74,7 @@ public final class GinRank implements AutoCloseable {
                 control.barrier(); // no rank may begin, and perhaps end, before its peers' connections are made
             }
             GinCommunicator communicator = new GinCommunicator(rank, mesh.senders(), mesh.receivers(),
-                    GinOptions.defaults(), failure -> joined.fail(String.valueOf(failure.getMessage())));
+                    GinOptions.defaults(), failure -> joined.fail(failure));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);
             resources.add(AgentRunner.start(agent,
@@ -82,7 +82,7 @@ public final class GinRank implements AutoCloseable {
             return new GinRank(control, configuration, resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {
             if (control != null) {
-                control.fail(String.valueOf(thrown.getMessage()));
+                control.fail(thrown);
             }
             resources.close();
             throw thrown;

@@ -22,6 +22,7 @@ import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.bootstrap.JoinOptions;
 import org.millrace.engine.bootstrap.Machine;
+import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.UniqueId;
@@ -85,14 +86,16 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
         try {
             int local = placeOnMachine(control);
             CudaDevice device = libraries.cuda().device(local % libraries.cuda().deviceCount());
-            UniqueId id = UniqueId
-                    .of(control.allGather(rank == 0 ? libraries.nccl().newUniqueId().toBytes() : new byte[0])[0]);
+            RankLetter letter = new RankLetter(0, "NCCL's unique id",
+                    control.allGather(rank == 0 ? libraries.nccl().newUniqueId().toBytes() : new byte[0])[0]);
+            UniqueId id = UniqueId.of(letter.bytes("an id", UniqueId.BYTES));
+            letter.end();
             GroupFailure failure = new GroupFailure(control);
             NcclCommunicator nccl = bounded("ncclCommInitRank of rank " + rank, patience, failure,
                     () -> libraries.nccl().join(device, id, size, rank));
             return new GpuRank(libraries, control, failure, device, nccl, patience);
         } catch (RuntimeException | Error thrown) {
-            control.fail(String.valueOf(thrown.getMessage()));
+            control.fail(thrown);
             control.close();
             throw thrown;
         }
@@ -108,7 +111,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
                             patience));
         } catch (RuntimeException | Error thrown) {
             if (group != null) {
-                group.fail(String.valueOf(thrown.getMessage()));
+                group.fail(thrown);
                 group.close();
             }
             throw thrown;

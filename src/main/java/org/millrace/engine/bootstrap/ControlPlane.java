@@ -212,6 +212,12 @@ public final class ControlPlane implements AutoCloseable {
         }
     }
 
+    /** The same for what was thrown: an error that says nothing is told by its name. */
+    public void fail(Throwable thrown) {
+        String message = thrown.getMessage();
+        fail(message == null || thrown instanceof Error ? thrown.toString() : message);
+    }
+
     /** A failure that another rank told is known to all. */
     private void tellOthers(MillraceException e) {
         if (failure() == null) {

@@ -39,7 +39,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         if (first.compareAndSet(null, thrown)) {
             LOG.debug("rank {} failed", control.rank(), thrown);
             failed();
-            control.fail(String.valueOf(thrown.getMessage()));
+            control.fail(thrown);
         }
     }
 

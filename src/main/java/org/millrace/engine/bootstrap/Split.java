@@ -21,6 +21,8 @@ import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
  */
 final class Split {
 
+    private static final String INVITATION = "where its new group meets";
+
     private final ControlPlane from;
     private final List<Integer> members;
 
@@ -31,11 +33,19 @@ final class Split {
 
     static @Nullable ControlPlane agree(ControlPlane from, int color, int key) {
         byte[][] wishes = from.allGather(ByteBuffer.allocate(2 * Integer.BYTES).putInt(color).putInt(key).array());
+        int[] colors = new int[wishes.length];
+        int[] keys = new int[wishes.length];
+        for (int rank = 0; rank < wishes.length; rank++) {
+            RankLetter wish = new RankLetter(rank, "its new group", wishes[rank]);
+            colors[rank] = wish.number();
+            keys[rank] = wish.number();
+            wish.end();
+        }
         List<Integer> members = IntStream.range(0, wishes.length)
-                .filter(rank -> ByteBuffer.wrap(wishes[rank]).getInt() == color)
+                .filter(rank -> colors[rank] == color)
                 .boxed()
                 // stable: ranks of one key stay in order
-                .sorted(Comparator.comparingInt(rank -> ByteBuffer.wrap(wishes[rank]).getInt(Integer.BYTES)))
+                .sorted(Comparator.comparingInt(rank -> keys[rank]))
                 .toList();
         if (color < 0 || members.size() == 1) {
             from.allGather(new byte[0]);
@@ -52,8 +62,8 @@ final class Split {
             byte[] invitation =
                     from.allGather(rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
                             : new byte[0])[members.getFirst()];
-            return ControlPlane.join(rendezvous(listener, ByteBuffer.wrap(invitation)), rank, members.size(),
-                    from.options());
+            return ControlPlane.join(rendezvous(listener, new RankLetter(members.getFirst(), INVITATION, invitation)),
+                    rank, members.size(), from.options());
         } catch (IOException e) {
             throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
                     + " others of its new group: " + e.getMessage(), e);
@@ -63,22 +73,26 @@ final class Split {
     private static byte[] invitation(InetSocketAddress address, String secret) {
         byte[] host = address.getAddress().getAddress();
         byte[] words = secret.getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(2 * Integer.BYTES + host.length + words.length)
+        return ByteBuffer.allocate(3 * Integer.BYTES + host.length + words.length)
                 .putInt(address.getPort())
                 .putInt(host.length)
                 .put(host)
+                .putInt(words.length)
                 .put(words)
                 .array();
     }
 
-    private SplitRendezvous rendezvous(@Nullable ServerSocketChannel listener, ByteBuffer invitation)
-            throws UnknownHostException {
-        int port = invitation.getInt();
-        byte[] host = new byte[invitation.getInt()];
-        invitation.get(host);
-        String secret = StandardCharsets.UTF_8.decode(invitation).toString();
-        return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
-                Secret.of(secret, from.options().secret()));
+    private SplitRendezvous rendezvous(@Nullable ServerSocketChannel listener, RankLetter invitation) {
+        int port = invitation.number("its port", 1, 0xFFFF);
+        byte[] host = invitation.sized("an internet address");
+        String secret = invitation.text("a secret");
+        invitation.end();
+        try {
+            return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
+                    Secret.of(secret, from.options().secret()));
+        } catch (UnknownHostException e) {
+            throw invitation.damaged("an internet address of " + host.length + " bytes");
+        }
     }
 
     /**

@@ -15,6 +15,7 @@ import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -65,22 +66,22 @@ public final class CollNet implements AutoCloseable {
                 .array());
         byte[][] addresses = new byte[all.length][];
         for (int rank = 0; rank < all.length; rank++) {
-            ByteBuffer theirs = ByteBuffer.wrap(all[rank]);
-            if (theirs.get() == 0) {
+            RankLetter theirs = new RankLetter(rank, "its way to the aggregator", all[rank]);
+            if (!theirs.flag()) {
                 if (wanted) {
                     LOG.warn("rank {}: NCCL_COLLNET_ENABLE=1 has no effect, as it is not set on rank {}",
                             control.rank(), rank);
                 }
                 return null;
             }
-            long theirMax = theirs.getLong();
+            long theirMax = theirs.longNumber();
             if (wanted && theirMax != maxBytes) {
                 throw new MillraceException(
                         Settings.COLLNET_MAX_BYTES.name() + " is " + maxBytes + " on rank " + control.rank() + " and "
                                 + theirMax + " on rank " + rank + ": it must be the same on all ranks");
             }
-            addresses[rank] = new byte[theirs.remaining()];
-            theirs.get(addresses[rank]);
+            addresses[rank] = theirs.bytes("a listener's address", address.length);
+            theirs.end();
         }
         CollectiveNetwork collective =
                 new AggregatorSetup(control, options, network, here, addresses, failure, resources).connect();

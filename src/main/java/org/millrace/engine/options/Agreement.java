@@ -9,6 +9,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.Machine;
+import org.millrace.engine.bootstrap.RankLetter;
 
 /**
  * What the ranks of a group have agreed on before anything is connected.
@@ -40,28 +41,22 @@ public record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channel
         List<ByteBuffer> hosts = new ArrayList<>();
         int channels = Integer.MAX_VALUE;
         for (int rank = 0; rank < all.length; rank++) {
-            ByteBuffer theirs = ByteBuffer.wrap(all[rank]);
-            channels = Math.min(channels, theirs.getInt());
-            requireSame(Settings.BUFFER_SIZE.name(), configuration.get(Settings.BUFFER_SIZE), theirs.getLong(),
+            RankLetter theirs = new RankLetter(rank, "its settings", all[rank]);
+            channels = Math.min(channels, theirs.number("its number of channels", 1, Integer.MAX_VALUE));
+            requireSame(Settings.BUFFER_SIZE.name(), configuration.get(Settings.BUFFER_SIZE), theirs.longNumber(),
                     control.rank(), rank);
-            requireSame(Settings.FIRST_STEP.name(), configuration.get(Settings.FIRST_STEP), theirs.getLong(),
+            requireSame(Settings.FIRST_STEP.name(), configuration.get(Settings.FIRST_STEP), theirs.longNumber(),
                     control.rank(), rank);
-            ByteBuffer theirHost = ByteBuffer.wrap(bytes(theirs));
+            ByteBuffer theirHost = ByteBuffer.wrap(theirs.sized("the name of a host"));
             here += theirHost.equals(ByteBuffer.wrap(host)) ? 1 : 0;
             if (!hosts.contains(theirHost)) {
                 hosts.add(theirHost);
             }
             nodes[rank] = hosts.indexOf(theirHost);
-            requireSame(HOW_DATA_TRAVELS, algorithms, new String(bytes(theirs), StandardCharsets.UTF_8), control.rank(),
-                    rank);
+            requireSame(HOW_DATA_TRAVELS, algorithms, theirs.text("a text of how data travels"), control.rank(), rank);
+            theirs.end();
         }
         return new Agreement(control.size(), here, nodes, channels, configuration.get(Settings.BUFFER_SIZE));
-    }
-
-    private static byte[] bytes(ByteBuffer theirs) {
-        byte[] bytes = new byte[theirs.getInt()];
-        theirs.get(bytes);
-        return bytes;
     }
 
     private static void requireSame(String setting, Object mine, Object theirs, int rank, int other) {

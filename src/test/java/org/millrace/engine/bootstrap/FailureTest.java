@@ -74,7 +74,7 @@ class FailureTest {
     void theOwnFailureEndsTheOwnCall() throws Exception {
         List<ControlPlane> planes = Ranks.join(file(), 2);
         FutureTask<byte[][]> blocked = Ranks.async(() -> planes.get(1).allGather(new byte[10]));
-        planes.get(1).fail(null);
+        planes.get(1).fail((String) null);
         assertTrue(Ranks.failureOf(blocked).endsWith("null"));
         assertTrue(Ranks.awaitFailure(planes.get(0)).message().endsWith(" failed: null"));
         Ranks.closeAll(planes);

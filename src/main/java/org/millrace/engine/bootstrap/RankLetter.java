@@ -1,0 +1,97 @@
+package org.millrace.engine.bootstrap;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.millrace.MillraceException;
+
+/**
+ * What one rank gave to {@link ControlPlane#allGather}, read from its beginning. Nothing in it is believed before it is
+ * checked: a length that it names is held against what there is before anything is allocated.
+ */
+public final class RankLetter {
+
+    private final int rank;
+    private final String subject;
+    private final ByteBuffer bytes;
+
+    /**
+     * A letter that has not been read.
+     *
+     * @param rank    who wrote it, for messages
+     * @param subject what it is about, for messages
+     */
+    public RankLetter(int rank, String subject, byte[] bytes) {
+        this.rank = rank;
+        this.subject = subject;
+        this.bytes = ByteBuffer.wrap(bytes);
+    }
+
+    private void require(long wanted, String what) {
+        if (wanted < 0 || wanted > bytes.remaining()) {
+            throw damaged(what + " of " + wanted + " bytes where " + bytes.remaining() + " of " + bytes.limit()
+                    + " are left");
+        }
+    }
+
+    /** What to throw if it makes no sense. */
+    public MillraceException damaged(String why) {
+        return new MillraceException("what rank " + rank + " says of " + subject + " cannot be read: " + why
+                + "; all ranks need the same release");
+    }
+
+    /** Reads a yes or no. */
+    public boolean flag() {
+        require(1, "a flag");
+        byte flag = bytes.get();
+        if (flag != 0 && flag != 1) {
+            throw damaged("a flag is " + flag + ", where 0 or 1 is expected");
+        }
+        return flag == 1;
+    }
+
+    /** Reads 4 bytes. */
+    public int number() {
+        require(Integer.BYTES, "a number");
+        return bytes.getInt();
+    }
+
+    /** Reads a number from a range. */
+    public int number(String what, int least, int most) {
+        int number = number();
+        if (number < least || number > most) {
+            throw damaged(what + " is " + number + ", where " + least + " to " + most + " are expected");
+        }
+        return number;
+    }
+
+    /** Reads 8 bytes. */
+    public long longNumber() {
+        require(Long.BYTES, "a number");
+        return bytes.getLong();
+    }
+
+    /** Reads as many bytes. */
+    public byte[] bytes(String what, int count) {
+        require(count, what);
+        byte[] read = new byte[count];
+        bytes.get(read);
+        return read;
+    }
+
+    /** Reads a length of 4 bytes and as many bytes. */
+    public byte[] sized(String what) {
+        return bytes(what, number());
+    }
+
+    /** Reads a length of 4 bytes and a text of as many bytes. */
+    public String text(String what) {
+        return new String(sized(what), StandardCharsets.UTF_8);
+    }
+
+    /** Checks that all was read. */
+    public void end() {
+        if (bytes.hasRemaining()) {
+            throw damaged("it goes on for " + bytes.remaining() + " of " + bytes.limit() + " bytes behind its end");
+        }
+    }
+}

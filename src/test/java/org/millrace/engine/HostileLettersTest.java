@@ -1,0 +1,118 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.options.Agreement;
+import org.millrace.transport.PeerInfo;
+
+/** A rank that was let in, and then says what makes no sense: the others name it and what it said. */
+@Timeout(120)
+class HostileLettersTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    private final Map<String, String> settings = EngineGroup.settings("NCCL_COLLNET_ENABLE", "1");
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    /** What a rank says after it was let in. */
+    private interface Talk {
+        void to(ControlPlane control);
+    }
+
+    /** Rank 0 is ours, rank 1 says what it likes; returns what rank 0 fails with, which rank 1 must be told. */
+    private String failureAfter(Talk talk) throws InterruptedException {
+        String[] told = new String[1];
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            if (rank == 0) {
+                EngineGroup.join(directory, rank, 2, settings).close();
+                return null;
+            }
+            try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), 1, 2, PATIENCE)) {
+                talk.to(control);
+                try {
+                    control.barrier();
+                } catch (MillraceException expected) {
+                    told[0] = control.failure() == null ? "nothing" : control.failure().message();
+                }
+            }
+            return null;
+        });
+        assertNull(thrown.get(1));
+        MillraceException failure = assertInstanceOf(MillraceException.class, thrown.get(0));
+        assertTrue(String.valueOf(told[0]).contains(failure.getMessage()), told[0] + " / " + failure.getMessage());
+        return failure.getMessage();
+    }
+
+    private ByteBuffer settingsLetter(int bytes) {
+        Configuration configuration = Configuration.load(settings);
+        return ByteBuffer.allocate(bytes)
+                .putInt(2)
+                .putLong(configuration.get(Settings.BUFFER_SIZE))
+                .putLong(configuration.get(Settings.FIRST_STEP));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Integer.MAX_VALUE, -1, Integer.MIN_VALUE, 5})
+    void aLengthThatIsNotThereIsNeverAllocated(int length) throws Exception {
+        String message = failureAfter(control -> control.allGather(settingsLetter(24 + 4).putInt(length).array()));
+        assertTrue(message.contains("what rank 1 says of its settings cannot be read: the name of a host of " + length
+                + " bytes where 4 of 28 are left"), message);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 3, 11, 21})
+    void aLetterThatEndsEarlyNamesItsRank(int bytes) throws Exception {
+        byte[] whole = settingsLetter(24).array();
+        String message = failureAfter(control -> control.allGather(Arrays.copyOf(whole, bytes)));
+        assertTrue(message.contains("what rank 1 says of its settings cannot be read: a number of "), message);
+    }
+
+    @Test
+    void aGroupHasNoNegativeNumberOfChannels() throws Exception {
+        String message = failureAfter(control -> control.allGather(settingsLetter(24).putInt(0, -7).array()));
+        assertTrue(message.contains("its number of channels is -7, where 1 to "), message);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 8, 9, 40, 100})
+    void theWayToTheAggregatorIsChecked(int bytes) throws Exception {
+        ByteBuffer letter = ByteBuffer.allocate(bytes);
+        if (bytes > 0) {
+            letter.put((byte) 1);
+        }
+        if (bytes > 8) {
+            letter.putLong(Configuration.load(settings).get(Settings.COLLNET_MAX_BYTES));
+        }
+        String message = failureAfter(control -> {
+            Agreement.reach(control, Configuration.load(settings));
+            PeerInfo.exchange(1, "elsewhere", List.of(), control::allGather);
+            control.allGather(letter.array());
+        });
+        assertTrue(message.contains("what rank 1 says of its way to the aggregator cannot be read: "), message);
+    }
+}
