@@ -65,7 +65,11 @@ public final class DeviceSlots implements AutoCloseable {
     /** The number of the device that is current on this thread; null for none. */
     @Nullable
     Integer currentDevice() {
-        return currentContext() == 0 ? null : driver.currentDevice();
+        try {
+            return currentContext() == 0 ? null : driver.currentDevice();
+        } catch (MillraceException e) {
+            return null; // the program has not initialized the driver yet
+        }
     }
 
     /** The context in which a device copies; 0 if it is to be the program's. */
