@@ -41,6 +41,7 @@ public final class CudaDriver {
     private final MethodHandle writeValue64;
     private final MethodHandle writeValue32;
     private final MethodHandle getContext;
+    private final MethodHandle setContext;
     private final Map<Function, MethodHandle> functions = new EnumMap<>(Function.class);
     private final MethodHandle errorName;
 
@@ -53,6 +54,7 @@ public final class CudaDriver {
         writeValue64 = bind(library, "cuStreamWriteValue64_v2", LONG, LONG, LONG, INT);
         writeValue32 = bind(library, "cuStreamWriteValue32_v2", LONG, LONG, INT, INT);
         getContext = bind(library, "cuCtxGetCurrent", LONG);
+        setContext = bind(library, "cuCtxSetCurrent", LONG);
         for (Function function : Function.values()) {
             functions.put(function, bind(library, function.symbol, function.arguments));
         }
@@ -220,13 +222,22 @@ public final class CudaDriver {
     }
 
     /**
-     * Makes a context current on this thread, whose calls are from then on none of the business of a capture that
-     * another thread makes.
+     * Makes a context current on this thread.
      *
      * @param context a {@code CUcontext}
      */
     public void useContext(long context) {
-        checkedCall(Function.USE_CONTEXT, context);
+        int code;
+        try {
+            code = (int) setContext.invokeExact(context);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        check("cuCtxSetCurrent", code);
+    }
+
+    /** From now on this thread's calls are none of the business of a capture that another thread makes. */
+    public void ignoreCaptures() {
         try (Arena arena = Arena.ofConfined()) {
             checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
         }
@@ -247,7 +258,7 @@ public final class CudaDriver {
         try {
             what.run();
         } finally {
-            call(Function.USE_CONTEXT, before);
+            useContext(before);
         }
     }
 
@@ -369,8 +380,6 @@ public final class CudaDriver {
         POP_CONTEXT("cuCtxPopCurrent_v2", LONG),
         /** Context. */
         DESTROY_CONTEXT("cuCtxDestroy_v2", LONG),
-        /** Context. */
-        USE_CONTEXT("cuCtxSetCurrent", LONG),
         /** Mode, which is exchanged for the thread's. */
         CAPTURE_MODE("cuThreadExchangeStreamCaptureMode", LONG),
         /** Device. */

@@ -58,6 +58,7 @@ public final class TrainingRun {
         new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set(Settings.THREADS.name(), "1"); // more would only take each other's cores
+        NativeEnvironment.set(PluginSettings.DEVICE_SLOTS.name(), "0"); // there is no kernel, and perhaps no GPU
         for (String network : List.of("auto", "socket")) {
             NativeEnvironment.set(Settings.NETWORK.name(), network);
             NativeEnvironment.set(Settings.TAKEOVER.name(), "1");

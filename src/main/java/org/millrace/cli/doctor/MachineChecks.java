@@ -15,11 +15,12 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.plugin.RuntimeModules;
-import org.millrace.plugin.net.ProxyThreads;
+import org.millrace.plugin.net.PluginConfiguration;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
 final class MachineChecks {
@@ -83,9 +84,15 @@ final class MachineChecks {
                                 + "docker --cpus).");
     }
 
-    /** How many threads the plugin would run in this process's place. */
+    /** How many threads the plugin would run in this process's place, and where slots would be. */
     static CheckResult proxyThreads() {
-        return CheckResult.works("the plugin for libnccl would run " + ProxyThreads.decide(System.getenv()::get));
+        try {
+            PluginConfiguration plugin = PluginConfiguration.read(System.getenv()::get);
+            return CheckResult.works("the plugin for libnccl would run " + plugin.threads() + ", with slots in "
+                    + (plugin.deviceSlots() ? "the GPU's memory" : "the host's memory"));
+        } catch (ConfigurationException e) {
+            return CheckResult.unusable("the plugin for libnccl would refuse its settings: " + e.getMessage());
+        }
     }
 
     /** Main memory, the limit of the control group, and the Java heap, in which no operand lies. */

@@ -216,6 +216,7 @@ public final class CopyQueue implements AutoCloseable {
 
         private final CudaDriver driver;
         private final long context;
+        private boolean ignoresCaptures;
         private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
         private final long stream;
         private final long[] events = new long[EVENTS];
@@ -243,6 +244,10 @@ public final class CopyQueue implements AutoCloseable {
 
         /** The thread that uses the queue stays in the context, until it uses one of another. */
         private void enter() {
+            if (!ignoresCaptures) {
+                ignoresCaptures = true;
+                driver.ignoreCaptures();
+            }
             if (driver.currentContext(current) != context) {
                 driver.useContext(context);
             }

@@ -65,7 +65,11 @@ public final class DeviceSlots implements AutoCloseable {
     /** The number of the device that is current on this thread; null for none. */
     @Nullable
     Integer currentDevice() {
-        return currentContext() == 0 ? null : driver.currentDevice();
+        try {
+            return currentContext() == 0 ? null : driver.currentDevice();
+        } catch (MillraceException e) {
+            return null; // the program has not initialized the driver yet
+        }
     }
 
     /** The context in which a device copies; 0 if it is to be the program's. */
@@ -225,6 +229,7 @@ public final class DeviceSlots implements AutoCloseable {
         private final long address;
         private final long bytes;
         private final ForeignMemory.@Nullable Ticket exported;
+        private final DeviceRegion.@Nullable Ticket ticket;
         private final Map<Long, ForeignMemory> mapped = new HashMap<>();
 
         Memory(CudaDriver driver, AgentCopies copies, long address, long bytes) {
@@ -234,6 +239,8 @@ public final class DeviceSlots implements AutoCloseable {
             this.bytes = bytes;
             device = driver.currentDevice();
             exported = export(driver, address, bytes);
+            ticket = exported == null ? null
+                    : new DeviceRegion.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
         }
 
         private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
@@ -262,8 +269,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public DeviceRegion.@Nullable Ticket ticket() {
-            return exported == null ? null
-                    : new DeviceRegion.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
+            return ticket;
         }
 
         @Override
