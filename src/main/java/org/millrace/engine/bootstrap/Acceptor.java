@@ -96,7 +96,8 @@ final class Acceptor {
             while ((channel = accept.next()) != null) {
                 strangers.add(new AcceptedConnection(new ControlConnection(channel, selector), Deadline.in(HANDSHAKE)));
                 if (strangers.size() > MAX_STRANGERS) {
-                    dropOldest("it was the oldest of more than " + MAX_STRANGERS + " that had not introduced themselves");
+                    dropOldest(
+                            "it was the oldest of more than " + MAX_STRANGERS + " that had not introduced themselves");
                 }
             }
             if (reserve == null) {

@@ -125,8 +125,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             }
         }
         while (strangers.size() > MAX_STRANGERS) {
-            drop(strangers.removeFirst(), new Refusal(null, "it was the oldest of more than " + MAX_STRANGERS
-                    + " that had not said who they are"));
+            drop(strangers.removeFirst(), new Refusal(null,
+                    "it was the oldest of more than " + MAX_STRANGERS + " that had not said who they are"));
         }
         for (Iterator<C> each = early.iterator(); each.hasNext();) {
             C client = each.next();
@@ -177,14 +177,15 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         long now = System.nanoTime();
         if (!strangers.isEmpty()) {
             tryAgain = 0;
-            drop(strangers.removeFirst(), new Refusal(null, "no other connection could be accepted beside it: "
-                    + e.getMessage()));
+            drop(strangers.removeFirst(),
+                    new Refusal(null, "no other connection could be accepted beside it: " + e.getMessage()));
             return;
         }
         shortage = tryAgain == 0 ? now : shortage;
         if (now - shortage > handshakeDeadline.toNanos()) {
-            throw new ConnectionException(name + ": cannot accept connections: " + e.getMessage()
-                    + "; too many open files? See ulimit -n", e);
+            throw new ConnectionException(
+                    name + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n",
+                    e);
         }
         tryAgain = (now + SHORTAGE_NANOS) | 1; // 0 stands for none
     }

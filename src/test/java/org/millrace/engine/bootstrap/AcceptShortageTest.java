@@ -112,7 +112,9 @@ class AcceptShortageTest {
         }
         String message = assertThrows(MillraceException.class,
                 () -> group.awaitComplete(Deadline.in(Duration.ofMillis(1)), "here")).getMessage();
-        assertTrue(message.contains("; refused meanwhile: ")
-                && message.endsWith("no other connection could be accepted beside it: Too many open files"), message);
+        assertTrue(
+                message.contains("; refused meanwhile: ")
+                        && message.endsWith("no other connection could be accepted beside it: Too many open files"),
+                message);
     }
 }

@@ -16,8 +16,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -176,7 +176,8 @@ class ConnectorsTest {
     }
 
     private Connectors connectors(Duration deadline) {
-        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service, strangers::get);
+        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service,
+                strangers::get);
     }
 
     @AfterEach
@@ -281,7 +282,8 @@ class ConnectorsTest {
         strangers.set(1200);
         connectors(Duration.ofMillis(20)).send(1, 0, KernelChannel.COLLECTIVE);
         await(() -> failure.get() != null, "no failure");
-        assertTrue(failure.get().getMessage().contains("strangers keep this rank's port busy: 1200 of their connections"),
+        assertTrue(
+                failure.get().getMessage().contains("strangers keep this rank's port busy: 1200 of their connections"),
                 failure.get().getMessage());
     }
 
@@ -322,7 +324,8 @@ class ConnectorsTest {
         });
         try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {
             GroupFailure shared = new GroupFailure(first);
-            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), service, strangers::get);
+            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), service,
+                    strangers::get);
             first.barrier();
             await(() -> shared.get() != null, "the failure is not heard");
             assertTrue(shared.get() instanceof MillraceException);
