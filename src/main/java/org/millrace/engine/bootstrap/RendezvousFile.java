@@ -7,11 +7,15 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Properties;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
@@ -26,21 +30,71 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
     private static final String VERSION = "1";
     /** Ours are some 150 bytes. Whatever else the path may name is not read to its end. */
     private static final int MAX_BYTES = 4096;
+    private static final int ROOT = 0;
+    /** Its owner is the user that this process acts as. */
+    private static final Path SELF = Path.of("/proc/self");
 
     /**
      * The file's content; empty if there is no file, or an empty one, which somebody made to have a name.
      *
-     * @throws MillraceException if it is another file than a rendezvous file
+     * @throws MillraceException if it is another file than a rendezvous file, or perhaps somebody else's
      */
     static Optional<RendezvousFile> read(Path path) throws IOException {
+        return read(path, Files.exists(SELF) ? uid(SELF) : null);
+    }
+
+    /**
+     * The same for a given user.
+     *
+     * @param user by number; null where users have none, and owners are not looked at
+     */
+    static Optional<RendezvousFile> read(Path path, @Nullable Integer user) throws IOException {
         byte[] bytes;
-        try (InputStream in = Files.newInputStream(path)) {
-            bytes = in.readNBytes(MAX_BYTES);
+        try {
+            // before it is opened: to open a pipe is to wait for a writer
+            BasicFileAttributes checked = check(path, user);
+            try (InputStream in = Files.newInputStream(path, LinkOption.NOFOLLOW_LINKS)) {
+                bytes = in.readNBytes(MAX_BYTES);
+            }
+            if (!Objects.equals(checked.fileKey(), check(path, user).fileKey())) {
+                return Optional.empty(); // rank 0 has just replaced it: it is looked at again
+            }
         } catch (NoSuchFileException e) {
             return Optional.empty();
         }
         return bytes.length == 0 ? Optional.empty()
                 : Optional.of(parse(path, new String(bytes, StandardCharsets.UTF_8)));
+    }
+
+    /**
+     * Who can choose what the file says decides which group this rank joins: that is not for other users, who may have
+     * been first in a folder that all can write, nor for links of theirs.
+     */
+    private static BasicFileAttributes check(Path path, @Nullable Integer user) throws IOException {
+        BasicFileAttributes file =
+                Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+        if (!file.isRegularFile()) {
+            throw refused(path, file.isSymbolicLink() ? "a symbolic link, which is not followed" : "no regular file");
+        }
+        Integer owner = user == null ? null : uid(path);
+        if (owner != null && owner != ROOT && !owner.equals(user)) {
+            throw refused(path, "the file of user " + owner + ", and this process runs as user " + user);
+        }
+        return file;
+    }
+
+    private static MillraceException refused(Path path, String what) {
+        return new MillraceException(path + " is not trusted as a rendezvous file: it is " + what
+                + "; it has to be a regular file of this user or of root. Choose another path, best in a folder that "
+                + "only this user can write, or delete what is there");
+    }
+
+    private static @Nullable Integer uid(Path path) throws IOException {
+        try {
+            return (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+        } catch (UnsupportedOperationException | IllegalArgumentException noUnix) {
+            return null;
+        }
     }
 
     private static RendezvousFile parse(Path path, String text) throws IOException {

@@ -125,6 +125,53 @@ class FileRendezvousTest {
         Ranks.get(other).close();
     }
 
+    /** Whoever made it chooses which group the others join. */
+    @Test
+    void aFileOfAnotherUserIsNotTrusted() throws Exception {
+        fileOf(Ranks.freePort()).publish(path);
+        int owner = (int) Files.getAttribute(path, "unix:uid");
+        assertTrue(RendezvousFile.read(path, owner).isPresent());
+        if (owner == 0) { // root's files are for all: it takes another owner, and root may choose one
+            assertTrue(RendezvousFile.read(path, 4711).isPresent());
+            Files.setAttribute(path, "unix:uid", 4712);
+            owner = 4712;
+            for (int rank = 0; rank < 2; rank++) {
+                int self = rank;
+                assertTrue(
+                        assertThrows(MillraceException.class,
+                                () -> ControlPlane.join(rendezvous, self, 2, Ranks.PATIENCE)).getMessage()
+                                .contains("it is the file of user 4712, and this process runs as user 0"));
+            }
+        }
+        String message =
+                assertThrows(MillraceException.class, () -> RendezvousFile.read(path, 4711)).getMessage();
+        assertTrue(message.startsWith(path + " is not trusted as a rendezvous file: it is the file of user " + owner
+                + ", and this process runs as user 4711; it has to be a regular file of this user or of root."), message);
+        Files.delete(path);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aLinkIsNotFollowed(int rank) throws Exception {
+        Path target = folder.resolve("target");
+        fileOf(Ranks.freePort()).publish(target);
+        Files.createSymbolicLink(path, target);
+        String message = assertThrows(MillraceException.class,
+                () -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE)).getMessage();
+        assertTrue(message.contains(path + " is not trusted as a rendezvous file: it is a symbolic link"), message);
+        assertTrue(Files.isSymbolicLink(path) && Files.exists(target));
+    }
+
+    /** To open it would wait for a writer, whatever the deadline. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aPipeIsNotOpened(int rank) throws Exception {
+        assertEquals(0, new ProcessBuilder("mkfifo", path.toString()).start().waitFor());
+        FutureTask<ControlPlane> joining = Ranks.async(() -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE));
+        String message = Ranks.failureOf(joining);
+        assertTrue(message.contains(path + " is not trusted as a rendezvous file: it is no regular file"), message);
+    }
+
     @Test
     void anEmptyFileIsAName() throws Exception {
         Files.createFile(path);
