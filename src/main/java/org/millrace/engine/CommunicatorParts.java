@@ -85,7 +85,7 @@ final class CommunicatorParts {
                     : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
-                    threads.connectorService());
+                    threads.connectorService(), () -> here == null ? 0 : here.dropped());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);

@@ -20,6 +20,11 @@ public interface Listener extends AutoCloseable {
      */
     Pending<FrameReceiver> expect(ConnectionKey key);
 
+    /** {@return how many clients were turned away so far} Most are no peers: whoever finds the port may come. */
+    default long dropped() {
+        return 0;
+    }
+
     /** Refuses further connections. Those that were made live on. */
     @Override
     void close();

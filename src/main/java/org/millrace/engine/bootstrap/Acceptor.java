@@ -37,6 +37,12 @@ final class Acceptor {
         void contradicted(int rank, String how);
     }
 
+    /** Takes the next connection from the system; null if there is none. */
+    interface Accept {
+        @Nullable
+        SocketChannel next() throws IOException;
+    }
+
     private static final Logger LOG = LogManager.getLogger(Acceptor.class);
     /** How long a stranger may take to show that it belongs here, and a refused one to go. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
@@ -49,11 +55,19 @@ final class Acceptor {
      * use up the process's files.
      */
     private static final int MAX_STRANGERS = 1024;
+    /** Where no connection can be accepted, as no file descriptor is left: until the next attempt. */
+    private static final Duration PAUSE = Duration.ofMillis(100);
 
     private final GroupState group;
     private final BootstrapListener listener;
     private final Selector selector;
     private final Host host;
+    private final Accept accept;
+    private final SelectionKey key;
+    /** A descriptor that is given up for a connection when there is no other; null while it is. */
+    private @Nullable SocketChannel reserve;
+    /** Set while no connection is looked for. */
+    private @Nullable Deadline pause;
     /** Accepted and not admitted, oldest first. */
     private final Set<AcceptedConnection> strangers = new LinkedHashSet<>();
     /** The ranks that have shown that they know the secret, whatever was answered. */
@@ -61,29 +75,72 @@ final class Acceptor {
     /** When the last latecomers are given up; null as long as this rank has not left. */
     private @Nullable Deadline latecomers;
     private boolean warned;
+    private int refused;
 
-    Acceptor(GroupState group, BootstrapListener listener, Selector selector, Host host) throws IOException {
+    Acceptor(GroupState group, BootstrapListener listener, Selector selector, Host host, Accept accept)
+            throws IOException {
+        this.accept = accept;
         this.group = group;
         this.listener = listener;
         this.selector = selector;
         this.host = host;
         heard.set(group.self().rank());
         listener.channel().configureBlocking(false);
-        listener.channel().register(selector, SelectionKey.OP_ACCEPT);
+        key = listener.channel().register(selector, SelectionKey.OP_ACCEPT);
+        reserve = SocketChannel.open();
     }
 
     void accept() {
         try {
             SocketChannel channel;
-            while ((channel = listener.channel().accept()) != null) {
+            while ((channel = accept.next()) != null) {
                 strangers.add(new AcceptedConnection(new ControlConnection(channel, selector), Deadline.in(HANDSHAKE)));
                 if (strangers.size() > MAX_STRANGERS) {
-                    drop(strangers.iterator().next());
+                    dropOldest(
+                            "it was the oldest of more than " + MAX_STRANGERS + " that had not introduced themselves");
                 }
             }
+            if (reserve == null) {
+                reserve = SocketChannel.open();
+            }
         } catch (IOException e) {
-            LOG.debug("a connection ended before it was accepted", e);
+            LOG.debug("a connection ended before it was accepted, or cannot be", e);
+            makeRoom(e);
         }
+    }
+
+    /**
+     * The selector would say at once, and again and again, that a connection waits: it is not asked for a while. Then
+     * there is the reserve's descriptor, and the oldest stranger's.
+     */
+    private void makeRoom(IOException e) {
+        closeReserve();
+        if (!strangers.isEmpty()) {
+            dropOldest("no other connection could be accepted beside it: " + e.getMessage());
+        }
+        if (key.isValid()) {
+            key.interestOps(0);
+            pause = Deadline.in(PAUSE);
+        }
+    }
+
+    private void dropOldest(String why) {
+        AcceptedConnection oldest = strangers.iterator().next();
+        drop(oldest);
+        if (oldest.stage != Stage.REFUSED) {
+            note(oldest, why);
+        }
+    }
+
+    private void closeReserve() {
+        try {
+            if (reserve != null) {
+                reserve.close();
+            }
+        } catch (IOException ignored) {
+            LOG.trace("closing a socket that was never connected", ignored);
+        }
+        reserve = null;
     }
 
     /** What somebody says who is not admitted yet. */
@@ -156,7 +213,8 @@ final class Acceptor {
      */
     private void note(AcceptedConnection peer, String reason) {
         String what = peer.connection.remote() + ": " + reason;
-        group.refused(what);
+        refused++;
+        group.refused(refused == 1 ? what : what + " (and " + (refused - 1) + " more before it)");
         if (warned) {
             LOG.debug("rank 0 refused a connection from {}", what);
         } else {
@@ -181,7 +239,7 @@ final class Acceptor {
     /** No new connections. Those that were made are heard to the end. The port is free when this returns. */
     void stopAccepting() throws IOException {
         accept();
-        listener.close();
+        ended();
         selector.selectNow(); // a registered channel is closed in earnest only when the selector has forgotten it
     }
 
@@ -193,6 +251,12 @@ final class Acceptor {
     }
 
     void tick() {
+        if (pause != null && pause.expired()) {
+            pause = null;
+            if (key.isValid()) {
+                key.interestOps(SelectionKey.OP_ACCEPT);
+            }
+        }
         if (latecomers != null && (latecomers.expired() || heard.cardinality() == group.size())) {
             ended();
             strangers.stream().filter(peer -> peer.stage != Stage.REFUSED).toList().forEach(this::drop);
@@ -209,12 +273,17 @@ final class Acceptor {
 
     long nanosToNextTick() {
         long nanos = strangers.isEmpty() ? Long.MAX_VALUE : strangers.iterator().next().handshake.remainingNanos();
+        if (pause != null) {
+            nanos = Math.min(nanos, pause.remainingNanos());
+        }
         return latecomers == null || !listener.channel().isOpen() ? nanos
                 : Math.min(nanos, latecomers.remainingNanos());
     }
 
     /** Also if it has ended already. */
     void ended() {
+        closeReserve();
+        pause = null;
         if (listener.channel().isOpen()) {
             listener.close();
         }

@@ -36,7 +36,7 @@ final class Coordinator implements Role, Acceptor.Host {
     private Coordinator(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
         this.group = group;
         this.address = ((InetSocketAddress) listener.channel().getLocalAddress()).getAddress();
-        this.acceptor = new Acceptor(group, listener, selector, this);
+        this.acceptor = new Acceptor(group, listener, selector, this, listener.channel()::accept);
     }
 
     /** Takes over the listener, and closes it if that fails. */

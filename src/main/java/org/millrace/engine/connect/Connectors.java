@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.KernelChannel;
@@ -42,6 +43,7 @@ public final class Connectors {
     private final GroupFailure failure;
     private final ProxyAgent proxies;
     private final ConnectorService service;
+    private final LongSupplier strangers;
     private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
     private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
     private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
@@ -54,15 +56,17 @@ public final class Connectors {
     /**
      * @param connections what makes the ends; null in a group of one
      * @param failure     learns what cannot be made; watched on the service's thread
+     * @param strangers   how many clients this rank's listener has turned away
      */
     public Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
-            GroupFailure failure, ProxyAgent proxies, ConnectorService service) {
+            GroupFailure failure, ProxyAgent proxies, ConnectorService service, LongSupplier strangers) {
         this.device = device;
         this.connections = connections;
         this.connectDeadline = connectDeadline;
         this.failure = failure;
         this.proxies = proxies;
         this.service = service;
+        this.strangers = strangers;
         failure.onEvent(service::wake);
         service.add(this);
     }
@@ -191,9 +195,12 @@ public final class Connectors {
         }
         if (connector.isOverdue()) {
             connector.giveUp(State.FAILED);
+            long refused = strangers.getAsLong();
             throw new MillraceException("the connection " + connector + " was not made within "
-                    + connectDeadline.toMillis()
-                    + " ms (MILLRACE_CONNECT_DEADLINE): the other rank has not called what belongs to this operation");
+                    + connectDeadline.toMillis() + " ms (MILLRACE_CONNECT_DEADLINE): "
+                    + (refused == 0 ? "the other rank has not called what belongs to this operation"
+                            : "either the other rank has not called what belongs to this operation, or strangers keep "
+                                    + "this rank's port busy: " + refused + " of their connections were refused"));
         }
         return false;
     }

@@ -148,6 +148,11 @@ public final class AutoNetwork implements Network {
         }
 
         @Override
+        public long dropped() {
+            return socket.dropped() + (shm == null ? 0 : shm.dropped());
+        }
+
+        @Override
         public void close() {
             socket.close();
             if (shm != null) {

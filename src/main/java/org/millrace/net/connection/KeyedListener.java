@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -34,8 +36,12 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     protected static final int BACKLOG = 4096;
 
     private static final Logger LOG = LogManager.getLogger(KeyedListener.class);
-    /** Clients that have not said who they are: further ones wait in the system's queue. */
-    private static final int MAX_STRANGERS = 256;
+    /** Clients that have not said who they are: where there are more, the oldest are dropped. */
+    static final int MAX_STRANGERS = 256;
+    /** Taken at a time from one address: a peer's hello is looked for several times before its turn to be dropped. */
+    private static final int MAX_ACCEPTED = MAX_STRANGERS / 4;
+    /** Between two attempts where the process has no file descriptor left. */
+    private static final long SHORTAGE_NANOS = 50_000_000;
 
     private final OpenResources network;
     private final String name;
@@ -45,8 +51,12 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final DropLog drops = new DropLog();
     private final Map<ConnectionKey, ExpectedConnection<C>> expected = new HashMap<>();
     private final Set<ConnectionKey> usedKeys = new HashSet<>();
-    private final List<C> strangers = new ArrayList<>();
+    /** Oldest first. */
+    private final Deque<C> strangers = new ArrayDeque<>();
     private final List<C> early = new ArrayList<>();
+    /** Since when no client could be accepted, by {@link System#nanoTime}; as long as {@link #tryAgain} is not 0. */
+    private long shortage;
+    private long tryAgain;
     private boolean closed;
 
     /** Takes bound, non-blocking channels over. */
@@ -114,6 +124,10 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                 drop(client, e);
             }
         }
+        while (strangers.size() > MAX_STRANGERS) {
+            drop(strangers.removeFirst(), new Refusal(null,
+                    "it was the oldest of more than " + MAX_STRANGERS + " that had not said who they are"));
+        }
         for (Iterator<C> each = early.iterator(); each.hasNext();) {
             C client = each.next();
             try {
@@ -128,15 +142,18 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     }
 
     private void acceptStrangers() {
+        if (tryAgain != 0 && System.nanoTime() - tryAgain < 0) {
+            return;
+        }
         try {
             for (ServerSocketChannel server : servers) {
-                while (strangers.size() < MAX_STRANGERS) {
+                for (int accepted = 0; accepted < MAX_ACCEPTED; accepted++) {
                     SocketChannel channel = server.accept();
                     if (channel == null) {
                         break;
                     }
                     try {
-                        strangers.add(newClient(channel, System.nanoTime() + handshakeDeadline.toNanos()));
+                        strangers.addLast(newClient(channel, System.nanoTime() + handshakeDeadline.toNanos()));
                     } catch (IOException gone) {
                         // It left before it was looked at.
                         ConnectionState.closeQuietly(channel);
@@ -146,11 +163,31 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                     }
                 }
             }
+            tryAgain = 0;
         } catch (IOException e) {
+            makeRoom(e);
+        }
+    }
+
+    /**
+     * There may be no descriptor left: the oldest stranger gives its own. Without any, others have all of them, and
+     * perhaps not for long.
+     */
+    private void makeRoom(IOException e) {
+        long now = System.nanoTime();
+        if (!strangers.isEmpty()) {
+            tryAgain = 0;
+            drop(strangers.removeFirst(),
+                    new Refusal(null, "no other connection could be accepted beside it: " + e.getMessage()));
+            return;
+        }
+        shortage = tryAgain == 0 ? now : shortage;
+        if (now - shortage > handshakeDeadline.toNanos()) {
             throw new ConnectionException(
                     name + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n",
                     e);
         }
+        tryAgain = (now + SHORTAGE_NANOS) | 1; // 0 stands for none
     }
 
     /** Gives a client to the connection that it is for; false to keep it. */
@@ -184,7 +221,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         expected.remove(key);
     }
 
-    /** How many clients were dropped so far. */
+    @Override
     public final synchronized long dropped() {
         return drops.dropped;
     }

@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -168,12 +169,15 @@ class ConnectorsTest {
         connectors = connectors(NEVER);
     }
 
+    private final AtomicLong strangers = new AtomicLong();
+
     private DeviceCommunicator device() {
         return new DeviceCommunicator(arena, 0, new int[3], LAYOUT, 1024, 2, 1024, 0);
     }
 
     private Connectors connectors(Duration deadline) {
-        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service);
+        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service,
+                strangers::get);
     }
 
     @AfterEach
@@ -274,6 +278,16 @@ class ConnectorsTest {
     }
 
     @Test
+    void strangersThatWereRefusedAreSaidInsteadOfBlamingTheOtherRank() {
+        strangers.set(1200);
+        connectors(Duration.ofMillis(20)).send(1, 0, KernelChannel.COLLECTIVE);
+        await(() -> failure.get() != null, "no failure");
+        assertTrue(
+                failure.get().getMessage().contains("strangers keep this rank's port busy: 1200 of their connections"),
+                failure.get().getMessage());
+    }
+
+    @Test
     void aConnectionThatIsNotMadeInTimeFailsTheCommunicator() {
         Connectors hasty = connectors(Duration.ofMillis(20));
         Connector<?> connector = hasty.send(1, 0, KernelChannel.COLLECTIVE);
@@ -310,7 +324,8 @@ class ConnectorsTest {
         });
         try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {
             GroupFailure shared = new GroupFailure(first);
-            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), service);
+            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), service,
+                    strangers::get);
             first.barrier();
             await(() -> shared.get() != null, "the failure is not heard");
             assertTrue(shared.get() instanceof MillraceException);

@@ -13,6 +13,8 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -231,6 +233,32 @@ class SocketHandshakeTest {
         assertUndisturbed();
     }
 
+    /** They say nothing, and stay: the connection must not wait until their time, ten minutes here, is over. */
+    @Test
+    void idleStrangersMakeRoomForAPeer() throws IOException {
+        network.close();
+        network = network(600_000);
+        listener = (SocketListener) network.listen();
+        expected = listener.expect(key);
+        List<Socket> idle = new ArrayList<>();
+        try {
+            while (idle.size() < 600) {
+                idle.add(say());
+            }
+            assertUndisturbed();
+            while (listener.dropped() < 600 - 256) {
+                Pending<FrameReceiver> next = listener.expect(Connected.newKey());
+                assertNull(next.poll());
+                next.close();
+            }
+            assertEquals(-1, idle.getFirst().getInputStream().read(), "the oldest is told by its end");
+        } finally {
+            for (Socket socket : idle) {
+                socket.close();
+            }
+        }
+    }
+
     private static ConnectionException refusalOf(String answer) throws IOException {
         try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
                 SocketNetwork network = network(10_000)) {
@@ -312,7 +340,6 @@ class SocketHandshakeTest {
             try (Socket half = say(hello(StreamHello.VERSION, secret(), Connected.newKey(), 1, 0))) {
                 assertNull(expected.poll());
                 network.connect(listener.address(), Connected.newKey()).poll();
-                network.connect(listener.address(), Connected.newKey()).close();
                 assertTrue(half.isConnected());
             }
         }

@@ -1,0 +1,236 @@
+package org.millrace.net.connection;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketOption;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.channels.spi.SelectorProvider;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.Pending;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+
+/** A listener in a process that has no file descriptor left. */
+@Timeout(60)
+class KeyedListenerTest {
+
+    private final ConnectionKey key = new ConnectionKey(1, 2);
+    private Server server;
+    private Keyed listener;
+
+    @BeforeEach
+    void open() throws IOException {
+        listen(Duration.ofMinutes(10));
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        listener.close();
+        server.close();
+    }
+
+    private void listen(Duration handshake) throws IOException {
+        server = new Server();
+        listener = new Keyed(server, handshake);
+    }
+
+    @Test
+    void theOldestStrangerGivesItsDescriptor() throws IOException {
+        Pending<FrameReceiver> pending = listener.expect(key);
+        try (Socket oldest = server.stranger(); Socket second = server.stranger()) {
+            while (server.accepted < 2) {
+                assertNull(pending.poll());
+            }
+            server.full = true;
+            assertNull(pending.poll());
+            assertEquals(1, listener.dropped());
+            assertEquals(-1, oldest.getInputStream().read());
+            server.full = false;
+            try (Socket third = server.stranger()) {
+                while (server.accepted < 3) {
+                    assertNull(pending.poll());
+                }
+                assertEquals(1, listener.dropped());
+                assertTrue(second.isConnected() && third.isConnected());
+            }
+        }
+    }
+
+    @Test
+    void itPausesWhereNobodyHasOneToGive() throws IOException {
+        Pending<FrameReceiver> pending = listener.expect(key);
+        server.full = true;
+        assertNull(pending.poll());
+        assertNull(pending.poll());
+        assertEquals(1, server.refused, "it asks the system again later only");
+        server.full = false;
+        try (Socket stranger = server.stranger()) {
+            while (server.accepted < 1) {
+                assertNull(pending.poll());
+            }
+            assertTrue(stranger.isConnected());
+        }
+    }
+
+    @Test
+    void itFailsWhereThatDoesNotEnd() throws IOException {
+        close();
+        listen(Duration.ofMillis(1));
+        Pending<FrameReceiver> pending = listener.expect(key);
+        server.full = true;
+        assertNull(pending.poll());
+        String message = assertThrows(ConnectionException.class, () -> {
+            while (true) {
+                pending.poll();
+            }
+        }).getMessage();
+        assertTrue(message.contains("cannot accept connections: Too many open files"), message);
+        assertTrue(server.refused > 1);
+    }
+
+    /** Nothing but strangers comes here. */
+    private static final class Keyed extends KeyedListener<IncomingHello> {
+
+        private static final HelloFormat FORMAT = new HelloFormat("MILLTEST", 1, HelloFormat.COMMON_BYTES + 64);
+
+        Keyed(ServerSocketChannel server, Duration handshake) {
+            super(new OpenResources("test"), "test listener", new byte[16], handshake, List.of(server));
+        }
+
+        @Override
+        public byte[] address() {
+            return new byte[0];
+        }
+
+        @Override
+        protected ExpectedConnection<IncomingHello> newExpected(ConnectionKey key) {
+            return new ExpectedConnection<>(this, key) {
+                @Override
+                protected void add(IncomingHello client) {
+                    throw new AssertionError();
+                }
+
+                @Override
+                protected boolean isComplete() {
+                    return false;
+                }
+
+                @Override
+                protected void dropDeparted(BiConsumer<Object, Refusal> log) {
+                    // nobody came
+                }
+
+                @Override
+                protected FrameReceiver accept() {
+                    throw new AssertionError();
+                }
+
+                @Override
+                protected void dropAll() {
+                    // nobody came
+                }
+            };
+        }
+
+        @Override
+        protected IncomingHello newClient(SocketChannel channel, long deadline) throws IOException {
+            channel.configureBlocking(false);
+            return new IncomingHello(channel, FORMAT, "stranger", deadline) {
+                @Override
+                protected void decode(ByteBuffer hello) {
+                    throw new AssertionError();
+                }
+            };
+        }
+    }
+
+    /** A listening socket of the system's, with a limit of its own. */
+    private static final class Server extends ServerSocketChannel {
+
+        private final ServerSocketChannel real = ServerSocketChannel.open();
+        private boolean full;
+        private int refused;
+        private int accepted;
+
+        Server() throws IOException {
+            super(SelectorProvider.provider());
+            real.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            real.configureBlocking(false);
+        }
+
+        Socket stranger() throws IOException {
+            return new Socket(InetAddress.getLoopbackAddress(), real.socket().getLocalPort());
+        }
+
+        @Override
+        public SocketChannel accept() throws IOException {
+            if (full) {
+                refused++;
+                throw new IOException("Too many open files");
+            }
+            SocketChannel channel = real.accept();
+            accepted += channel == null ? 0 : 1;
+            return channel;
+        }
+
+        @Override
+        protected void implCloseSelectableChannel() throws IOException {
+            real.close();
+        }
+
+        @Override
+        protected void implConfigureBlocking(boolean block) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public ServerSocketChannel bind(SocketAddress local, int backlog) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public <T> ServerSocketChannel setOption(SocketOption<T> name, T value) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public <T> T getOption(SocketOption<T> name) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public Set<SocketOption<?>> supportedOptions() {
+            return Set.of();
+        }
+
+        @Override
+        public ServerSocket socket() {
+            return real.socket();
+        }
+
+        @Override
+        public SocketAddress getLocalAddress() throws IOException {
+            return real.getLocalAddress();
+        }
+    }
+}
