@@ -1,6 +1,7 @@
 package org.millrace.bench.gpu;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.millrace.bench.measure.Loop;
 import org.millrace.cuda.CudaDevice;
@@ -54,8 +55,9 @@ public final class CopyLoops {
      */
     public CopyLoops(CudaDevice device) {
         CudaDriver driver = CudaDriver.load();
-        engine = new CopyQueue(driver, device, null);
-        withKernel = new CopyQueue(driver, device, CopyKernel.load(device, LINGER));
+        long context = driver.currentContext(Arena.global().allocate(ValueLayout.JAVA_LONG));
+        engine = new CopyQueue(driver, context, null);
+        withKernel = new CopyQueue(driver, context, CopyKernel.load(device, LINGER));
         for (int i = 0; i < this.device.length; i++) {
             DeviceMemory memory = device.allocate(BYTES);
             this.device[i] = memory.address();
