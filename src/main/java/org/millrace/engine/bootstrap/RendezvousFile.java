@@ -71,8 +71,7 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
      * been first in a folder that all can write, nor for links of theirs.
      */
     private static BasicFileAttributes check(Path path, @Nullable Integer user) throws IOException {
-        BasicFileAttributes file =
-                Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+        BasicFileAttributes file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
         if (!file.isRegularFile()) {
             throw refused(path, file.isSymbolicLink() ? "a symbolic link, which is not followed" : "no regular file");
         }

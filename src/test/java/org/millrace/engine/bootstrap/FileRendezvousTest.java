@@ -137,16 +137,16 @@ class FileRendezvousTest {
             owner = 4712;
             for (int rank = 0; rank < 2; rank++) {
                 int self = rank;
-                assertTrue(
-                        assertThrows(MillraceException.class,
-                                () -> ControlPlane.join(rendezvous, self, 2, Ranks.PATIENCE)).getMessage()
-                                .contains("it is the file of user 4712, and this process runs as user 0"));
+                assertTrue(assertThrows(MillraceException.class,
+                        () -> ControlPlane.join(rendezvous, self, 2, Ranks.PATIENCE)).getMessage()
+                        .contains("it is the file of user 4712, and this process runs as user 0"));
             }
         }
-        String message =
-                assertThrows(MillraceException.class, () -> RendezvousFile.read(path, 4711)).getMessage();
-        assertTrue(message.startsWith(path + " is not trusted as a rendezvous file: it is the file of user " + owner
-                + ", and this process runs as user 4711; it has to be a regular file of this user or of root."), message);
+        String message = assertThrows(MillraceException.class, () -> RendezvousFile.read(path, 4711)).getMessage();
+        assertTrue(
+                message.startsWith(path + " is not trusted as a rendezvous file: it is the file of user " + owner
+                        + ", and this process runs as user 4711; it has to be a regular file of this user or of root."),
+                message);
         Files.delete(path);
     }
 
@@ -156,8 +156,9 @@ class FileRendezvousTest {
         Path target = folder.resolve("target");
         fileOf(Ranks.freePort()).publish(target);
         Files.createSymbolicLink(path, target);
-        String message = assertThrows(MillraceException.class,
-                () -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE)).getMessage();
+        String message =
+                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, rank, 2, Ranks.PATIENCE))
+                        .getMessage();
         assertTrue(message.contains(path + " is not trusted as a rendezvous file: it is a symbolic link"), message);
         assertTrue(Files.isSymbolicLink(path) && Files.exists(target));
     }
