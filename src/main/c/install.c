@@ -8,6 +8,10 @@ millraceCall_t millraceInstalled(void) {
   return __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
 }
 
+void millraceForget(void) {
+  __atomic_store_n(&installed, NULL, __ATOMIC_RELEASE);
+}
+
 ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call) {
   millraceCall_t none = NULL;
   if (interface != MILLRACE_PLUGIN_INTERFACE)

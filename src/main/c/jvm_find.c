@@ -1,4 +1,5 @@
 /* Finds a Java to run on. */
+#define _GNU_SOURCE
 #include "jvm_find.h"
 
 #include <dirent.h>
@@ -67,7 +68,7 @@ static int usable(struct search *search, const char *origin, const char *home) {
 }
 
 static int findByVariable(struct search *search, const char *variable) {
-  const char *home = getenv(variable);
+  const char *home = secure_getenv(variable);
   if (!home || !*home) {
     note(search, "%s%s (not set)", separator(search), variable);
     return 0;
@@ -76,7 +77,7 @@ static int findByVariable(struct search *search, const char *variable) {
 }
 
 static int findOnPath(struct search *search) {
-  const char *path = getenv("PATH");
+  const char *path = secure_getenv("PATH");
   char file[PATH_MAX], real[PATH_MAX];
   for (const char *entry = path ? path : ""; *entry;) {
     size_t length = strcspn(entry, ":");
@@ -126,7 +127,7 @@ static int findInSystem(struct search *search) {
 
 static int find(struct search *search, const char *directory) {
   char runtime[PATH_MAX];
-  const char *ours = getenv("MILLRACE_JAVA_HOME");
+  const char *ours = secure_getenv("MILLRACE_JAVA_HOME");
   if (ours && *ours)
     return findByVariable(search, "MILLRACE_JAVA_HOME");
   snprintf(runtime, sizeof runtime, "%s/runtime", directory);

@@ -101,7 +101,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct millraceOptions *
 #define CLASS_PATH "-Djava.class.path="
 
 static int setClassPath(const char *directory, struct millraceOptions *options) {
-  const char *given = getenv("MILLRACE_JAR");
+  const char *given = secure_getenv("MILLRACE_JAR");
   char jar[PATH_MAX];
   if (!given || !*given) {
     if (snprintf(jar, sizeof jar, "%s/millrace.jar", directory) >= (int)sizeof jar || access(jar, R_OK) != 0)
@@ -132,12 +132,12 @@ int millraceJvmOptions(const char *directory, struct millraceOptions *options) {
 
 /* Whether the user has a say in archives: the JVM takes no second one, and ends over some pairs. */
 static int usersChooseArchive(void) {
-  const char *users = getenv(USERS_OPTIONS);
+  const char *users = secure_getenv(USERS_OPTIONS);
   return users && (strstr(users, "AOT") || strstr(users, "-Xshare") || strstr(users, "Archive"));
 }
 
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options) {
-  const char *jar = getenv("MILLRACE_JAR");
+  const char *jar = secure_getenv("MILLRACE_JAR");
   if (release < OLDEST_JAVA_WITH_CACHE || (jar && *jar) || usersChooseArchive())
     return;
   char name[64];
@@ -152,12 +152,22 @@ void millraceAddCache(const char *directory, int release, struct millraceOptions
   millraceAddOption(options, "-Dorg.millrace.cache=given", NULL);
 }
 
-void millraceAddUsersOptions(struct millraceOptions *options) {
-  const char *users = getenv(USERS_OPTIONS);
-  if (users) {
-    char *rest = NULL;
-    snprintf(options->users, sizeof options->users, "%s", users);
-    for (char *word = strtok_r(options->users, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+#define PUT_INTO_A_FILE "put options into a file, and name it with -XX:VMOptionsFile=FILE"
+
+int millraceAddUsersOptions(struct millraceOptions *options) {
+  const char *users = secure_getenv(USERS_OPTIONS);
+  char *rest = NULL;
+  int room = MILLRACE_MAX_OPTIONS - options->count, words = 0;
+  if (!users)
+    return 0;
+  if (strlen(users) >= sizeof options->users)
+    return refuse(options, USERS_OPTIONS " has %zu bytes, and at most %zu can be taken: " PUT_INTO_A_FILE,
+                  strlen(users), sizeof options->users - 1);
+  snprintf(options->users, sizeof options->users, "%s", users);
+  for (char *word = strtok_r(options->users, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+    if (words++ < room)
       millraceAddOption(options, word, NULL);
-  }
+  return words <= room ? 0
+                       : refuse(options, USERS_OPTIONS " has %d options, and at most %d can be taken: " PUT_INTO_A_FILE,
+                                words, room);
 }

@@ -35,8 +35,8 @@ __attribute__((visibility("default"))) int millraceCacheName(const char *jar, ch
  * otherwise. A cache of another Java is left alone by the JVM itself. */
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options);
 
-/* Adds what the user wants: last, so that it prevails. */
-void millraceAddUsersOptions(struct millraceOptions *options);
+/* Adds what the user wants: last, so that it prevails. Returns 0, or -1 with options->problem if that is too much. */
+int millraceAddUsersOptions(struct millraceOptions *options);
 
 void millraceAddOption(struct millraceOptions *options, const char *text, void *extra);
 

@@ -23,11 +23,13 @@
 typedef jint (*createdVms_t)(JavaVM **, jsize, jsize *);
 typedef jint (*createVm_t)(JavaVM **, void **, void *);
 
-enum state { NOT_STARTED, STARTING, STARTED, FAILED };
+enum state { NOT_STARTED, STARTING, STARTED, FAILED, FORKED };
 
 /* Guarded by lock. The reason is what went wrong, one line. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed; /* waits by CLOCK_MONOTONIC: a clock that is set does not end a wait */
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static pid_t starter_pid;      /* the process that has the JVM */
 static enum state state = NOT_STARTED;
 static char reason[900];
 
@@ -174,7 +176,10 @@ static void start_vm(void) {
   }
   millraceAddCompilerOptions(&options);
   millraceAddCache(directory, release, &options);
-  millraceAddUsersOptions(&options);
+  if (millraceAddUsersOptions(&options) != 0) {
+    fail("%s", options.problem);
+    return;
+  }
   void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
   createVm_t create = handle ? (createVm_t)dlsym(handle, "JNI_CreateJavaVM") : NULL;
   if (!create) {
@@ -218,15 +223,61 @@ static int launch(void) {
   return result;
 }
 
+static void make_condition(void) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&changed, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+/* A child has the JVM's memory and none of its threads: whoever called it would wait for ever. */
+static void leave_to_parent(void) {
+  millraceForget();
+  if (state == STARTING || state == STARTED) {
+    snprintf(reason, sizeof reason,
+             "this process was forked from process %d, where the plugin's JVM runs: its threads do not survive a "
+             "fork. Start such a process anew (exec; in Python multiprocessing's 'spawn' or 'forkserver'), or fork it "
+             "before NCCL is initialized", (int)starter_pid);
+    state = FORKED;
+  }
+}
+
+static void before_fork(void) {
+  pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void) {
+  pthread_mutex_unlock(&lock);
+}
+
+/* The lock is this thread's; whoever waited for the condition is not here. */
+static void after_fork_in_child(void) {
+  make_condition();
+  leave_to_parent();
+  pthread_mutex_unlock(&lock);
+}
+
+static void prepare(void) {
+  make_condition();
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
+  pthread_once(&prepared, prepare);
+  /* clone(2) and _Fork() call no handlers */
+  pid_t started_by = __atomic_load_n(&starter_pid, __ATOMIC_RELAXED);
+  if (started_by && started_by != getpid() && millraceInstalled())
+    leave_to_parent();
   if (millraceInstalled())
     return ncclSuccess;
   struct timespec deadline;
-  clock_gettime(CLOCK_REALTIME, &deadline);
+  clock_gettime(CLOCK_MONOTONIC, &deadline);
   deadline.tv_sec += START_DEADLINE_SECONDS;
   pthread_mutex_lock(&lock);
   if (state == NOT_STARTED) {
     state = STARTING;
+    __atomic_store_n(&starter_pid, getpid(), __ATOMIC_RELAXED);
     if (launch() != 0) {
       snprintf(reason, sizeof reason, "cannot create a thread to start a JVM");
       state = FAILED;

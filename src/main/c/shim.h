@@ -13,6 +13,9 @@
 /* What calls Java, or null while nobody has filled it in. */
 millraceCall_t millraceInstalled(void);
 
+/* In a forked child: Java's threads are not there, and nothing of it may be called any more. */
+void millraceForget(void);
+
 /* Makes sure that they are filled: starts a JVM if the process needs one. On failure one line has gone
  * to the logger. Safe from any thread; the first does the work, the others wait for it. */
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction);

@@ -12,6 +12,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.plugin.shim.Upcalls;
@@ -129,6 +131,31 @@ class PluginStartTest {
                 "the JVM " + System.getProperty("java.home")
                         + "/lib/server/libjvm.so did not start (-6): Unrecognized VM option 'NoSuchOption'; check"
                         + " MILLRACE_JAVA_OPTS");
+    }
+
+    /** What a user asked for, and would not get, and not hear of it. */
+    @Test
+    void moreOptionsThanCanBeTaken() throws Exception {
+        String advice = ": put options into a file, and name it with -XX:VMOptionsFile=FILE";
+        HostProgram host = host();
+        String line = host.with("MILLRACE_JAVA_OPTS", "-Da=b ".repeat(70)).run(HostProgram.library()).logLine(WARN);
+        assertTrue(line.matches("NET/Millrace: MILLRACE_JAVA_OPTS has 70 options, and at most \\d\\d can be taken" + advice
+                + "\\. NCCL will use another network"), line);
+        assertRefused(host.with("MILLRACE_JAVA_OPTS", "-Da=" + "b".repeat(4092)),
+                "MILLRACE_JAVA_OPTS has 4096 bytes, and at most 4095 can be taken" + advice);
+    }
+
+    /** NCCL of a child that was forked, as Python's multiprocessing does, must hear that there is no plugin in it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"started", "starting", "unhandled"})
+    void aForkedChildIsToldThatTheJvmIsNotInIt(String when) throws Exception {
+        var outcome = HostProgram.compile("fork_host").run(HostProgram.library(), when);
+        assertEquals(0, outcome.exit(), outcome.output());
+        String line = outcome.logLine(WARN);
+        assertTrue(line.matches("NET/Millrace: this process was forked from process \\d+, where the plugin's JVM runs: .*"
+                + " NCCL will use another network"), line);
+        assertTrue(outcome.output().contains("CHILD 2 3\n"), outcome.output());
+        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
     }
 
     /** Such a JVM calls exit: the host must survive it. */
