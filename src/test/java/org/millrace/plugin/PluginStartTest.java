@@ -139,8 +139,8 @@ class PluginStartTest {
         String advice = ": put options into a file, and name it with -XX:VMOptionsFile=FILE";
         HostProgram host = host();
         String line = host.with("MILLRACE_JAVA_OPTS", "-Da=b ".repeat(70)).run(HostProgram.library()).logLine(WARN);
-        assertTrue(line.matches("NET/Millrace: MILLRACE_JAVA_OPTS has 70 options, and at most \\d\\d can be taken" + advice
-                + "\\. NCCL will use another network"), line);
+        assertTrue(line.matches("NET/Millrace: MILLRACE_JAVA_OPTS has 70 options, and at most \\d\\d can be taken"
+                + advice + "\\. NCCL will use another network"), line);
         assertRefused(host.with("MILLRACE_JAVA_OPTS", "-Da=" + "b".repeat(4092)),
                 "MILLRACE_JAVA_OPTS has 4096 bytes, and at most 4095 can be taken" + advice);
     }
@@ -152,8 +152,10 @@ class PluginStartTest {
         var outcome = HostProgram.compile("fork_host").run(HostProgram.library(), when);
         assertEquals(0, outcome.exit(), outcome.output());
         String line = outcome.logLine(WARN);
-        assertTrue(line.matches("NET/Millrace: this process was forked from process \\d+, where the plugin's JVM runs: .*"
-                + " NCCL will use another network"), line);
+        assertTrue(
+                line.matches("NET/Millrace: this process was forked from process \\d+, where the plugin's JVM runs: .*"
+                        + " NCCL will use another network"),
+                line);
         assertTrue(outcome.output().contains("CHILD 2 3\n"), outcome.output());
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
     }
