@@ -288,6 +288,7 @@ final class EngineCommunicator implements Communicator {
     private void checkOpen(Stream stream) {
         checkOpen();
         parts.threads().device().check(stream);
+        parts.threads().device().awaitRoom(stream);
     }
 
     private void checkOpen() {

@@ -123,7 +123,9 @@ public final class EmulatedDevice implements Device, Agent {
             throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + destination.byteSize()
                     + ": source and destination must be of one size");
         }
-        own(stream).enqueue(new Work(() -> {
+        EmulatedStream queue = own(stream);
+        queue.awaitRoom();
+        queue.enqueue(new Work(() -> {
             destination.copyFrom(source);
             return true;
         }));
@@ -158,11 +160,26 @@ public final class EmulatedDevice implements Device, Agent {
 
     /** Refuses a function that a stream calls: one that waits on the device's own thread waits for ever. */
     public void checkCaller() {
-        if (running == Thread.currentThread()) {
+        if (isRunByThisThread()) {
             throw new MillraceException(name
                     + ": operations cannot be enqueued by a function that a stream calls, because the device waits "
                     + "for it: " + "enqueue them from a thread of the program");
         }
+    }
+
+    /** A function that a stream calls must not wait for the stream. */
+    boolean isRunByThisThread() {
+        return running == Thread.currentThread();
+    }
+
+    /**
+     * Waits while a stream holds as much as it may, before anything is done for what comes next. Not to be called with
+     * a lock that a stream's tasks need.
+     *
+     * @throws MillraceException if the stream completes nothing for a minute, or the thread is interrupted
+     */
+    public void awaitRoom(Stream stream) {
+        own(stream).awaitRoom();
     }
 
     /** Starts a kernel when another, of whatever stream, has left the device. */

@@ -26,6 +26,15 @@ public final class EmulatedStream implements Stream {
     /** So many tasks behind those who enqueue a stream holds enough for whoever runs it. */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NOBODY = {};
+    /**
+     * So many tasks a stream holds; whoever has more to enqueue waits, as with CUDA: a program that is ahead of its
+     * device for ever would else fill the memory.
+     */
+    static final int MAX_TASKS = 16_384;
+    /** Half of the bound, so that a thread that waits is not woken for each task. */
+    private static final int ROOM = MAX_TASKS / 2;
+    /** How long a stream may complete nothing while a thread waits for room. */
+    private static final Duration ROOM_DEADLINE = Duration.ofSeconds(60);
 
     /** A thread that waits until so many tasks are complete. */
     private record Waiter(Thread thread, long target) {
@@ -36,6 +45,7 @@ public final class EmulatedStream implements Stream {
     private final Queue<StreamTask> queue = new ConcurrentLinkedQueue<>();
     private final AtomicLong enqueued = new AtomicLong();
     private final BooleanSupplier catchesUp = () -> !isFarBehind();
+    private final BooleanSupplier hasRoom;
     /** Copied when one comes or goes. */
     private volatile Waiter[] waiters = NOBODY;
     private volatile long completed;
@@ -45,6 +55,22 @@ public final class EmulatedStream implements Stream {
     EmulatedStream(EmulatedDevice device, String name) {
         this.device = device;
         this.name = name;
+        hasRoom = () -> enqueued.get() - completed <= ROOM || device.stopped();
+    }
+
+    /** Waits while the stream holds as many tasks as it may: before anything is done for the next one. */
+    void awaitRoom() {
+        while (enqueued.get() - completed >= MAX_TASKS && !device.isRunByThisThread()) {
+            long before = completed;
+            if (!device.await(hasRoom, ROOM_DEADLINE.toNanos())
+                    && (completed == before || Thread.currentThread().isInterrupted())) {
+                throw new MillraceException(name + " holds " + (enqueued.get() - completed) + " operations, and "
+                        + (Thread.currentThread().isInterrupted() ? "the thread that waits to enqueue another was "
+                                + "interrupted"
+                                : "completed none within " + ROOM_DEADLINE.toSeconds() + " s: at most " + MAX_TASKS
+                                        + " can wait; does one thread issue for several ranks, or is one not there?"));
+            }
+        }
     }
 
     void enqueue(StreamTask task) {
@@ -136,6 +162,7 @@ public final class EmulatedStream implements Stream {
 
     @Override
     public void record(Event event) {
+        awaitRoom();
         enqueue(EmulatedEvent.of(event).newMark());
     }
 
@@ -143,6 +170,7 @@ public final class EmulatedStream implements Stream {
     public void waitFor(Event event) {
         EventMark mark = EmulatedEvent.of(event).latest();
         if (mark != null) {
+            awaitRoom();
             enqueue(new Work(() -> isReached(mark)));
         }
     }
@@ -158,6 +186,7 @@ public final class EmulatedStream implements Stream {
 
     @Override
     public void call(Runnable function) {
+        awaitRoom();
         enqueue(new Work(() -> {
             if (!device.mayCallFunctions()) {
                 return false;

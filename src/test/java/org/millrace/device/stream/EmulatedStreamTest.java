@@ -74,6 +74,76 @@ class EmulatedStreamTest {
         assertEquals(java.util.stream.IntStream.range(0, 100).boxed().toList(), called);
     }
 
+    /** Millions of operations ahead of the device would fill the memory: the launcher waits, as with CUDA. */
+    @Test
+    void whoIsTooFarAheadWaitsUntilThereIsRoom() throws Exception {
+        EmulatedStream stream = device.newStream();
+        int calls = 3 * EmulatedStream.MAX_TASKS;
+        long[] called = new long[1];
+        Thread ahead = Thread.ofPlatform().start(() -> {
+            for (int i = 0; i < calls; i++) {
+                stream.call(() -> called[0]++);
+            }
+        });
+        while (stream.enqueued() < EmulatedStream.MAX_TASKS || ahead.getState() == Thread.State.RUNNABLE) {
+            assertTrue(stream.enqueued() <= EmulatedStream.MAX_TASKS, "it went on: " + stream.enqueued());
+            Thread.onSpinWait();
+        }
+        assertEquals(EmulatedStream.MAX_TASKS, stream.enqueued());
+        while (called[0] < calls) {
+            device.doWork();
+            assertTrue(stream.enqueued() - stream.completed() <= EmulatedStream.MAX_TASKS);
+        }
+        ahead.join();
+        assertTrue(stream.query());
+    }
+
+    @Test
+    void whoWaitsForRoomIsFreedWhenTheDeviceStopsAndWhenItIsInterrupted() throws Exception {
+        for (boolean stops : new boolean[] {false, true}) {
+            EmulatedStream stream = device.newStream();
+            for (int i = 0; i < EmulatedStream.MAX_TASKS; i++) {
+                stream.call(() -> {});
+            }
+            Throwable[] thrown = new Throwable[1];
+            Thread waiting = Thread.ofPlatform().start(() -> {
+                try {
+                    stream.call(() -> {});
+                } catch (MillraceException e) {
+                    thrown[0] = e;
+                }
+            });
+            while (waiting.getState() == Thread.State.RUNNABLE) {
+                Thread.onSpinWait();
+            }
+            if (stops) {
+                device.onClose();
+            } else {
+                waiting.interrupt();
+            }
+            waiting.join();
+            assertEquals(stops, thrown[0] == null);
+            assertTrue(stops || thrown[0].getMessage().contains("holds 16384 operations, and the thread that waits"));
+        }
+    }
+
+    /** It runs on the device's thread: nobody would make room for it. */
+    @Test
+    void aFunctionThatEnqueuesDoesNotWait() {
+        EmulatedStream stream = device.newStream();
+        int[] called = new int[1];
+        for (int i = 0; i < EmulatedStream.MAX_TASKS; i++) {
+            stream.call(() -> {
+                if (called[0]++ == 0) {
+                    stream.call(() -> called[0]++);
+                    stream.call(() -> called[0]++);
+                }
+            });
+        }
+        run();
+        assertEquals(EmulatedStream.MAX_TASKS + 2, called[0]);
+    }
+
     /** Whoever waits for the kernel, as its communicator does before it frees anything, would else wait for ever. */
     @Test
     void whatRunsWhenAnInterruptedThreadClosesIsSkipped() {
