@@ -65,8 +65,8 @@ public final class EmulatedStream implements Stream {
             if (!device.await(hasRoom, ROOM_DEADLINE.toNanos())
                     && (completed == before || Thread.currentThread().isInterrupted())) {
                 throw new MillraceException(name + " holds " + (enqueued.get() - completed) + " operations, and "
-                        + (Thread.currentThread().isInterrupted() ? "the thread that waits to enqueue another was "
-                                + "interrupted"
+                        + (Thread.currentThread().isInterrupted()
+                                ? "the thread that waits to enqueue another was " + "interrupted"
                                 : "completed none within " + ROOM_DEADLINE.toSeconds() + " s: at most " + MAX_TASKS
                                         + " can wait; does one thread issue for several ranks, or is one not there?"));
             }
