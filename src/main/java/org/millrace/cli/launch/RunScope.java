@@ -2,8 +2,16 @@ package org.millrace.cli.launch;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.UserPrincipal;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
@@ -16,7 +24,12 @@ import org.millrace.MillraceException;
  */
 public final class RunScope implements AutoCloseable {
 
+    private static final String PREFIX = "millrace-perf-";
+    /** Locked as long as the run lives: the system unlocks it when the process is killed, in whatever container. */
+    private static final String OWNER = "owner";
+
     private final Path directory;
+    private final FileChannel owner;
     private final Thread hook = new Thread(this::clean, "perf-cleanup");
     private volatile @Nullable Ranks ranks;
 
@@ -28,7 +41,9 @@ public final class RunScope implements AutoCloseable {
     public RunScope() {
         try {
             // readable by its owner only
-            directory = Files.createTempDirectory("millrace-perf-" + ProcessHandle.current().pid() + "-");
+            directory = Files.createTempDirectory(PREFIX + ProcessHandle.current().pid() + "-");
+            owner = lock(directory);
+            deleteLeftOvers(directory);
         } catch (IOException failure) {
             throw new MillraceException(
                     "no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": "
@@ -40,6 +55,50 @@ public final class RunScope implements AutoCloseable {
         } catch (IllegalStateException shuttingDown) {
             delete(directory);
             throw new MillraceException("the run was interrupted", shuttingDown);
+        }
+    }
+
+    /** The file has its name from when it is locked on: without one, the directory is being made. */
+    private static FileChannel lock(Path directory) throws IOException {
+        Path making = directory.resolve(OWNER + ".new");
+        FileChannel channel = FileChannel.open(making, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        try {
+            channel.lock();
+            Files.move(making, directory.resolve(OWNER), StandardCopyOption.ATOMIC_MOVE);
+            return channel;
+        } catch (IOException failure) {
+            channel.close();
+            throw failure;
+        }
+    }
+
+    /** Deletes what runs of this user left that were killed. */
+    private static void deleteLeftOvers(Path own) {
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(own.getParent(), PREFIX + "*")) {
+            for (Path each : all) {
+                if (isLeftOver(each, Files.getOwner(own))) {
+                    delete(each);
+                }
+            }
+        } catch (IOException | DirectoryIteratorException unreadable) {
+            // what others left is no reason to fail
+        }
+    }
+
+    private static boolean isLeftOver(Path directory, UserPrincipal user) {
+        // to close a file that this process has locked, too, would unlock it
+        boolean own = directory.getFileName().toString().startsWith(PREFIX + ProcessHandle.current().pid() + "-");
+        try {
+            if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+                    || !Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).equals(user)) {
+                return false;
+            }
+            try (FileChannel channel = FileChannel.open(directory.resolve(OWNER), StandardOpenOption.WRITE,
+                    LinkOption.NOFOLLOW_LINKS)) {
+                return channel.tryLock() != null;
+            }
+        } catch (IOException | OverlappingFileLockException notOurs) {
+            return false;
         }
     }
 
@@ -76,6 +135,11 @@ public final class RunScope implements AutoCloseable {
             ranks.stop();
         }
         delete(directory);
+        try {
+            owner.close();
+        } catch (IOException closed) {
+            // the end of the process unlocks it
+        }
     }
 
     private static void delete(Path directory) {
