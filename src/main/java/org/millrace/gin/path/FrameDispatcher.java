@@ -239,9 +239,10 @@ final class FrameDispatcher {
     /** The window that a frame names, which holds the bytes; null while it has not been registered yet. */
     private @Nullable Window window(FrameHeader header, long bytes) {
         long handle = GinHeader.window(header);
+        boolean mayCome = rank.windows().isYetToCome(handle); // before it is looked for, as it may come in between
         Window window = rank.windows().find(handle);
         if (window == null) {
-            if (handle < 1 || !rank.windows().isYetToCome(handle)) {
+            if (handle < 1 || !mayCome) {
                 throw refused(header, rank.windows().describe(handle));
             }
             await(header, rank.windows().describe(handle));

@@ -8,8 +8,8 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -38,6 +38,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private static final Logger LOG = LogManager.getLogger(KeyedListener.class);
     /** Clients that have not said who they are: where there are more, the oldest are dropped. */
     static final int MAX_STRANGERS = 256;
+    /** A listener lives as long as its communicator, and makes connections all the time. */
+    static final int MAX_USED_KEYS = 16_384;
     /** Taken at a time from one address: a peer's hello is looked for several times before its turn to be dropped. */
     private static final int MAX_ACCEPTED = MAX_STRANGERS / 4;
     /** Between two attempts where the process has no file descriptor left. */
@@ -50,7 +52,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final List<ServerSocketChannel> servers;
     private final DropLog drops = new DropLog();
     private final Map<ConnectionKey, ExpectedConnection<C>> expected = new HashMap<>();
-    private final Set<ConnectionKey> usedKeys = new HashSet<>();
+    /** The latest, oldest first: who comes late with an older one than these finds a key that nobody knows. */
+    private final Set<ConnectionKey> usedKeys = new LinkedHashSet<>();
     /** Oldest first. */
     private final Deque<C> strangers = new ArrayDeque<>();
     private final List<C> early = new ArrayList<>();
@@ -93,12 +96,15 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     @Override
     public final synchronized Pending<FrameReceiver> expect(ConnectionKey key) {
         checkOpen();
-        if (!usedKeys.add(key)) {
+        if (expected.containsKey(key) || !usedKeys.add(key)) {
             throw new IllegalArgumentException(
                     name + ": key " + key + " was expected before; a key is good for one connection");
         }
         ExpectedConnection<C> connection = newExpected(key);
         expected.put(key, connection);
+        if (usedKeys.size() > MAX_USED_KEYS) {
+            usedKeys.remove(usedKeys.iterator().next());
+        }
         return connection;
     }
 

@@ -76,6 +76,23 @@ class KeyedListenerTest {
         }
     }
 
+    /** A listener that lives for months must not keep every key that it ever had. */
+    @Test
+    void onlyTheLatestKeysAreRemembered() {
+        for (int i = 0; i <= KeyedListener.MAX_USED_KEYS; i++) {
+            listener.expect(new ConnectionKey(7, i)).close();
+        }
+        listener.expect(new ConnectionKey(7, 0)).close();
+        assertThrows(IllegalArgumentException.class,
+                () -> listener.expect(new ConnectionKey(7, KeyedListener.MAX_USED_KEYS)));
+        Pending<FrameReceiver> lives = listener.expect(key);
+        for (int i = 0; i <= KeyedListener.MAX_USED_KEYS; i++) {
+            listener.expect(new ConnectionKey(8, i)).close();
+        }
+        assertThrows(IllegalArgumentException.class, () -> listener.expect(key), "one that is waited for is known");
+        lives.close();
+    }
+
     @Test
     void itPausesWhereNobodyHasOneToGive() throws IOException {
         Pending<FrameReceiver> pending = listener.expect(key);
