@@ -47,7 +47,7 @@ public final class PluginNetwork implements Network {
      */
     public static PluginNetwork open(Path library, SocketOptions socket, PluginOptions options) {
         CallWatch watch = CallWatch.of("network plugin " + library, options.callLimit());
-        Session session = PluginLibrary.load(library).start(watch);
+        Session session = start(library, watch);
         try {
             return new PluginNetwork(socket,
                     new DeviceSet(new OpenResources("network of plugin " + session.plugin()), session,
@@ -55,6 +55,16 @@ public final class PluginNetwork implements Network {
                             options.callLimit(), new BitSet(), watch, new AtomicInteger()));
         } catch (ConnectionException e) {
             session.close(watch);
+            watch.close();
+            throw e;
+        }
+    }
+
+    private static Session start(Path library, CallWatch watch) {
+        try {
+            return PluginLibrary.load(library).start(watch);
+        } catch (RuntimeException e) {
+            watch.close();
             throw e;
         }
     }
@@ -129,6 +139,7 @@ public final class PluginNetwork implements Network {
         if (!closed) {
             closed = true;
             devices.session().close(devices.watch());
+            devices.watch().close();
         }
     }
 

@@ -115,7 +115,7 @@ class ChecksTest {
 
     @Test
     void aNetworkPluginIsListedWithItsDevices() {
-        TestNet plugin = TestNet.version(10).with("devices=2,recvs=8");
+        TestNet plugin = TestNet.alone(10, ChecksTest.class).with("devices=2,recvs=8");
         CheckResult works = GpuChecks.netPlugin(plugin.library().toString());
         assertEquals(State.WORKS, works.state());
         assertEquals("TestNet, table v10", works.summary());

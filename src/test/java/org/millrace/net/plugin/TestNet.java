@@ -75,6 +75,12 @@ public final class TestNet {
                 all.toArray(String[]::new));
     }
 
+    /** A plugin that no other test of the process opens. */
+    public static TestNet alone(int version, Class<?> user) {
+        return BUILT.computeIfAbsent(user.getSimpleName(),
+                key -> new TestNet(build("-DNET_VERSION=" + version, "-DFOR_" + key)));
+    }
+
     /** The plugin with the table of a version. */
     public static TestNet version(int version) {
         return BUILT.computeIfAbsent("v" + version, key -> new TestNet(build("-DNET_VERSION=" + version)));

@@ -218,6 +218,8 @@ public final class PluginConnection extends ConnectionState {
     @Override
     protected void release() {
         release.run();
+        watch.close();
+        slowWatch.close();
         closeQuietly(socket);
     }
 }

@@ -70,6 +70,7 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
     @Override
     protected void dropAll() {
         closeComms();
+        watch.close();
         if (client != null) {
             client.refuse(new Refusal(HandshakeReply.KEY_TAKEN, "the connection was given up"));
             client = null;
@@ -145,6 +146,7 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
         PluginReceiver receiver =
                 new PluginReceiver(with, Objects.requireNonNull(sizes), first.take(), second.take(), devices.regions());
         closeComms();
+        watch.close();
         connection = null;
         devices.open().opened(with, receiver::close);
         return receiver;

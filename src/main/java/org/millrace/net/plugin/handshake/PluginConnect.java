@@ -92,6 +92,7 @@ public final class PluginConnect extends OutgoingConnection {
         messages.close();
         payloads.close();
         handedOver = true;
+        watch.close();
         network().opened(connection, sender::close);
         return sender;
     }
@@ -107,6 +108,7 @@ public final class PluginConnect extends OutgoingConnection {
         if (handedOver) {
             return;
         }
+        watch.close();
         if (messages != null) {
             messages.close();
         }

@@ -4,10 +4,12 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which of a plugin's functions a thread is in, if any. NCCL asks that none of them blocks; one that does stops its
@@ -17,7 +19,7 @@ import org.apache.logging.log4j.Logger;
  * The thread that calls stores two plain words a call; {@link Watcher}, a thread of its own that looks twice a second,
  * reads them as they come: a word that is somewhat old serves it as well.
  */
-public final class CallWatch {
+public final class CallWatch implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(CallWatch.class);
     private static final VarHandle CALLS;
@@ -50,8 +52,14 @@ public final class CallWatch {
     /** Watches the calls of one connection, which are made by one thread at a time. */
     public static CallWatch of(String connection, Duration limit) {
         CallWatch watch = new CallWatch(connection, limit);
-        Watcher.WATCHED.add(new WeakReference<>(watch));
+        Watcher.add(watch);
         return watch;
+    }
+
+    /** No calls will be made any more. */
+    @Override
+    public void close() {
+        Watcher.remove(this);
     }
 
     void enter(NetFunction function) {
@@ -81,36 +89,53 @@ public final class CallWatch {
         }
     }
 
-    /** Looks at all connections that there are, and at what plugins log, as long as the process lives. */
+    /** Looks at all connections that there are, and at what plugins log, as long as there are some. */
     private static final class Watcher {
 
-        static final List<WeakReference<CallWatch>> WATCHED = new CopyOnWriteArrayList<>();
-
-        private static final long INTERVAL_MILLIS = 500;
-
-        static {
-            Thread.ofPlatform().daemon().name("millrace-plugin-watch").start(Watcher::run);
-        }
+        private static final long INTERVAL_NANOS = Duration.ofMillis(500).toNanos();
+        /** Guarded by the class; one that was never closed goes with its connection. */
+        private static final List<WeakReference<CallWatch>> WATCHED = new ArrayList<>();
+        private static @Nullable Thread thread;
 
         private Watcher() {}
 
+        static synchronized void add(CallWatch watch) {
+            WATCHED.add(new WeakReference<>(watch));
+            if (thread == null) {
+                thread = Thread.ofPlatform().daemon().name("millrace-plugin-watch").start(Watcher::run);
+            }
+        }
+
+        static synchronized void remove(CallWatch watch) {
+            WATCHED.removeIf(reference -> reference.get() == null || reference.get() == watch);
+            if (WATCHED.isEmpty()) {
+                LockSupport.unpark(thread);
+            }
+        }
+
+        /** Those that there are; null if there are none, and the thread is to end. */
+        private static synchronized @Nullable List<WeakReference<CallWatch>> watched() {
+            WATCHED.removeIf(reference -> reference.get() == null);
+            if (WATCHED.isEmpty()) {
+                thread = null;
+                return null;
+            }
+            return List.copyOf(WATCHED);
+        }
+
         private static void run() {
-            while (true) {
-                try {
-                    Thread.sleep(INTERVAL_MILLIS);
-                } catch (InterruptedException nobodyDoes) {
-                    return;
-                }
-                long now = System.nanoTime();
+            for (List<WeakReference<CallWatch>> all = watched(); all != null; all = watched()) {
                 PluginLog.pass();
-                WATCHED.removeIf(reference -> reference.get() == null);
-                for (WeakReference<CallWatch> reference : WATCHED) {
+                long now = System.nanoTime();
+                for (WeakReference<CallWatch> reference : all) {
                     CallWatch watch = reference.get();
                     if (watch != null) {
                         watch.look(now);
                     }
                 }
+                LockSupport.parkNanos(INTERVAL_NANOS);
             }
+            PluginLog.pass();
         }
     }
 }
