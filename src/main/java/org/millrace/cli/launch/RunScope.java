@@ -93,8 +93,8 @@ public final class RunScope implements AutoCloseable {
                     || !Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).equals(user)) {
                 return false;
             }
-            try (FileChannel channel = FileChannel.open(directory.resolve(OWNER), StandardOpenOption.WRITE,
-                    LinkOption.NOFOLLOW_LINKS)) {
+            try (FileChannel channel =
+                    FileChannel.open(directory.resolve(OWNER), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
                 return channel.tryLock() != null;
             }
         } catch (IOException | OverlappingFileLockException notOurs) {
