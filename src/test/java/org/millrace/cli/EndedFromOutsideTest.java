@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.millrace.cli.launch.RunScope;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /** A run whose ranks hang, and that is ended from outside, as by Ctrl-C. */
@@ -63,10 +64,9 @@ class EndedFromOutsideTest {
             pid[0] = process.pid();
             process.destroyForcibly();
         });
-        for (Path path : left(pid[0])) { // nobody was there to remove it
-            Files.deleteIfExists(path.resolve("rendezvous"));
-            Files.deleteIfExists(path);
-        }
+        assertFalse(left(pid[0]).isEmpty(), "nobody was there to remove the directory");
+        new RunScope().close();
+        assertEquals(List.of(), left(pid[0]), "the next run has removed it");
     }
 
     /** A terminal's Ctrl-C goes to every process of the run: no rank has time to close anything. */
