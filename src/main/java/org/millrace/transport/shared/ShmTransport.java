@@ -82,7 +82,8 @@ public final class ShmTransport implements Transport {
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new SharedMemoryEnd(request, memory(request), configuration.get(Settings.SHM_LOCALITY) == SENDER, copies(SENDER));
+        return new SharedMemoryEnd(request, memory(request), configuration.get(Settings.SHM_LOCALITY) == SENDER,
+                copies(SENDER));
     }
 
     @Override

@@ -26,7 +26,8 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     /** What files to look at, as a glob. */
     static final String ANY = "millrace-*.{sock,ring,mem}";
 
-    private static final Pattern PATTERN = Pattern.compile("millrace-([0-9a-f]{16})-([0-9-]+)\\.(sock|ring|mem|fd[0-9]{1,9})");
+    private static final Pattern PATTERN =
+            Pattern.compile("millrace-([0-9a-f]{16})-([0-9-]+)\\.(sock|ring|mem|fd[0-9]{1,9})");
 
     public static FileName ours(long id, String kind) {
         return new FileName(id, ProcessIdentity.CURRENT, kind);

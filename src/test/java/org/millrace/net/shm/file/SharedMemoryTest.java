@@ -75,7 +75,8 @@ class SharedMemoryTest {
         Path descriptor = Path.of("/proc/self/fd/" + name.descriptor());
         try (SharedMemory theirs = SharedMemory.open(directory, mine.name(), 10_000);
                 SharedMemory joined = SharedMemory.join(directory, mine.key(), 10_000);
-                FileChannel attacker = FileChannel.open(descriptor, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                FileChannel attacker =
+                        FileChannel.open(descriptor, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             assertThrows(IOException.class, () -> attacker.truncate(0));
             mine.segment().set(ValueLayout.JAVA_LONG, 9992, 42);
             assertEquals(42, theirs.segment().get(ValueLayout.JAVA_LONG, 9992));
