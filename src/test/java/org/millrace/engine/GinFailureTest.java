@@ -56,8 +56,7 @@ class GinFailureTest {
 
     private void waitForSignal(Map<String, String> settings, CountDownLatch waits) {
         try (GinRank rank = GinRank.join("file:" + directory.resolve("group"), 0, 2, settings)) {
-            HostGin gin =
-                    new HostGin(rank.device(GinRequirements.of(1, 1, 0).withDeadline(Duration.ofSeconds(10))), 0);
+            HostGin gin = new HostGin(rank.device(GinRequirements.of(1, 1, 0).withDeadline(Duration.ofSeconds(10))), 0);
             waits.countDown();
             String said = assertThrows(GinException.class, () -> gin.waitSignal(0, 1)).getMessage();
             assertTrue(said.contains("rank 1 (pid") && said.contains("a kernel of rank 1 saw nonsense"), said);
@@ -68,8 +67,8 @@ class GinFailureTest {
     private void failWithOpenConnections(Map<String, String> settings, CountDownLatch waits, CountDownLatch told)
             throws InterruptedException {
         Configuration configuration = Configuration.load(settings);
-        try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), 1, 2,
-                JoinOptions.of(configuration));
+        try (ControlPlane control =
+                ControlPlane.join("file:" + directory.resolve("group"), 1, 2, JoinOptions.of(configuration));
                 Network network = Networks.open(configuration, Agreement.reach(control, configuration));
                 Listener here = network.listen()) {
             GinMesh.connect(network, here, control.allGather(here.address()), 1, 0x47494EL, Duration.ofSeconds(20),

@@ -148,8 +148,7 @@ public final class GinCommunicator {
     public boolean remove(GinContext context) {
         boolean drained = atAgent(context::isDrained);
         rank.contexts().remove(context);
-        changeAtAgent(context::close,
-                "does not let go of context " + context.number() + "; its memory is left alone");
+        changeAtAgent(context::close, "does not let go of context " + context.number() + "; its memory is left alone");
         return drained;
     }
 
