@@ -69,7 +69,7 @@ public final class Fuzz {
             return pick(recorded, random).clone();
         }
         int at = random.nextInt(input.length);
-        switch (random.nextInt(10)) {
+        switch (random.nextInt(12)) {
             case 0 -> input[at] ^= (byte) (1 << random.nextInt(8));
             case 1 -> input[at] = (byte) random.nextInt(256);
             case 2, 3, 4 -> number(input, at, random);
@@ -86,6 +86,13 @@ public final class Fuzz {
             case 8 -> { // a part is left out
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, at, input, at + bytes, input.length - at - bytes);
+            }
+            case 9, 10 -> { // a word comes from elsewhere: what is in order there is not here
+                byte[] other = pick(recorded, random);
+                int to = at & -Long.BYTES;
+                int from = random.nextInt(other.length + 1) & -Long.BYTES;
+                int bytes = Math.min(Long.BYTES, Math.min(other.length - from, input.length - to));
+                System.arraycopy(other, from, input, to, bytes);
             }
             default -> { // a part comes from elsewhere
                 byte[] other = pick(recorded, random);

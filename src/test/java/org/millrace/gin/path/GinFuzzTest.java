@@ -64,8 +64,8 @@ class GinFuzzTest {
 
     private static List<byte[]> recorded() {
         List<byte[]> all = new ArrayList<>();
-        all.add(frames(GinFuzzTest::hello, header -> put(header, 64, CHUNK), header -> {
-            put(header, 0, 0);
+        all.add(frames(GinFuzzTest::hello, header -> put(header, WINDOW - CHUNK, CHUNK), header -> {
+            put(header, WINDOW - 8, 0);
             GinHeader.inline(header, 8, 42);
             GinHeader.signal(header, 3, 1);
         }));

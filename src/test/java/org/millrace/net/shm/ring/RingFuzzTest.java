@@ -21,6 +21,7 @@ class RingFuzzTest {
 
     private static final int RING = 16 << 10;
     private static final int DATA = RING;
+    private static final int FRAMES = 768;
     private static final int PASSES = 40;
     private static final ShmOptions OPTIONS = ShmOptions.defaults().withRing(RING, 1 << 10);
     private static final long GUARD = 0x7777777777777777L;
@@ -32,7 +33,7 @@ class RingFuzzTest {
     /** Frames lie in the ring, one of them not whole. */
     private static void fill(RingPair pair, MemoryRegion memory) {
         FrameHeader header = new FrameHeader();
-        for (int bytes : new int[] {0, 24, 500, 700}) {
+        for (int bytes : new int[] {0, 24, 100, 200}) {
             header.payloadBytes(bytes);
             header.word(0, bytes);
             pair.sender().offer(header, memory, 0);
@@ -60,21 +61,33 @@ class RingFuzzTest {
         return all;
     }
 
-    /** Without the page of which only the first KiB means anything: mutations hit something. */
+    /** Where in the ring the bytes of an input are: the words that mean something, and where frames lie. */
+    private static int place(int at) {
+        int[][] parts = {{0, 64}, {128, 16}, {256, 32}, {512, 64}, {640, 64}, {RingLayout.DATA_OFFSET, FRAMES}};
+        int left = at;
+        for (int[] part : parts) {
+            if (left < part[1]) {
+                return part[0] + left;
+            }
+            left -= part[1];
+        }
+        return -1;
+    }
+
     private static byte[] squeezed(byte[] ring) {
-        byte[] both = new byte[1024 + DATA];
-        System.arraycopy(ring, 0, both, 0, 1024);
-        System.arraycopy(ring, RingLayout.DATA_OFFSET, both, 1024, DATA);
-        return both;
+        byte[] parts = new byte[240 + FRAMES];
+        for (int at = 0; at < parts.length; at++) {
+            parts[at] = ring[place(at)];
+        }
+        return parts;
     }
 
     private static void write(RingPair pair, byte[] input) {
         MemorySegment bytes = MemorySegment.ofArray(input);
-        for (int at = 0; at + Long.BYTES <= input.length && at < 1024 + DATA; at += Long.BYTES) {
+        for (int at = 0; at + Long.BYTES <= input.length && place(at) >= 0; at += Long.BYTES) {
             long value = bytes.get(ValueLayout.JAVA_LONG_UNALIGNED, at);
-            int where = at < 1024 ? at : RingLayout.DATA_OFFSET + at - 1024;
-            if (pair.ring().getLong(where) != value) {
-                pair.ring().putLongRelease(where, value);
+            if (pair.ring().getLong(place(at)) != value) {
+                pair.ring().putLongRelease(place(at), value);
             }
         }
     }

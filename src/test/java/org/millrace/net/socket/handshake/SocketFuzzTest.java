@@ -15,10 +15,14 @@ import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
+import java.util.function.ToIntFunction;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,6 +41,7 @@ import org.millrace.net.socket.rails.Pieces;
 import org.millrace.net.socket.rails.Rail;
 import org.millrace.net.socket.rails.RailReceiver;
 import org.millrace.net.socket.rails.RecordedPieces;
+import org.millrace.net.socket.stream.HeaderFormat;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
@@ -104,22 +109,37 @@ class SocketFuzzTest {
         FrameReceiver of(StreamSet streams);
     }
 
-    private void receive(List<byte[]> recorded, String surface, Receivers receivers) throws Exception {
+    /** An input is headers alone, so that mutations hit them; each is followed by as much as it says. */
+    private static byte[] withPayloads(byte[] headers, int headerBytes, ToIntFunction<ByteBuffer> length) {
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        for (int at = 0; at < headers.length; at += headerBytes) {
+            byte[] header = Arrays.copyOfRange(headers, at, Math.min(at + headerBytes, headers.length));
+            all.writeBytes(header);
+            if (header.length == headerBytes) {
+                int bytes = length.applyAsInt(ByteBuffer.wrap(header).order(ByteOrder.LITTLE_ENDIAN));
+                all.writeBytes(new byte[bytes < 0 || bytes > DATA ? 0 : bytes]);
+            }
+        }
+        return all.toByteArray();
+    }
+
+    private void receive(List<byte[]> recorded, String surface, int headerBytes,
+            ToIntFunction<ByteBuffer> lengthAt, Receivers receivers) throws Exception {
         try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
             UnixDomainSocketAddress path = UnixDomainSocketAddress.of(directory.resolve("pair"));
             server.bind(path);
-            Fuzz.run(surface, 4_000, recorded, input -> {
+            Fuzz.run(surface, 3_000, recorded, input -> {
                 OpenResources open = new OpenResources("network under test");
                 try (SocketChannel peer = SocketChannel.open(path); SocketChannel ours = server.accept();
                         Arena arena = Arena.ofConfined()) {
                     ours.configureBlocking(false);
                     MemorySegment guarded = arena.allocate(3 * DATA, 64).fill(GUARD);
                     MemoryRegion memory = SocketRegion.register(open, guarded.asSlice(DATA, DATA),
-                            new java.util.BitSet());
+                            new BitSet());
                     FrameReceiver receiver =
                             receivers.of(new StreamSet(open, "under test", "the peer", new SocketChannel[] {ours}));
                     peer.configureBlocking(false);
-                    peer.write(ByteBuffer.wrap(input));
+                    peer.write(ByteBuffer.wrap(withPayloads(input, headerBytes, lengthAt)));
                     peer.shutdownOutput();
                     take(receiver, memory);
                     for (int at = 0; at < DATA; at += 8) {
@@ -154,11 +174,11 @@ class SocketFuzzTest {
     @Test
     void frames() throws Exception {
         List<byte[]> recorded = List.of(
-                join(RawPeer.header(0).array(), RawPeer.header(24).array(), new byte[24], RawPeer.header(8192).array(),
-                        new byte[8192], RawPeer.goodbye()),
-                join(RawPeer.header(16384).array(), new byte[16384], RawPeer.goodbye()),
-                join(RawPeer.header(100).array(), new byte[70]));
-        receive(recorded, "frames", streams -> new StripedReceiver(streams, new Stripes(1, 1000), WINDOW));
+                join(RawPeer.header(0).array(), RawPeer.header(24).array(), RawPeer.header(8192).array(),
+                        RawPeer.goodbye()),
+                join(RawPeer.header(DATA).array(), RawPeer.goodbye()), RawPeer.header(100).array());
+        receive(recorded, "frames", HeaderFormat.BYTES, header -> (int) HeaderFormat.payloadBytes(header, 0),
+                streams -> new StripedReceiver(streams, new Stripes(1, 1000), WINDOW));
     }
 
     @Test
@@ -166,6 +186,6 @@ class SocketFuzzTest {
         Pieces pieces = Pieces.of(8192, WINDOW);
         List<byte[]> recorded = RecordedPieces.of(pieces);
         Rail[] rails = {new Rail(0, "first")};
-        receive(recorded, "pieces", streams -> new RailReceiver(streams, rails, pieces, WINDOW));
+        receive(recorded, "pieces", RecordedPieces.HEADER_BYTES, RecordedPieces::length, streams -> new RailReceiver(streams, rails, pieces, WINDOW));
     }
 }

@@ -9,9 +9,16 @@ import org.millrace.net.FrameHeader;
 /** What a sender of several rails says on a stream, for inputs that are made of it. */
 public final class RecordedPieces {
 
+    public static final int HEADER_BYTES = PieceFormat.BYTES;
+
     private RecordedPieces() {}
 
-    /** Three streams of two frames each, and a goodbye. */
+    /** How many bytes follow a piece's header. */
+    public static int length(ByteBuffer header) {
+        return PieceFormat.length(header, 0);
+    }
+
+    /** The headers of three streams of two frames each, and a goodbye. */
     public static List<byte[]> of(Pieces pieces) {
         List<byte[]> all = new ArrayList<>();
         for (int payload : new int[] {100, 2 * pieces.bytes(), 3 * pieces.bytes() - 5}) {
@@ -23,7 +30,7 @@ public final class RecordedPieces {
                 for (int offset = 0; offset < payload; offset += pieces.bytes()) {
                     int length = Math.min(pieces.bytes(), payload - offset);
                     PieceFormat.encode(header, frame, offset, length, bytes, at);
-                    at += PieceFormat.BYTES + length;
+                    at += PieceFormat.BYTES;
                 }
             }
             PieceFormat.encodeGoodbye(2, null, bytes, at);
