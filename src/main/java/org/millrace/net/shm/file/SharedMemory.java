@@ -13,6 +13,9 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
 
 /**
  * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and
@@ -57,7 +60,7 @@ public final class SharedMemory implements AutoCloseable {
             return new SharedMemory(file, channel, bytes);
         } catch (IOException e) {
             PrivateFile.delete(file);
-            throw PrivateFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
+            throw ShmUnavailableException.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
                     e);
         }
     }

@@ -1,4 +1,4 @@
-package org.millrace.net.shm.file;
+package org.millrace.file;
 
 import java.util.HexFormat;
 import java.util.regex.Matcher;
@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param id    random, 16 digits
  * @param owner the process that made the file
- * @param kind  {@link #SOCKET}, {@link #RING} or {@link #MEMORY}
+ * @param kind  {@link #SOCKET}, {@link #RING}, {@link #MEMORY} or {@link #TRACE}
  */
 public record FileName(long id, ProcessIdentity owner, String kind) {
 
@@ -19,11 +19,13 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     /** A connection's ring. */
     public static final String RING = "ring";
     /** Memory that two processes share with no ring in it. */
-    static final String MEMORY = "mem";
-    /** What files to look at, as a glob. */
+    public static final String MEMORY = "mem";
+    /** What a process writes down about its connections: it outlives a process that was killed. */
+    public static final String TRACE = "trace";
+    /** What files to look at, as a glob: those that are of no use without their process. */
     static final String ANY = "millrace-*.{sock,ring,mem}";
 
-    private static final Pattern PATTERN = Pattern.compile("millrace-([0-9a-f]{16})-([0-9-]+)\\.(sock|ring|mem)");
+    private static final Pattern PATTERN = Pattern.compile("millrace-([0-9a-f]{16})-([0-9-]+)\\.(sock|ring|mem|trace)");
 
     public static FileName ours(long id, String kind) {
         return new FileName(id, ProcessIdentity.CURRENT, kind);
