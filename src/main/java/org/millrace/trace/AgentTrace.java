@@ -28,6 +28,7 @@ public final class AgentTrace implements AutoCloseable {
     private boolean begun;
     private long passes;
     private long busy;
+    private boolean closed;
 
     AgentTrace(ProcessTrace process, long base, int number) {
         this.process = process;
@@ -74,6 +75,11 @@ public final class AgentTrace implements AutoCloseable {
     /** The agent has ended. May be called twice, by any thread. */
     @Override
     public void close() {
-        process.closeAgent(number);
+        synchronized (process) {
+            if (!closed) {
+                closed = true;
+                process.closeAgent(number);
+            }
+        }
     }
 }
