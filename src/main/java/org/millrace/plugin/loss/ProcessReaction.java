@@ -34,8 +34,7 @@ final class ProcessReaction implements LossWatch.Reaction {
                 + " unless the program aborts or destroys the communicator before (" + PluginSettings.LOSS_GRACE.name()
                 + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
                 : "The process goes on (" + PluginSettings.ON_LOSS.name() + "=report)";
-        line(self() + ": lost the peer " + lost.peer() + ", which this process waits for: " + lost.text() + ". "
-                + consequence);
+        line(self() + ": " + lost.line() + ". " + consequence);
     }
 
     /**
