@@ -59,15 +59,20 @@ public final class PrivateFile {
         StaleFiles.madeIn(file.getParent());
         FileChannel channel = FileChannel.open(file, CREATE, PRIVATE);
         try {
-            ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, WRITE_BYTES));
-            for (long written = 0; written < bytes;) {
-                zeros.clear().limit((int) Math.min(bytes - written, zeros.capacity()));
-                written += channel.write(zeros);
-            }
+            fill(channel, bytes);
             return channel;
         } catch (IOException e) {
             channel.close();
             throw e;
+        }
+    }
+
+    /** Writes zeros: bytes that are only promised would kill the process when it touches them and none are left. */
+    static void fill(FileChannel channel, long bytes) throws IOException {
+        ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, WRITE_BYTES));
+        for (long written = 0; written < bytes;) {
+            zeros.clear().limit((int) Math.min(bytes - written, zeros.capacity()));
+            written += channel.write(zeros);
         }
     }
 
