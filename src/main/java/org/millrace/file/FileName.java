@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param id    random, 16 digits
  * @param owner the process that made the file
- * @param kind  {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for memory in no directory
+ * @param kind  {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for memory in no
+ *              directory
  */
 public record FileName(long id, ProcessIdentity owner, String kind) {
 

@@ -18,8 +18,8 @@ package org.millrace.trace;
  * </pre>
  *
  * <p>
- * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. Times are 0 until
- * something happens.
+ * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. Times are 0
+ * until something happens.
  */
 public final class CommunicatorFields {
 

@@ -24,7 +24,8 @@ public record ConnectionIdentity(long communicator, int rank, int peer, int chan
 
     /** Which way data goes. */
     public enum Direction {
-        SEND, RECEIVE,
+        SEND,
+        RECEIVE,
         /** From one memory to another, with a proxy between that serves both ends. */
         COPY;
 

@@ -110,8 +110,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * A step is there, and cannot be taken: the network has no room for it, or the device has not emptied its slot.
-     * May be called again and again.
+     * A step is there, and cannot be taken: the network has no room for it, or the device has not emptied its slot. May
+     * be called again and again.
      */
     public void blocked(long step) {
         if (step != blocked) {

@@ -218,8 +218,9 @@ class ProcessTraceTest {
             for (int i = 0; i < 1 + random.nextInt(200); i++) {
                 int at = TraceLayout.STEPS_OFFSET
                         + random.nextInt(TraceLayout.HEADER_BYTES + 4 * TraceLayout.BLOCK_BYTES);
-                ByteBuffer.wrap(bytes).putLong(Math.min(at, bytes.length - Long.BYTES),
-                        random.nextBoolean() ? random.nextLong() : random.nextBoolean() ? -1 : Long.MAX_VALUE);
+                ByteBuffer.wrap(bytes)
+                        .putLong(Math.min(at, bytes.length - Long.BYTES),
+                                random.nextBoolean() ? random.nextLong() : random.nextBoolean() ? -1 : Long.MAX_VALUE);
             }
             int kept = random.nextInt(4) == 0 ? random.nextInt(bytes.length) : bytes.length;
             try (FileChannel channel = FileChannel.open(hostile, StandardOpenOption.CREATE, StandardOpenOption.WRITE,

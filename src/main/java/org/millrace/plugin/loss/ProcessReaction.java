@@ -15,8 +15,6 @@ import org.millrace.config.DurationType;
 import org.millrace.config.PluginSettings;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
-import org.millrace.net.shm.file.ProcessIdentity;
-import org.millrace.net.shm.file.StaleFiles;
 import org.millrace.plugin.shim.NativeEnvironment;
 
 /** Tells on standard error, and ends the process. */

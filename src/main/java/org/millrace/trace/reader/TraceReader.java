@@ -73,8 +73,7 @@ public final class TraceReader {
         if (name == null) {
             throw new TraceFormatException(file + " is not named as a trace is");
         }
-        try (FileChannel channel =
-                FileChannel.open(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
+        try (FileChannel channel = FileChannel.open(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
             TraceBytes header = TraceBytes.read(channel, 0, TraceLayout.HEADER_BYTES);
             check(file, header);
             Blocks blocks = new Blocks(channel, header);
@@ -178,8 +177,8 @@ public final class TraceReader {
             switch (block.intAt(TraceLayout.TYPE_OFFSET)) {
                 case TraceLayout.CONNECTION -> addTo(connections, TracedConnection.parse(index, block, steps,
                         afterwards.countAt(ConnectionFields.FRAMES_OFFSET)));
-                case TraceLayout.COMMUNICATOR -> addTo(communicators, TracedCommunicator.parse(block,
-                        afterwards.countAt(CommunicatorFields.ENQUEUED_OFFSET)));
+                case TraceLayout.COMMUNICATOR -> addTo(communicators,
+                        TracedCommunicator.parse(block, afterwards.countAt(CommunicatorFields.ENQUEUED_OFFSET)));
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
                 default -> {
                     // nothing, or something that a later release wrote

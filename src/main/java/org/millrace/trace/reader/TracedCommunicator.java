@@ -63,9 +63,10 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
         long first = Math.max(0, Math.max(enqueued, enqueuedAfterwards) + 1 - kept);
         List<Operation> last = new ArrayList<>();
         for (long number = Math.max(first, enqueued - kept); number < enqueued; number++) {
-            last.add(operation(number, block.slice(
-                    TraceLayout.RECORD_BYTES + (int) (number & kept - 1) * CommunicatorFields.OPERATION_BYTES,
-                    CommunicatorFields.OPERATION_BYTES)));
+            last.add(operation(number,
+                    block.slice(
+                            TraceLayout.RECORD_BYTES + (int) (number & kept - 1) * CommunicatorFields.OPERATION_BYTES,
+                            CommunicatorFields.OPERATION_BYTES)));
         }
         return Collections.unmodifiableList(last);
     }

@@ -98,8 +98,9 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         long first = Math.max(0, Math.max(frames, framesAfterwards) + 1 - ConnectionFields.FRAMES);
         List<Frame> last = new ArrayList<>();
         for (long number = Math.max(first, frames - ConnectionFields.FRAMES); number < frames; number++) {
-            TraceBytes entry = block.slice(TraceLayout.RECORD_BYTES
-                    + (int) (number & ConnectionFields.FRAMES - 1) * ConnectionFields.FRAME_BYTES,
+            TraceBytes entry = block.slice(
+                    TraceLayout.RECORD_BYTES
+                            + (int) (number & ConnectionFields.FRAMES - 1) * ConnectionFields.FRAME_BYTES,
                     ConnectionFields.FRAME_BYTES);
             long what = entry.longAt(ConnectionFields.FRAME_WHAT_OFFSET);
             int protocol = (int) (what >>> ConnectionFields.PROTOCOL_SHIFT) & 0xff;

@@ -65,8 +65,8 @@ public final class SharedMemory implements AutoCloseable {
             return new SharedMemory(file, null, channel, bytes);
         } catch (IOException e) {
             PrivateFile.delete(file);
-            throw ShmUnavailableException.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
-                    e);
+            throw ShmUnavailableException.noRoom("shared memory", bytes, file,
+                    "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
         }
     }
 
