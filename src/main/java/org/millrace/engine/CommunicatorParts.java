@@ -180,13 +180,17 @@ final class CommunicatorParts {
     void tearDown() {
         Duration patience = failure.get() == null ? options.stallDeadline() : Duration.ZERO;
         if (!stopProxies(patience)) {
-            // Memory that a thread may still touch is never freed: a leak is better than a crash.
-            LOG.error("rank {}: the proxies did not stop; their memory and connections are left open", control.rank());
-            control.close();
+            leaveOpen("the proxies did not stop");
             return;
         }
         connectors.close();
         resources.close();
+    }
+
+    /** Memory that a thread may still touch is never freed: a leak is better than a crash. */
+    void leaveOpen(String why) {
+        LOG.error("rank {}: {}; memory, connections and threads are left open", control.rank(), why);
+        control.close();
     }
 
     /** What the ends of connections tell each other, over the control plane. */
