@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* Kinds of events, as bits: init says which are wanted. */
-enum {
+typedef enum ncclProfilerEventType_t {
   ncclProfileGroup = 1 << 0,
   ncclProfileColl = 1 << 1,
   ncclProfileP2p = 1 << 2,
@@ -24,7 +24,7 @@ enum {
   ncclProfileCeColl = 1 << 12,
   ncclProfileCeSync = 1 << 13,
   ncclProfileCeBatch = 1 << 14
-};
+} ncclProfilerEventType_t;
 
 /* States that are recorded of an event; these two have arguments that anybody but NCCL's own proxy fills in. */
 typedef enum ncclProfilerEventState_t {
@@ -38,7 +38,7 @@ typedef enum ncclProfilerEventState_t {
 #define NCCL_PROFILER_NET_TYPE_SOCK (2U << NCCL_PROFILER_NET_VER_BITS)
 #define NCCL_PROFILER_NET_SOCKET_VER 1
 
-enum { ncclProfileSocket = 1 << 0 };
+#define ncclProfileSocket (1 << 0)
 
 /* What NCCL's own Socket network says of a message: op is 0 for one that is sent, 1 for one that is received. */
 typedef struct ncclProfilerNetSock_v1_t {

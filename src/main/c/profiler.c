@@ -6,10 +6,9 @@
  *  | place + 1    | channel+1 | the operation's number    |
  *  +--------------+-----------+---------------------------+
  */
+#include "operations.h"
 #include "profiler.h"
-#include "millrace/operations.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -72,6 +71,16 @@ static void say_type(millraceOperation *record, const char *type) {
     }
 }
 
+/* Adds a word to a text, as far as there is room; the bytes behind the text are zero. */
+static void append(char *text, size_t size, const char *word) {
+  size_t used = strlen(text);
+  if (!word || used + 2 >= size)
+    return;
+  if (used)
+    text[used++] = ' ';
+  strncpy(text + used, word, size - 1 - used);
+}
+
 /* Takes a free place for what Java has given; null if there is none. */
 static struct place *take(millraceOperations *operations) {
   for (int i = 0; i < PLACES; i++) {
@@ -127,9 +136,11 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   record->enqueued = now();
   record->started = record->ended = 0;
   record->channelsStarted = record->channelsEnded = 0;
-  snprintf(record->name, sizeof record->name, "%s", operation->function ? operation->function : "");
-  snprintf(record->how, sizeof record->how, "%s%s%s", operation->algorithm ? operation->algorithm : "",
-           operation->algorithm ? " " : "", operation->protocol ? operation->protocol : "");
+  memset(record->name, 0, sizeof record->name);
+  memset(record->how, 0, sizeof record->how);
+  append(record->name, sizeof record->name, operation->function);
+  append(record->how, sizeof record->how, operation->algorithm);
+  append(record->how, sizeof record->how, operation->protocol);
   __atomic_store_n(&place->enqueued, number + 1, __ATOMIC_RELEASE);
   __atomic_store_n(&operations->enqueued, number + 1, __ATOMIC_RELEASE);
   __atomic_add_fetch(&place->started, 1, __ATOMIC_RELAXED);

@@ -611,7 +611,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileGroup = (int)1L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileGroup = 1
+     * enum ncclProfilerEventType_t.ncclProfileGroup = 1
      * }
      */
     public static int ncclProfileGroup() {
@@ -620,7 +620,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileColl = (int)2L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileColl = 2
+     * enum ncclProfilerEventType_t.ncclProfileColl = 2
      * }
      */
     public static int ncclProfileColl() {
@@ -629,7 +629,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileP2p = (int)4L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileP2p = 4
+     * enum ncclProfilerEventType_t.ncclProfileP2p = 4
      * }
      */
     public static int ncclProfileP2p() {
@@ -638,7 +638,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileProxyOp = (int)8L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileProxyOp = 8
+     * enum ncclProfilerEventType_t.ncclProfileProxyOp = 8
      * }
      */
     public static int ncclProfileProxyOp() {
@@ -647,7 +647,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileProxyStep = (int)16L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileProxyStep = 16
+     * enum ncclProfilerEventType_t.ncclProfileProxyStep = 16
      * }
      */
     public static int ncclProfileProxyStep() {
@@ -656,7 +656,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileProxyCtrl = (int)32L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileProxyCtrl = 32
+     * enum ncclProfilerEventType_t.ncclProfileProxyCtrl = 32
      * }
      */
     public static int ncclProfileProxyCtrl() {
@@ -665,7 +665,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileKernelCh = (int)64L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileKernelCh = 64
+     * enum ncclProfilerEventType_t.ncclProfileKernelCh = 64
      * }
      */
     public static int ncclProfileKernelCh() {
@@ -674,7 +674,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileNetPlugin = (int)128L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileNetPlugin = 128
+     * enum ncclProfilerEventType_t.ncclProfileNetPlugin = 128
      * }
      */
     public static int ncclProfileNetPlugin() {
@@ -683,7 +683,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileGroupApi = (int)256L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileGroupApi = 256
+     * enum ncclProfilerEventType_t.ncclProfileGroupApi = 256
      * }
      */
     public static int ncclProfileGroupApi() {
@@ -692,7 +692,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileCollApi = (int)512L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileCollApi = 512
+     * enum ncclProfilerEventType_t.ncclProfileCollApi = 512
      * }
      */
     public static int ncclProfileCollApi() {
@@ -701,7 +701,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileP2pApi = (int)1024L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileP2pApi = 1024
+     * enum ncclProfilerEventType_t.ncclProfileP2pApi = 1024
      * }
      */
     public static int ncclProfileP2pApi() {
@@ -710,7 +710,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileKernelLaunch = (int)2048L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileKernelLaunch = 2048
+     * enum ncclProfilerEventType_t.ncclProfileKernelLaunch = 2048
      * }
      */
     public static int ncclProfileKernelLaunch() {
@@ -719,7 +719,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileCeColl = (int)4096L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileCeColl = 4096
+     * enum ncclProfilerEventType_t.ncclProfileCeColl = 4096
      * }
      */
     public static int ncclProfileCeColl() {
@@ -728,7 +728,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileCeSync = (int)8192L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileCeSync = 8192
+     * enum ncclProfilerEventType_t.ncclProfileCeSync = 8192
      * }
      */
     public static int ncclProfileCeSync() {
@@ -737,7 +737,7 @@ public class plugin_h extends plugin_h$shared {
     private static final int ncclProfileCeBatch = (int)16384L;
     /**
      * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileCeBatch = 16384
+     * enum ncclProfilerEventType_t.ncclProfileCeBatch = 16384
      * }
      */
     public static int ncclProfileCeBatch() {
@@ -760,15 +760,6 @@ public class plugin_h extends plugin_h$shared {
      */
     public static int ncclProfilerKernelChStop() {
         return ncclProfilerKernelChStop;
-    }
-    private static final int ncclProfileSocket = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum <anonymous>.ncclProfileSocket = 1
-     * }
-     */
-    public static int ncclProfileSocket() {
-        return ncclProfileSocket;
     }
     private static final long NCCL_MAX_NET_SIZE_BYTES = 1099511627776L;
     /**
@@ -823,6 +814,15 @@ public class plugin_h extends plugin_h$shared {
      */
     public static int NCCL_PROFILER_NET_TYPE_SOCK() {
         return NCCL_PROFILER_NET_TYPE_SOCK;
+    }
+    private static final int ncclProfileSocket = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * #define ncclProfileSocket 1
+     * }
+     */
+    public static int ncclProfileSocket() {
+        return ncclProfileSocket;
     }
     private static final double NCCL_ALGO_PROTO_IGNORE = -1.0d;
     /**

@@ -1,5 +1,5 @@
 /* What a communicator was told to do last: a communicator's block of the file that a process writes down what it does in
- * (org.millrace.trace.TraceLayout and CommunicatorFields, whose numbers these are). Our own. */
+ * (org.millrace.trace.TraceLayout and CommunicatorFields, whose numbers these are). */
 #ifndef MILLRACE_OPERATIONS_H
 #define MILLRACE_OPERATIONS_H
 
