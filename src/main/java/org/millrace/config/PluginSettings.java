@@ -118,8 +118,8 @@ public final class PluginSettings {
             new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
             "how long the program has to abort or destroy a communicator that has lost a peer; unset: 5s");
 
-    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, PROFILER, DEVICE_SLOTS,
-            GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
+    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, PROFILER,
+            DEVICE_SLOTS, GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
 
     private PluginSettings() {}
 

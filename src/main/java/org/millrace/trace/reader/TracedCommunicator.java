@@ -43,7 +43,8 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
      * @param how             algorithm and protocol; empty if not known
      */
     public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,
-            int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded, String how) {
+            int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded,
+            String how) {
     }
 
     static @Nullable TracedCommunicator parse(TraceBytes block, long enqueuedAfterwards) {
