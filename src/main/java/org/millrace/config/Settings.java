@@ -270,9 +270,9 @@ public final class Settings {
             "what a process writes down of its connections, for millrace ps, top, why, dump and metrics: nothing (off),"
                     + " counters, or the last steps of each as well (steps)");
     /** Where. */
-    public static final Setting<Optional<Path>> TRACE_DIRECTORY = new Setting<>("MILLRACE_TRACE_DIRECTORY",
-            optional(paths()), Optional.empty(),
-            "directory for what is written down; it should be memory; unset: where rings in shared memory are");
+    public static final Setting<Optional<Path>> TRACE_DIRECTORY =
+            new Setting<>("MILLRACE_TRACE_DIRECTORY", optional(paths()), Optional.empty(),
+                    "directory for what is written down; it should be memory; unset: where rings in shared memory are");
 
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,

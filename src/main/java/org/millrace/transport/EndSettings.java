@@ -19,7 +19,8 @@ import org.millrace.proxy.StopListener;
  * @param communicator    a number that all ranks have in common, and other communicators have not
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,
-        Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels, long communicator) {
+        Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
+        long communicator) {
 
     /**
      * How connections of sends and receives share slots ({@code NCCL_NET_SHARED_BUFFERS}): those of one channel and

@@ -54,7 +54,8 @@ final class ProcessReaction implements LossWatch.Reaction {
 
     private static String self() {
         String rank = LauncherRank.text(NativeEnvironment::get);
-        return "millrace: " + (rank == null ? "" : "rank " + rank + ", ") + "pid " + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST;
+        return "millrace: " + (rank == null ? "" : "rank " + rank + ", ") + "pid " + ProcessHandle.current().pid()
+                + " on " + ProcessIdentity.HOST;
     }
 
     /** In one write, so that lines of several processes do not mix. */

@@ -229,8 +229,9 @@ public final class NetPlugin {
         Session now = session();
         Listening listening = handles.get(listener, Listening.class);
         FrameReceiver receiver = listening.connection.poll();
-        finish(receiver == null ? null : now.path.receiving(receiver, now.endpoint.network(), listening.owner, listening.number),
-                connection, deviceHandle);
+        finish(receiver == null ? null
+                : now.path.receiving(receiver, now.endpoint.network(), listening.owner, listening.number), connection,
+                deviceHandle);
     }
 
     /** Hands a connection to NCCL, or null for "call again". */
