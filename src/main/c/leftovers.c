@@ -1,5 +1,5 @@
 /* Files in shared memory that would stay for ever: this process's when it exits and has closed nothing, as the JVM in it does not hear of an exit that is C's,
- * and those of dead processes beside them. Their names say whose they are: see org.millrace.net.shm.file.FileName. */
+ * and those of dead processes beside them. Their names say whose they are: see org.millrace.file.FileName. */
 #define _GNU_SOURCE
 #include "shim.h"
 

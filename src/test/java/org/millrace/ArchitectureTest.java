@@ -57,6 +57,8 @@ class ArchitectureTest {
             1 config:           .
             1 element:          .
             1 library:          .
+            1 trace:            ., reader
+            0 file:             .
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .
             """;

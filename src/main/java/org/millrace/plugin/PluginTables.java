@@ -24,7 +24,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements 
         NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net,
                 new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::operationComing, losses),
-                new GinPlugin(NativeEnvironment::get));
+                new GinPlugin(NativeEnvironment::get, losses));
     }
 
     /** Calls as the shim does. */

@@ -13,8 +13,8 @@ import java.util.Objects;
 import java.util.stream.Stream;
 import org.millrace.config.DurationType;
 import org.millrace.config.PluginSettings;
-import org.millrace.net.shm.file.ProcessIdentity;
-import org.millrace.net.shm.file.StaleFiles;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.file.StaleFiles;
 import org.millrace.plugin.shim.NativeEnvironment;
 
 /** Tells on standard error, and ends the process. */
@@ -34,8 +34,7 @@ final class ProcessReaction implements LossWatch.Reaction {
                 + " unless the program aborts or destroys the communicator before (" + PluginSettings.LOSS_GRACE.name()
                 + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
                 : "The process goes on (" + PluginSettings.ON_LOSS.name() + "=report)";
-        line(self() + ": lost the peer " + lost.peer() + ", which this process waits for: " + lost.text() + ". "
-                + consequence);
+        line(self() + ": " + lost.line() + ". " + consequence);
     }
 
     /**
