@@ -29,7 +29,9 @@ public final class TimedIdleStrategy implements IdleStrategy {
     static final int CLOCK_INTERVAL = 64;
     /** A yield that takes longer went to a thread that computes. */
     static final long LONG_YIELD_NANOS = 200_000;
-    /** Missing between two looks at the clock while it spins: somebody else had the core for a slice of the scheduler. */
+    /**
+     * Missing between two looks at the clock while it spins: somebody else had the core for a slice of the scheduler.
+     */
     static final long LOST_CORE_NANOS = 1_500_000;
     /**
      * How long short parks then stand in for yields, or yields for spinning: each further time doubles it, from the
