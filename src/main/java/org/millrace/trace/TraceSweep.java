@@ -15,7 +15,7 @@ import org.millrace.file.PrivateFile;
 
 /**
  * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for whoever asks
- * what happened, until a later process finds that they have been there for an hour, or that there are many.
+ * what happened, until a later process finds that they have been there for an hour, or that they are many.
  */
 public final class TraceSweep {
 
@@ -23,9 +23,10 @@ public final class TraceSweep {
     public static final String GLOB = "millrace-*." + FileName.TRACE;
 
     private static final Duration KEPT = Duration.ofHours(1);
-    private static final int MOST_KEPT = 64;
+    /** Memory that the living may want. */
+    private static final long MOST_BYTES = 16 << 20;
 
-    private record Remains(Path path, long diedMillis) {
+    private record Remains(Path path, long diedMillis, long bytes) {
     }
 
     private TraceSweep() {}
@@ -62,19 +63,21 @@ public final class TraceSweep {
                 FileName name = FileName.parse(file.getFileName().toString());
                 if (name != null && name.kind().equals(FileName.TRACE) && name.owner().isProvablyDead()
                         && PrivateFile.isOurs(file)) {
-                    dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis()));
+                    dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
                 }
             }
         } catch (IOException | DirectoryIteratorException e) {
             LogManager.getLogger(TraceSweep.class).debug("cannot look for old traces in {}", directory, e);
         }
-        dead.sort(Comparator.comparingLong(Remains::diedMillis));
-        for (int i = 0; i < dead.size(); i++) {
-            if (nowMillis - dead.get(i).diedMillis > KEPT.toMillis() || i < dead.size() - MOST_KEPT) {
+        dead.sort(Comparator.comparingLong(Remains::diedMillis).reversed());
+        long bytes = 0;
+        for (Remains each : dead) {
+            bytes += each.bytes;
+            if (nowMillis - each.diedMillis > KEPT.toMillis() || bytes > MOST_BYTES) {
                 try {
-                    Files.deleteIfExists(dead.get(i).path);
+                    Files.deleteIfExists(each.path);
                 } catch (IOException e) {
-                    LogManager.getLogger(TraceSweep.class).debug("{} cannot be deleted", dead.get(i).path, e);
+                    LogManager.getLogger(TraceSweep.class).debug("{} cannot be deleted", each.path, e);
                 }
             }
         }
