@@ -34,21 +34,6 @@ import org.millrace.net.FrameSender;
  */
 public final class GinCommunicator {
 
-    /** Learns that a communicator has failed, or stands still. */
-    @FunctionalInterface
-    public interface FailureListener {
-        /** Called once, on the thread that found it, before anybody who waits is told. */
-        void failed(Throwable failure);
-
-        /**
-         * Called, on the agent's thread, when something has been under way for long without any progress; again after
-         * as long.
-         */
-        default void stalled(String what) {
-            // those who wait have deadlines of their own
-        }
-    }
-
     /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
     private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
 
@@ -62,6 +47,7 @@ public final class GinCommunicator {
     private final FailureListener listener;
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private final StallDetector stall;
+    private final WaitRelease waits;
     /** How many passes in a row have found nothing to do; the agent's thread alone uses it. */
     private long workless;
     /** Whether kernels see all indices, or will without more calls; the agent's thread alone uses it. */
@@ -88,6 +74,7 @@ public final class GinCommunicator {
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
         this.peers = new GinPeer[senders.length];
         this.rank = new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(peers.length));
+        this.waits = new WaitRelease(this.rank.contexts());
         for (int peer = 0; peer < peers.length; peer++) {
             peers[peer] = peer == rank ? GinPeer.self(this.rank)
                     : new PeerConnection(this.rank, peer, senders[peer], receivers[peer]);
@@ -259,6 +246,15 @@ public final class GinCommunicator {
     /** What has been served of all its contexts. */
     public GinServed served() {
         return rank.contexts().served();
+    }
+
+    /** What becomes of kernels that wait, once the communicator has failed. */
+    public WaitRelease waits() {
+        return waits;
+    }
+
+    boolean hasKernels() {
+        return listener.hasKernels();
     }
 
     void servedBy(@Nullable GinAgent serving) {
