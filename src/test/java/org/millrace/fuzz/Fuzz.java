@@ -9,8 +9,8 @@ import java.util.Random;
 
 /**
  * Mutated inputs for one surface, made of recorded ones. In the tests some hundred or thousand, always the same;
- * {@code -Dmillrace.fuzz.seconds=3600} goes on for as long, with a seed of the clock, and {@code -Dmillrace.fuzz.inputs}
- * and {@code -Dmillrace.fuzz.seed} choose. What fails says its seed and its bytes.
+ * {@code -Dmillrace.fuzz.seconds=3600} goes on for as long, with a seed of the clock, and
+ * {@code -Dmillrace.fuzz.inputs} and {@code -Dmillrace.fuzz.seed} choose. What fails says its seed and its bytes.
  */
 public final class Fuzz {
 
@@ -20,8 +20,8 @@ public final class Fuzz {
         void take(byte[] input) throws Exception;
     }
 
-    private static final long[] ODD = {0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 4095, 4096, 4097, 65535, 65536,
-            Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 30, (1L << 30) + 1, 1L << 31, 1L << 32, (1L << 32) - 1,
+    private static final long[] ODD = {0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 4095, 4096, 4097, 65535,
+            65536, Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 30, (1L << 30) + 1, 1L << 31, 1L << 32, (1L << 32) - 1,
             Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 63, -64, -4096};
     private static final int MOST_MUTATIONS = 4;
     private static final int LONGEST = 1 << 16;
@@ -105,8 +105,8 @@ public final class Fuzz {
 
     /** Most fields are numbers at multiples of their size. */
     private static void number(byte[] input, int at, Random random) {
-        ByteBuffer bytes = ByteBuffer.wrap(input)
-                .order(random.nextBoolean() ? ByteOrder.LITTLE_ENDIAN : ByteOrder.BIG_ENDIAN);
+        ByteBuffer bytes =
+                ByteBuffer.wrap(input).order(random.nextBoolean() ? ByteOrder.LITTLE_ENDIAN : ByteOrder.BIG_ENDIAN);
         int size = 1 << random.nextInt(4);
         int aligned = random.nextInt(4) == 0 ? at : at & -size;
         if (aligned + size > input.length) {

@@ -105,8 +105,9 @@ class ControlFuzzTest {
         InetSocketAddress address = Rendezvous.parse(rendezvous, options).find().address();
         Hello hello = new Hello(1, 2, 4242, "raw-host", new byte[16]);
         List<byte[]> recorded = List.of(bytes(hello, new Proof(new byte[32])), bytes(hello),
-                bytes(hello, new Proof(Secret.of("", "a guess")
-                        .memberProof(hello, new RankIdentity(0, 1, "h"), new byte[16])),
+                bytes(hello,
+                        new Proof(
+                                Secret.of("", "a guess").memberProof(hello, new RankIdentity(0, 1, "h"), new byte[16])),
                         new Contribution(1, 0, Call.BARRIER, new byte[0]), new Departed(1)),
                 bytes(new Failed(1, "a lie"), new Departed(1)));
         long inputs = Fuzz.run("strangers at the control port", 1_000, recorded, input -> {
@@ -161,7 +162,8 @@ class ControlFuzzTest {
         Fuzz.run("rendezvous files", 4_000, recorded, input -> {
             Files.write(path, input);
             try {
-                RendezvousFile.read(path).ifPresent(file -> assertTrue(file.size() >= 1 && file.address().getPort() > 0));
+                RendezvousFile.read(path)
+                        .ifPresent(file -> assertTrue(file.size() >= 1 && file.address().getPort() > 0));
             } catch (IOException | MillraceException refused) {
                 assertTrue(String.valueOf(refused.getMessage()).contains("group"), () -> "" + refused);
             }

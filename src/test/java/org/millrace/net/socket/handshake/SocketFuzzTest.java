@@ -45,8 +45,8 @@ import org.millrace.net.socket.stream.HeaderFormat;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.socket.stream.SocketRegion;
 import org.millrace.net.socket.stream.StreamSet;
-import org.millrace.net.socket.stripes.Stripes;
 import org.millrace.net.socket.stripes.StripedReceiver;
+import org.millrace.net.socket.stripes.Stripes;
 
 /** What comes over TCP, mutated: hellos of strangers and of members, frames, pieces. */
 @Tag("slow")
@@ -123,19 +123,19 @@ class SocketFuzzTest {
         return all.toByteArray();
     }
 
-    private void receive(List<byte[]> recorded, String surface, int headerBytes,
-            ToIntFunction<ByteBuffer> lengthAt, Receivers receivers) throws Exception {
+    private void receive(List<byte[]> recorded, String surface, int headerBytes, ToIntFunction<ByteBuffer> lengthAt,
+            Receivers receivers) throws Exception {
         try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
             UnixDomainSocketAddress path = UnixDomainSocketAddress.of(directory.resolve("pair"));
             server.bind(path);
             Fuzz.run(surface, 3_000, recorded, input -> {
                 OpenResources open = new OpenResources("network under test");
-                try (SocketChannel peer = SocketChannel.open(path); SocketChannel ours = server.accept();
+                try (SocketChannel peer = SocketChannel.open(path);
+                        SocketChannel ours = server.accept();
                         Arena arena = Arena.ofConfined()) {
                     ours.configureBlocking(false);
                     MemorySegment guarded = arena.allocate(3 * DATA, 64).fill(GUARD);
-                    MemoryRegion memory = SocketRegion.register(open, guarded.asSlice(DATA, DATA),
-                            new BitSet());
+                    MemoryRegion memory = SocketRegion.register(open, guarded.asSlice(DATA, DATA), new BitSet());
                     FrameReceiver receiver =
                             receivers.of(new StreamSet(open, "under test", "the peer", new SocketChannel[] {ours}));
                     peer.configureBlocking(false);
@@ -144,8 +144,7 @@ class SocketFuzzTest {
                     take(receiver, memory);
                     for (int at = 0; at < DATA; at += 8) {
                         assertEquals(0x7777777777777777L, guarded.get(ValueLayout.JAVA_LONG, at), "before");
-                        assertEquals(0x7777777777777777L, guarded.get(ValueLayout.JAVA_LONG, 2L * DATA + at),
-                                "behind");
+                        assertEquals(0x7777777777777777L, guarded.get(ValueLayout.JAVA_LONG, 2L * DATA + at), "behind");
                     }
                     receiver.close();
                 }
@@ -186,6 +185,7 @@ class SocketFuzzTest {
         Pieces pieces = Pieces.of(8192, WINDOW);
         List<byte[]> recorded = RecordedPieces.of(pieces);
         Rail[] rails = {new Rail(0, "first")};
-        receive(recorded, "pieces", RecordedPieces.HEADER_BYTES, RecordedPieces::length, streams -> new RailReceiver(streams, rails, pieces, WINDOW));
+        receive(recorded, "pieces", RecordedPieces.HEADER_BYTES, RecordedPieces::length,
+                streams -> new RailReceiver(streams, rails, pieces, WINDOW));
     }
 }
