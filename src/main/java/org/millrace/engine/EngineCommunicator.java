@@ -247,7 +247,11 @@ final class EngineCommunicator implements Communicator {
         checkOpen();
         operands.checkRegistered(memory);
         return parts.registrations().add(memory, () -> {
-            launcher.awaitKernels();
+            if (!launcher.awaitKernels()) {
+                throw new MillraceException(
+                        label("a kernel does not leave the device, and registered memory must not be freed"),
+                        failure.get());
+            }
             parts.stopProxiesAfterFailure();
         });
     }
@@ -303,19 +307,26 @@ final class EngineCommunicator implements Communicator {
     public void abort() {
         if (closed.compareAndSet(false, true)) {
             failure.fail(new MillraceException("rank " + rank() + " aborted the communicator"));
-            launcher.drain();
-            parts.tearDown();
+            tearDown(launcher.drain());
         }
     }
 
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            launcher.drain();
+            boolean drained = launcher.drain();
             if (failure.get() == null) {
                 leaveTogether();
             }
+            tearDown(drained);
+        }
+    }
+
+    private void tearDown(boolean drained) {
+        if (drained) {
             parts.tearDown();
+        } else {
+            parts.leaveOpen("a kernel did not leave the device");
         }
     }
 

@@ -1,5 +1,7 @@
 package org.millrace.device.stream;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -13,6 +15,15 @@ import org.millrace.device.stream.EmulatedStream.StreamTask;
  */
 public final class EmulatedKernel implements StreamTask {
 
+    private static final VarHandle LAST_MOVED;
+    static {
+        try {
+            LAST_MOVED = MethodHandles.lookup().findVarHandle(EmulatedKernel.class, "lastMoved", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private final Object name;
     private final Block[] blocks;
     private final Supplier<? extends Throwable> abort;
@@ -20,6 +31,7 @@ public final class EmulatedKernel implements StreamTask {
     private final long stallNanos;
     private boolean begun;
     private volatile boolean done;
+    /** By {@link #LAST_MOVED} where another thread looks. */
     private long lastMoved;
 
     /**
@@ -71,7 +83,7 @@ public final class EmulatedKernel implements StreamTask {
             for (Block block : blocks) {
                 block.begin();
             }
-            lastMoved = System.nanoTime();
+            LAST_MOVED.setOpaque(this, System.nanoTime());
         }
         int moved = 0;
         boolean allDone = true;
@@ -92,7 +104,7 @@ public final class EmulatedKernel implements StreamTask {
     private void watch(int moved) {
         long now = System.nanoTime();
         if (moved > 0) {
-            lastMoved = now;
+            LAST_MOVED.setOpaque(this, now);
         } else if (now - lastMoved > stallNanos) {
             throw new MillraceException(
                     name + ": nothing moved for " + stallNanos / 1_000_000 + " ms: " + waitingFor());
@@ -106,6 +118,16 @@ public final class EmulatedKernel implements StreamTask {
             }
         }
         return "all blocks are done";
+    }
+
+    /** When a block last moved something, or began; another number from time to time while it moves. Any thread. */
+    long lastMoved() {
+        return (long) LAST_MOVED.getOpaque(this);
+    }
+
+    @Override
+    public String toString() {
+        return String.valueOf(name);
     }
 
     /**

@@ -31,6 +31,7 @@ import org.millrace.device.work.WorkFifo;
 public final class WorkLauncher implements AutoCloseable {
 
     private static final long FIRST_PARK_NANOS = 10_000;
+    private static final Duration MOST_GRACE = Duration.ofSeconds(10);
     /**
      * An event is recorded for the FIFO's room whenever this part of it was filled; plans take half of it at most, so
      * room always comes.
@@ -49,6 +50,8 @@ public final class WorkLauncher implements AutoCloseable {
     private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
     private final long stallNanos;
+    /** How long whoever runs the device may take to see that a kernel has to leave. */
+    private final long graceNanos;
     private final WorkFifo fifo;
     private final Queue<Filled> filled = new ArrayDeque<>();
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
@@ -76,6 +79,7 @@ public final class WorkLauncher implements AutoCloseable {
         this.failure = failure;
         this.onFailure = onFailure;
         this.stallNanos = stallDeadline.toNanos();
+        this.graceNanos = Math.min(stallNanos, MOST_GRACE.toNanos());
         this.fifo = communicator.fifo();
         this.recorded = fifo.produced();
         device.load(resident);
@@ -217,31 +221,61 @@ public final class WorkLauncher implements AutoCloseable {
      * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded:
      * a kernel leaves by itself when it stalls, or when the communicator is aborted, and so does a caller who waits for
      * room.
+     *
+     * @return false if a kernel does not leave: what it touches must not be freed
      */
-    public void drain() {
+    public boolean drain() {
         synchronized (this) {
             reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
             drained = true;
         }
-        awaitKernels();
+        if (!awaitKernels()) {
+            return false;
+        }
         synchronized (this) {
             filled.clear();
             recorded = fifo.produced();
             fifo.consume(recorded);
         }
+        return true;
     }
 
-    /** Returns when no kernel that was launched before is on the device. Bounded, as above. */
-    public void awaitKernels() {
+    /**
+     * Returns when no kernel that was launched before is on the device. Where none of them moves or leaves for longer
+     * than a kernel may, the communicator fails, and so makes them leave.
+     *
+     * @return false if one does not leave even so: whoever runs the device is lost, or in a pass that does not end
+     */
+    public boolean awaitKernels() {
         List<EmulatedKernel> kernels;
         synchronized (this) {
             kernels = List.copyOf(launched);
         }
         for (EmulatedKernel kernel : kernels) {
-            while (!kernel.done()) {
-                LockSupport.parkNanos(FIRST_PARK_NANOS);
+            if (!await(kernel, stallNanos + graceNanos)) {
+                onFailure.accept(new MillraceException(kernel + ": it neither moves nor leaves the device within "
+                        + (stallNanos + graceNanos) / 1_000_000 + " ms; what is before it on its stream?"));
+                if (!await(kernel, graceNanos)) {
+                    return false;
+                }
             }
         }
+        return true;
+    }
+
+    private static boolean await(EmulatedKernel kernel, long nanos) {
+        long moved = kernel.lastMoved();
+        for (long since = System.nanoTime(); !kernel.done();) {
+            long now = System.nanoTime();
+            if (kernel.lastMoved() != moved) {
+                moved = kernel.lastMoved();
+                since = now;
+            } else if (now - since > nanos) {
+                return false;
+            }
+            LockSupport.parkNanos(FIRST_PARK_NANOS);
+        }
+        return true;
     }
 
     /** The device forgets the communicator: no kernel of it may be there. Closing twice is allowed. */

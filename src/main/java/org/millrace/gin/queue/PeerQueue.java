@@ -137,6 +137,21 @@ public final class PeerQueue {
         return true;
     }
 
+    /** The communicator has failed: completes what is there without carrying it out. */
+    void discard() {
+        do {
+            while (hasCurrent || take()) {
+                hasCurrent = false;
+                seen++;
+            }
+            for (int index = completed, end = seen; index != end; index++) {
+                if (!done[index & mask]) {
+                    complete(index);
+                }
+            }
+        } while (take());
+    }
+
     boolean isDrained() {
         return !hasCurrent && seen == completed && !memory.isBegun(memory.at(peer, seen));
     }

@@ -13,6 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
 import org.millrace.plugin.HostProgram;
+import org.millrace.plugin.loss.LossWatch;
 
 /** GIN's tables, with a host in C that posts what NCCL's kernels post. */
 @Tag("slow")
@@ -81,7 +82,7 @@ class GinHostTest {
     @ParameterizedTest
     @CsvSource({"0, build the program with the headers of the NCCL that it loads", "3, use a newer Millrace"})
     void backendsThatAreNotKnownAreRefusedWithWhatToDo(int backend, String advice) {
-        GinPlugin plugin = new GinPlugin(name -> null);
+        GinPlugin plugin = new GinPlugin(name -> null, new LossWatch());
         ConfigurationException refused = assertThrows(ConfigurationException.class,
                 () -> plugin.ginCreateContext(14, 0, 1, 1, 1, 0, backend, 0, 0));
         assertTrue(refused.getMessage().contains(advice), refused.getMessage());
