@@ -14,6 +14,7 @@ module org.millrace {
     exports org.millrace.nccl;
     exports org.millrace.net;
     exports org.millrace.proxy;
+    exports org.millrace.trace;
     exports org.millrace.transport;
     exports org.millrace;
 

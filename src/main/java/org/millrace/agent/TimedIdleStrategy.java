@@ -15,6 +15,11 @@ import java.util.concurrent.locks.LockSupport;
  * parks. Shared with a thread that yields as well: 3.5 us with yields.)
  *
  * <p>
+ * A thread that spins notices that its core is not its own by the time that is missing between two looks at the clock:
+ * the program's threads spin, too, on all cores that they see (OpenMP's between two parallel regions), and wait for the
+ * one whose core was taken. It yields at once then, for a while, before it tries to spin again.
+ *
+ * <p>
  * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a thousandth of
  * the pause, unless {@link #wake} brings the thread back before.
  */
@@ -24,7 +29,14 @@ public final class TimedIdleStrategy implements IdleStrategy {
     static final int CLOCK_INTERVAL = 64;
     /** A yield that takes longer went to a thread that computes. */
     static final long LONG_YIELD_NANOS = 200_000;
-    /** How long short parks then stand in for yields: each long yield doubles it, from the least to the most. */
+    /**
+     * Missing between two looks at the clock while it spins: somebody else had the core for a slice of the scheduler.
+     */
+    static final long LOST_CORE_NANOS = 1_500_000;
+    /**
+     * How long short parks then stand in for yields, or yields for spinning: each further time doubles it, from the
+     * least to the most.
+     */
     static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
     static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
 
@@ -77,6 +89,12 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private int hints = 1;
     private int passes;
     private long idleSince;
+
+    private long lastLook;
+
+    private boolean avoidsSpins;
+    private long lostCoreAt;
+    private long spinAvoidanceNanos;
 
     private boolean avoidsYields;
     private boolean sharpTimers;
@@ -140,7 +158,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private void begin() {
         passes = 0;
         hints = 1;
-        stage = firstStage();
+        stage = avoidsSpins ? Stage.YIELD : firstStage();
     }
 
     private void spin() {
@@ -151,6 +169,9 @@ public final class TimedIdleStrategy implements IdleStrategy {
 
     private void yieldCore() {
         long before = scheduler.nanoTime();
+        if (avoidsSpins && before - lostCoreAt >= spinAvoidanceNanos) {
+            avoidsSpins = false; // from the next work on
+        }
         if (avoidsYields && before - avoidsSince < avoidanceNanos) {
             scheduler.park(SHORT_PARK_NANOS);
             return;
@@ -175,7 +196,10 @@ public final class TimedIdleStrategy implements IdleStrategy {
         long now = scheduler.nanoTime();
         if (passes == CLOCK_INTERVAL) {
             idleSince = now;
+        } else if (stage == Stage.SPIN && now - lastLook >= LOST_CORE_NANOS) {
+            yieldFrom(now);
         }
+        lastLook = now;
         if (passes == CLOCK_INTERVAL * EAGER_LOOKS) {
             hints = SLOW_HINTS;
         }
@@ -185,6 +209,14 @@ public final class TimedIdleStrategy implements IdleStrategy {
         } else if (idle >= spinNanos) {
             stage = Stage.YIELD;
         }
+    }
+
+    private void yieldFrom(long now) {
+        boolean again = now - lostCoreAt < 2 * MOST_AVOIDANCE_NANOS && spinAvoidanceNanos >= LEAST_AVOIDANCE_NANOS;
+        spinAvoidanceNanos = again ? Math.min(spinAvoidanceNanos * 2, MOST_AVOIDANCE_NANOS) : LEAST_AVOIDANCE_NANOS;
+        lostCoreAt = now;
+        avoidsSpins = true;
+        stage = Stage.YIELD;
     }
 
     private void park() {

@@ -262,19 +262,41 @@ public final class Settings {
     public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
             LogLevel.WARN, "how much the command line logs, and NCCL with it");
 
+    // What is written down
+
+    /** How much a process writes down of what its connections do, for {@code millrace top} and its like. */
+    public static final Setting<TraceDetail> TRACE = new Setting<>("MILLRACE_TRACE", choices(TraceDetail.class),
+            TraceDetail.STEPS,
+            "what a process writes down of its connections, for millrace ps, top, why, dump and metrics: nothing (off),"
+                    + " counters, or the last steps of each as well (steps)");
+    /** Where. */
+    public static final Setting<Optional<Path>> TRACE_DIRECTORY =
+            new Setting<>("MILLRACE_TRACE_DIRECTORY", optional(paths()), Optional.empty(),
+                    "directory for what is written down; it should be memory; unset: where rings in shared memory are");
+
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
             NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
             TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP,
-            LOG_LEVEL);
+            TRACE, TRACE_DIRECTORY, LOG_LEVEL);
 
     private Settings() {}
 
     /** {@return every setting, in the order of the topics} */
     public static List<Setting<?>> all() {
         return ALL;
+    }
+
+    /** How much a process writes down. */
+    public enum TraceDetail {
+        /** Nothing. */
+        OFF,
+        /** Counters. */
+        COUNTERS,
+        /** Counters, and the last steps of each connection. */
+        STEPS
     }
 
     /**

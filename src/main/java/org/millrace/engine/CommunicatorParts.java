@@ -45,6 +45,8 @@ final class CommunicatorParts {
     private final EngineResources resources = new EngineResources();
     private final Configuration configuration;
     private final ControlPlane control;
+    /** The same on all ranks of the group, and another for every communicator. */
+    private final long number;
     private final EngineOptions options;
     private final EngineThreads threads;
     private final DeviceCommunicator device;
@@ -68,6 +70,8 @@ final class CommunicatorParts {
             // closed after the threads have stopped: kernels read work by its address
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
+            EngineTrace.open(configuration, control);
+            number = EngineTrace.number(control);
             options = EngineOptions.decide(configuration, agreement);
             device = new DeviceCommunicator(arena, control.rank(), agreement.nodes(), options.layout(),
                     Math.toIntExact(options.transfers().chunkBytes()),
@@ -99,7 +103,7 @@ final class CommunicatorParts {
         return new TransportConnections(control.rank(),
                 PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
                 new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure,
-                        failure::fail, sharedSlots(), options.transfers().groups() ? options.channels() : 0));
+                        failure::fail, sharedSlots(), options.transfers().groups() ? options.channels() : 0, number));
     }
 
     /** Null if every connection has slots of its own. */
@@ -116,6 +120,11 @@ final class CommunicatorParts {
 
     Configuration configuration() {
         return configuration;
+    }
+
+    /** The same on all ranks of the group, and another for every communicator. */
+    long number() {
+        return number;
     }
 
     ControlPlane control() {

@@ -36,10 +36,10 @@ class LossHostTest {
         return outcome;
     }
 
-    /** What a process has left in shared memory. */
+    /** What a process has left in shared memory, but for what it wrote down: that is for whoever asks what happened. */
     private static List<String> filesOf(String pid) throws IOException {
         try (DirectoryStream<Path> files =
-                Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.*")) {
+                Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.{sock,ring,mem}")) {
             List<String> names = new ArrayList<>();
             files.forEach(file -> names.add(file.getFileName().toString()));
             return names;

@@ -16,6 +16,9 @@ import java.security.SecureRandom;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
 
 /**
  * Memory in a file without a name, a Linux memfd, which nobody can make shorter any more: who maps it is never struck

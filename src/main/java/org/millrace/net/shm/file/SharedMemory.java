@@ -14,6 +14,9 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
 
 /**
  * Memory that processes of one user share. Where the kernel has it and all of them can reach it, nobody can make it
@@ -62,8 +65,8 @@ public final class SharedMemory implements AutoCloseable {
             return new SharedMemory(file, null, channel, bytes);
         } catch (IOException e) {
             PrivateFile.delete(file);
-            throw PrivateFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
-                    e);
+            throw ShmUnavailableException.noRoom("shared memory", bytes, file,
+                    "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
         }
     }
 

@@ -1,4 +1,4 @@
-package org.millrace.net.shm.file;
+package org.millrace.file;
 
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,10 +1,9 @@
-package org.millrace.net.shm.file;
+package org.millrace.file;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
@@ -68,20 +67,12 @@ public final class PrivateFile {
     }
 
     /** Writes zeros: bytes that are only promised would kill the process when it touches them and none are left. */
-    static void fill(FileChannel channel, long bytes) throws IOException {
+    public static void fill(FileChannel channel, long bytes) throws IOException {
         ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, WRITE_BYTES));
         for (long written = 0; written < bytes;) {
             zeros.clear().limit((int) Math.min(bytes - written, zeros.capacity()));
             written += channel.write(zeros);
         }
-    }
-
-    /** Says that a file could not be made, and what helps. */
-    public static ShmUnavailableException noRoom(String what, long bytes, Path file, String orElse, IOException e) {
-        return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + file.getParent()
-                + " (" + room(file.getParent()) + "): " + e.getMessage()
-                + "; every connection needs one while it lives. Give the directory more room "
-                + "(mount -o remount,size=..., docker run --shm-size=...), or " + orElse, e);
     }
 
     /** Opens a file that another process made. */
@@ -94,16 +85,7 @@ public final class PrivateFile {
         try {
             Files.deleteIfExists(file);
         } catch (IOException e) {
-            throw new ShmUnavailableException("cannot delete " + file + ": " + e, e);
-        }
-    }
-
-    private static String room(Path directory) {
-        try {
-            FileStore store = Files.getFileStore(directory);
-            return store.getUsableSpace() + " bytes are free of " + store.getTotalSpace();
-        } catch (IOException e) {
-            return "its free space is unknown: " + e.getMessage();
+            throw new UncheckedIOException("cannot delete " + file, e);
         }
     }
 }

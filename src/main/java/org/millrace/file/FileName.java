@@ -1,4 +1,4 @@
-package org.millrace.net.shm.file;
+package org.millrace.file;
 
 import java.util.HexFormat;
 import java.util.regex.Matcher;
@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param id    random, 16 digits
  * @param owner the process that made the file
- * @param kind  {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, or {@code fdN} for a {@link SealedFile}
+ * @param kind  {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for memory in no
+ *              directory
  */
 public record FileName(long id, ProcessIdentity owner, String kind) {
 
@@ -20,34 +21,36 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     /** A connection's ring. */
     public static final String RING = "ring";
     /** Memory that two processes share with no ring in it. */
-    static final String MEMORY = "mem";
-    /** Before the number of the descriptor, in the name of a {@link SealedFile}, which lies in no directory. */
+    public static final String MEMORY = "mem";
+    /** What a process writes down about its connections: it outlives a process that was killed. */
+    public static final String TRACE = "trace";
+    /** Before the number of the descriptor, in the name of a sealed file, which lies in no directory. */
     private static final String DESCRIPTOR = "fd";
-    /** What files to look at, as a glob. */
+    /** What files to look at, as a glob: those that are of no use without their process. */
     static final String ANY = "millrace-*.{sock,ring,mem}";
 
     private static final Pattern PATTERN =
-            Pattern.compile("millrace-([0-9a-f]{16})-([0-9-]+)\\.(sock|ring|mem|fd[0-9]{1,9})");
+            Pattern.compile("millrace-([0-9a-f]{16})-([0-9-]+)\\.(sock|ring|mem|trace|fd[0-9]{1,9})");
 
     public static FileName ours(long id, String kind) {
         return new FileName(id, ProcessIdentity.CURRENT, kind);
     }
 
     /** Memory without a file, which this process has open. */
-    static FileName sealed(long id, int descriptor) {
+    public static FileName sealed(long id, int descriptor) {
         return sealed(id, ProcessIdentity.CURRENT, descriptor);
     }
 
-    static FileName sealed(long id, ProcessIdentity owner, int descriptor) {
+    public static FileName sealed(long id, ProcessIdentity owner, int descriptor) {
         return new FileName(id, owner, DESCRIPTOR + descriptor);
     }
 
-    boolean isSealed() {
+    public boolean isSealed() {
         return kind.startsWith(DESCRIPTOR);
     }
 
     /** Of the process that made it. */
-    int descriptor() {
+    public int descriptor() {
         return Integer.parseInt(kind.substring(DESCRIPTOR.length()));
     }
 
