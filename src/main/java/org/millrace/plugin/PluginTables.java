@@ -2,6 +2,7 @@ package org.millrace.plugin;
 
 import static org.millrace.plugin.shim.Upcalls.Arguments.number;
 import static org.millrace.plugin.shim.Upcalls.Arguments.word;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
