@@ -12,8 +12,9 @@ import java.util.concurrent.locks.LockSupport;
  * until the scheduler's next tick, some 4 ms later. So yields are timed: after one that took long, short parks stand in
  * for yields for a while, since a thread that a timer wakes gets its core back at once. (Linux 6.18, one core shared
  * with a thread that computes, until the answer of a thread on another core: 2,000 us with yields, 33 us with short
- * parks. Shared with a thread that yields as well: 3.5 us with yields.) Short parks take the core from that other thread
- * each time: after some of them without work the thread parks for longer, up to a twentieth of the time that it was idle.
+ * parks. Shared with a thread that yields as well: 3.5 us with yields.) Short parks take the core from that other
+ * thread each time: after some of them without work the thread parks for longer, up to a twentieth of the time that it
+ * was idle.
  *
  * <p>
  * A thread that spins notices that its core is not its own by the time that is missing between two looks at the clock:
