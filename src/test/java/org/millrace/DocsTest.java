@@ -50,7 +50,8 @@ class DocsTest {
     }
 
     private static List<Path> pages() throws IOException {
-        List<Path> pages = new ArrayList<>(List.of(Path.of("README.md"), Path.of("CHANGELOG.md"), Path.of("bench", "README.md")));
+        List<Path> pages =
+                new ArrayList<>(List.of(Path.of("README.md"), Path.of("CHANGELOG.md"), Path.of("bench", "README.md")));
         try (Stream<Path> files = Files.list(Path.of("src", "site", "markdown"))) {
             files.sorted().forEach(pages::add);
         }
