@@ -2,6 +2,7 @@
 module org.millrace {
     requires java.management;
     requires jdk.net;
+    requires static jdk.httpserver;
     requires org.apache.logging.log4j;
     requires static info.picocli;
     requires static org.jspecify;
@@ -22,6 +23,7 @@ module org.millrace {
     opens org.millrace.cli.console to info.picocli;
     opens org.millrace.cli.doctor to info.picocli;
     opens org.millrace.cli.gin to info.picocli;
+    opens org.millrace.cli.inspect to info.picocli;
     opens org.millrace.cli.matrix to info.picocli;
     opens org.millrace.cli.perf to info.picocli;
     opens org.millrace.cli.plugin to info.picocli;
