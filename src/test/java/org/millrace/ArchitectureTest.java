@@ -3,7 +3,6 @@ package org.millrace;
 import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -44,7 +43,7 @@ class ArchitectureTest {
             4 engine.bootstrap: .
             4 device:           arithmetic, channel, primitives, work, function, stream, gin, gin.expert
             4 transport:        ., net, shared, collnet
-            4 plugin:           log, shim, loss, net, unpack, fallback, gin, takeover, .
+            4 plugin:           log, shim, loss, net, unpack, fallback, gin, takeover, profile, .
             3 proxy:            ., unpack
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .

@@ -15,11 +15,15 @@ package org.millrace.trace;
  *   | sequence | bytes | count | type | channels | peer | root | enqueued | started | ended | name  | started | ended
  *   +----------+-------+-------+------+----------+------+------+----------+---------+-------+-------+---------+-------
  *                                                                                                    of each channel: bits
+ *   112         128
+ *   +-----------+
+ *   | algorithm |
+ *   +-----------+
  * </pre>
  *
  * <p>
  * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. Times are 0
- * until something happens.
+ * until something happens. The shim writes operations of NCCL's itself ({@code src/main/c/operations.h}).
  */
 public final class CommunicatorFields {
 
@@ -50,6 +54,9 @@ public final class CommunicatorFields {
     public static final int OPERATION_NAME_BYTES = 32;
     public static final int CHANNELS_STARTED_OFFSET = 96;
     public static final int CHANNELS_ENDED_OFFSET = 104;
+    /** Its algorithm and protocol; empty if not known. */
+    public static final int HOW_OFFSET = 112;
+    public static final int HOW_BYTES = 16;
 
     private CommunicatorFields() {}
 }

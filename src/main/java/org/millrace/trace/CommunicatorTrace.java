@@ -39,6 +39,14 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
+     * The address of the block, for native code that writes down operations itself: then nobody does so here. It stays
+     * mapped while the process lives.
+     */
+    public long address() {
+        return base;
+    }
+
+    /**
      * An operation was enqueued.
      *
      * @param name     as users know it, for instance {@code "all_reduce"}

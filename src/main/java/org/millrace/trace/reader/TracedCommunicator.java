@@ -40,9 +40,11 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
      * @param ended           when its kernel ended; 0 if it has not, or nobody told
      * @param channelsStarted a bit for each channel on which its kernel has begun
      * @param channelsEnded   a bit for each channel on which its kernel has ended
+     * @param how             algorithm and protocol; empty if not known
      */
     public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,
-            int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded) {
+            int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded,
+            String how) {
     }
 
     static @Nullable TracedCommunicator parse(TraceBytes block, long enqueuedAfterwards) {
@@ -80,6 +82,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 entry.intAt(CommunicatorFields.ROOT_OFFSET), entry.longAt(CommunicatorFields.ENQUEUED_TIME_OFFSET),
                 entry.longAt(CommunicatorFields.STARTED_OFFSET), entry.longAt(CommunicatorFields.ENDED_OFFSET),
                 entry.longAt(CommunicatorFields.CHANNELS_STARTED_OFFSET),
-                entry.longAt(CommunicatorFields.CHANNELS_ENDED_OFFSET));
+                entry.longAt(CommunicatorFields.CHANNELS_ENDED_OFFSET),
+                entry.textAt(CommunicatorFields.HOW_OFFSET, CommunicatorFields.HOW_BYTES));
     }
 }
