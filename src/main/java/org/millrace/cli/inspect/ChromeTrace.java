@@ -41,8 +41,9 @@ final class ChromeTrace {
         int row = 0;
         for (TracedLink link : links) {
             row++;
-            name("thread_name", process, row, "channel " + link.channel() + (link.connection().sends() ? " -> " : " <- ")
-                    + (link.peer() < 0 ? link.connection().identity().peerText() : "rank " + link.peer()));
+            name("thread_name", process, row,
+                    "channel " + link.channel() + (link.connection().sends() ? " -> " : " <- ")
+                            + (link.peer() < 0 ? link.connection().identity().peerText() : "rank " + link.peer()));
             for (Frame frame : link.connection().last()) {
                 Map<String, Object> what = new LinkedHashMap<>();
                 what.put("bytes", frame.size());
@@ -56,8 +57,9 @@ final class ChromeTrace {
         for (TracedCommunicator communicator : process.communicators()) {
             row++;
             if (!communicator.last().isEmpty()) {
-                name("thread_name", process, row, "operations of " + (communicator.name().isEmpty()
-                        ? Long.toHexString(communicator.hash()) : communicator.name()));
+                name("thread_name", process, row,
+                        "operations of " + (communicator.name().isEmpty() ? Long.toHexString(communicator.hash())
+                                : communicator.name()));
                 for (Operation operation : communicator.last()) {
                     Map<String, Object> what = new LinkedHashMap<>();
                     what.put("bytes", operation.bytes());

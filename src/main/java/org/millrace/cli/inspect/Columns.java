@@ -3,7 +3,9 @@ package org.millrace.cli.inspect;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A table whose columns are as wide as what is in them; those that do not fit into a width are left out, last first. */
+/**
+ * A table whose columns are as wide as what is in them; those that do not fit into a width are left out, last first.
+ */
 final class Columns {
 
     private final String[] names;

@@ -58,8 +58,10 @@ public final class MetricsCommand implements Callable<Integer> {
         }
         server.createContext("/metrics", this::answer);
         server.start();
-        spec.commandLine().getOut().println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":"
-                + server.getAddress().getPort() + "/metrics");
+        spec.commandLine()
+                .getOut()
+                .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + server.getAddress().getPort()
+                        + "/metrics");
         spec.commandLine().getOut().flush();
         new CountDownLatch(1).await();
         return ExitCode.OK;
@@ -71,9 +73,8 @@ public final class MetricsCommand implements Callable<Integer> {
             return new InetSocketAddress(InetAddress.getByName(text.substring(0, Math.max(0, colon))),
                     Integer.parseInt(text.substring(colon + 1)));
         } catch (IOException | IllegalArgumentException unusable) {
-            throw new ParameterException(spec.commandLine(),
-                    "--listen=" + text + " is not usable; allowed: an address of this host and a port, as in"
-                            + " 127.0.0.1:9400");
+            throw new ParameterException(spec.commandLine(), "--listen=" + text
+                    + " is not usable; allowed: an address of this host and a port, as in" + " 127.0.0.1:9400");
         }
     }
 

@@ -130,8 +130,9 @@ final class OpenMetrics {
                 .append("=\"")
                 .append(text.toString().replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n"))
                 .append('"'));
-        sample.append("} ").append(value == Math.rint(value) && Math.abs(value) < 1e15 ? Long.toString((long) value)
-                : Double.toString(value));
+        sample.append("} ")
+                .append(value == Math.rint(value) && Math.abs(value) < 1e15 ? Long.toString((long) value)
+                        : Double.toString(value));
         families.computeIfAbsent(name, _ -> new Family(name, type, unit, help, new ArrayList<>())).samples
                 .add(sample.toString());
     }

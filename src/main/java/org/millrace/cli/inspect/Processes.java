@@ -47,9 +47,8 @@ public final class Processes {
     public List<TracedProcess> read(Map<String, String> settings) {
         Path from = directory(settings);
         try {
-            List<TracedProcess> found = TraceReader.readAll(from, (file, problem) -> spec.commandLine()
-                    .getErr()
-                    .println("millrace: " + problem.getMessage()));
+            List<TracedProcess> found = TraceReader.readAll(from,
+                    (file, problem) -> spec.commandLine().getErr().println("millrace: " + problem.getMessage()));
             return pids.isEmpty() ? found
                     : found.stream().filter(process -> pids.contains(process.identity().pid())).toList();
         } catch (IOException e) {
@@ -68,8 +67,8 @@ public final class Processes {
 
     /** Says that nothing was found, and what may be the reason. */
     public String nothing(Map<String, String> settings) {
-        return (pids.isEmpty() ? "no process of this user" : "none of the processes " + pids)
-                + " has a trace in " + directory(settings)
+        return (pids.isEmpty() ? "no process of this user" : "none of the processes " + pids) + " has a trace in "
+                + directory(settings)
                 + ": nothing of Millrace runs there, it was started with MILLRACE_TRACE=off, or with another"
                 + " MILLRACE_TRACE_DIRECTORY (--directory)";
     }

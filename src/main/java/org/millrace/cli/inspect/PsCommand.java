@@ -69,8 +69,8 @@ public final class PsCommand implements Callable<Integer> {
             cells.add(String.valueOf(row.get("connections")));
             cells.add(Integer.toString(process.agents().size()));
             cells.add(process.program());
-            cells.add(process.messages().isEmpty() ? "" : process.messages().getLast().text().lines().findFirst()
-                    .orElse(""));
+            cells.add(process.messages().isEmpty() ? ""
+                    : process.messages().getLast().text().lines().findFirst().orElse(""));
             table.add(cells.toArray(String[]::new));
         }
         return table;

@@ -99,8 +99,8 @@ public final class TopCommand implements Callable<Integer> {
             Process stty = new ProcessBuilder("stty", "size").redirectInput(ProcessBuilder.Redirect.INHERIT)
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
-            String[] words = new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII).strip()
-                    .split(" ");
+            String[] words =
+                    new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII).strip().split(" ");
             int lines = Integer.parseInt(words[0]);
             int width = Integer.parseInt(words[1]);
             return new int[] {lines > 0 ? lines - 1 : Integer.MAX_VALUE, width > 0 ? width : USUAL_WIDTH};

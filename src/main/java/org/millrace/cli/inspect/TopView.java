@@ -88,8 +88,8 @@ final class TopView {
     }
 
     private Columns processTable() {
-        Columns table = new Columns("PID", "RANK", "<STATE", "OUT/s", "IN/s", "CPU%", "BUSY%", "<LAST OPERATION",
-                "<PROGRAM");
+        Columns table =
+                new Columns("PID", "RANK", "<STATE", "OUT/s", "IN/s", "CPU%", "BUSY%", "<LAST OPERATION", "<PROGRAM");
         for (TracedProcess process : processes) {
             table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
                     Units.decimal(sum(process, true)), Units.decimal(sum(process, false)), cpu(process), busy(process),
@@ -141,8 +141,8 @@ final class TopView {
             double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
             table.add(number(link.rank()), connection.sends() ? "->" : "<-", number(link.peer()),
                     number(link.channel()), connection.identity().network(), Units.decimal(bytesPerSecond(link)),
-                    Units.decimal(stepsPerSecond(link)), link.waitsFor().label(),
-                    Units.seconds(link.standsSeconds()), Long.toString(connection.done()),
+                    Units.decimal(stepsPerSecond(link)), link.waitsFor().label(), Units.seconds(link.standsSeconds()),
+                    Long.toString(connection.done()),
                     connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
                     Units.decimal(connection.frames()), Units.bytes(connection.bytes()),
                     Units.percent(connection.kernelNanos(), waits), Units.percent(connection.wireNanos(), waits),

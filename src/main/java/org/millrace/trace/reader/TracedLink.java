@@ -13,7 +13,8 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
 
 /**
  * One direction of a connection with what other traces say of it: whose rank it is, and its other end. NCCL tells a
- * plugin neither rank nor channel, and so a takeover's connection knows neither; its key is in the peer's trace as well.
+ * plugin neither rank nor channel, and so a takeover's connection knows neither; its key is in the peer's trace as
+ * well.
  *
  * @param process      whose it is
  * @param connection   this end
@@ -74,10 +75,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     }
 
     private static TracedLink link(TracedProcess process, TracedConnection connection, List<End> ends) {
-        End other = ends.stream()
-                .filter(end -> end.connection.sends() != connection.sends())
-                .findFirst()
-                .orElse(null);
+        End other = ends.stream().filter(end -> end.connection.sends() != connection.sends()).findFirst().orElse(null);
         int peer = connection.identity().peer();
         return new TracedLink(process, connection, rank(process, connection),
                 peer < 0 && other != null ? rank(other.process, other.connection) : peer,
@@ -97,8 +95,8 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     private static int rank(TracedProcess process, TracedConnection connection) {
         int said = connection.identity().rank();
         TracedCommunicator communicator = communicator(process, connection);
-        return said >= 0 ? said : communicator != null && communicator.rank() >= 0 ? communicator.rank()
-                : process.rank();
+        return said >= 0 ? said
+                : communicator != null && communicator.rank() >= 0 ? communicator.rank() : process.rank();
     }
 
     /** Counts those of one peer that do not know their channel. */
@@ -117,8 +115,8 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
                         link.connection.sends());
                 channel = counts.merge(place, 1, Integer::sum) - 1;
             }
-            numbered.add(new TracedLink(link.process, link.connection, link.rank, link.peer, channel,
-                    link.communicator, link.other));
+            numbered.add(new TracedLink(link.process, link.connection, link.rank, link.peer, channel, link.communicator,
+                    link.other));
         }
         numbered.sort(Comparator.comparingInt((TracedLink link) -> link.rank)
                 .thenComparingInt(TracedLink::peer)
