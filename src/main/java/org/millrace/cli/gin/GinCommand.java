@@ -65,7 +65,8 @@ public final class GinCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "PATTERN",
             converter = PatternConverter.class,
-            description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. dispatch: "
+            description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. flood: many "
+                    + "blocks put at once. dispatch: "
                     + "tokens to experts and back, as in DeepEP.")
     private GinPattern pattern;
 
@@ -108,6 +109,14 @@ public final class GinCommand implements Callable<Integer> {
             converter = Converters.Few.class,
             description = "Number of contexts (default: ${DEFAULT-VALUE}).")
     private int contexts;
+
+    @Option(
+            names = "--blocks",
+            paramLabel = "N",
+            defaultValue = "64",
+            converter = Converters.Few.class,
+            description = "flood: blocks of each rank, which share the contexts (default: ${DEFAULT-VALUE}).")
+    private int blocks;
 
     @Option(
             names = "--format",
@@ -239,7 +248,8 @@ public final class GinCommand implements Callable<Integer> {
         require(ranks <= Long.SIZE || ranksPerHost == 1 && !lowLatency,
                 "by hosts and with low latency there are at most " + Long.SIZE + " ranks (-r)");
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
-        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, tokenWords,
+        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, blocks,
+                tokenWords,
                 ranksPerHost, lowLatency, format, chosen);
         Map<String, String> settings = parent.settings();
         if (net != null) {
