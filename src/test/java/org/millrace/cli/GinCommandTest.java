@@ -55,6 +55,9 @@ class GinCommandTest {
         Run alone = Run.of("gin", "put", "-r", "1");
         assertEquals(2, alone.status(), alone.toString());
         assertTrue(alone.err().contains("put needs two ranks"), alone.toString());
+        Run crowded = Run.of("gin", "dispatch", "-r", "65", "--device", "cuda");
+        assertEquals(2, crowded.status(), crowded.toString());
+        assertTrue(crowded.err().contains("on GPUs there are at most 64 ranks"), crowded.toString());
         Run uneven = Run.of("gin", "dispatch", "-r", "3", "--ranks-per-host", "2");
         assertEquals(2, uneven.status(), uneven.toString());
         assertTrue(uneven.err().contains("cannot be divided among hosts of 2"), uneven.toString());
@@ -87,9 +90,9 @@ class GinCommandTest {
 
     @Test
     void gpusThatCannotBeUsedAreExplained() {
-        Run none = Run.of("gin", "dispatch", "--device", "cuda");
+        Run none = Run.of("gin", "flood", "--device", "cuda");
         assertEquals(2, none.status(), none.toString());
-        assertTrue(none.err().contains("no kernels for dispatch"), none.toString());
+        assertTrue(none.err().contains("no kernels for flood"), none.toString());
         Run unknown = Run.of("gin", "put", "--device", "tpu");
         assertEquals(2, unknown.status(), unknown.toString());
         assertTrue(unknown.err().contains("there are host and cuda"), unknown.toString());
