@@ -21,7 +21,7 @@ class GinCommandTest {
     @CsvSource({"gin signal -n 50 --format v28, us one way, 5",
             "gin put -b 1 -e 64K -n 20 --net socket --format v29, 65536, 21",
             "gin alltoall -r 3 -b 8 -e 4K -n 20 --net shm, 4096, 15",
-            "gin flood -r 3 -b 8 -e 64 -n 30 --contexts 5 --blocks 13, descriptors/s, 8",
+            "gin flood -r 3 -b 8 -e 64 -n 30 --contexts 5 --blocks 13, descriptors/s, 9",
             "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 5",
             "gin dispatch -r 4 --ranks-per-host 2 --tokens 800 --batch 100 --seed 6, 800 of 800 tokens, 6",
             "gin dispatch -r 4 --ranks-per-host 2 --low-latency --tokens 800 --batch 100, 800 of 800 tokens, 6"})
