@@ -8,15 +8,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
-import org.millrace.trace.CommunicatorTrace;
-import org.millrace.trace.TraceName;
 import org.millrace.config.Configuration;
 import org.millrace.config.Configuration.Origin.Source;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.file.SharedDirectory;
+import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.TraceName;
 
 /** What a process of the engine writes down besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {
