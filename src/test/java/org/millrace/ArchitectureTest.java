@@ -37,7 +37,7 @@ class ArchitectureTest {
      */
     // @formatter:off
     private static final String PLAN = """
-            6 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, plugin, .
+            6 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, plugin, why, .
             5 engine:           options, connect, plan, .
             5 gpu:              .
             4 engine.bootstrap: .
@@ -57,7 +57,7 @@ class ArchitectureTest {
             1 config:           .
             1 element:          .
             1 library:          .
-            1 trace:            ., reader
+            1 trace:            ., reader, why
             0 file:             .
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .

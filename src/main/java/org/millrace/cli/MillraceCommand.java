@@ -9,6 +9,7 @@ import org.millrace.cli.gin.GinCommand;
 import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
+import org.millrace.cli.why.WhyCommand;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
@@ -25,7 +26,7 @@ import picocli.CommandLine.Spec;
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
         subcommands = {PerfCommand.class, MatrixCommand.class, DoctorCommand.class, GinCommand.class,
-                PluginCommand.class},
+                PluginCommand.class, WhyCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 public final class MillraceCommand implements Runnable, GlobalOptions {

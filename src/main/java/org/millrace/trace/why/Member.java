@@ -1,0 +1,35 @@
+package org.millrace.trace.why;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.reader.TracedCommunicator;
+import org.millrace.trace.reader.TracedProcess;
+
+/**
+ * A rank of a communicator.
+ *
+ * @param process      whose it is
+ * @param state        of the process
+ * @param hash         of the communicator
+ * @param rank         its number; -1 if nobody told
+ * @param communicator what was written down of it: its operations; null if nothing was
+ */
+record Member(TracedProcess process, ProcessState state, long hash, int rank,
+        @Nullable TracedCommunicator communicator) {
+
+    /** "rank 3 (pid 4711 on a1, stopped)". */
+    String words() {
+        return (rank < 0 ? "the rank of " : "rank " + rank + " (") + "pid " + process.identity().pid() + " on "
+                + process.host() + ", " + state.label() + (rank < 0 ? "" : ")");
+    }
+
+    /** "rank 3", for the second time that it is named. */
+    String shortly() {
+        return rank < 0 ? "pid " + process.identity().pid() : "rank " + rank;
+    }
+
+    /** The last collective that was enqueued: its number in the communicator; 0 for none, -1 if that is not known. */
+    long lastCollective() {
+        return communicator == null ? -1
+                : communicator.last().isEmpty() ? 0 : communicator.last().getLast().sequence();
+    }
+}
