@@ -47,7 +47,6 @@ final class CommunicatorParts {
     private final ControlPlane control;
     /** The same on all ranks of the group, and another for every communicator. */
     private final long number;
-    private final EngineTrace.Operations operations;
     private final EngineOptions options;
     private final EngineThreads threads;
     private final DeviceCommunicator device;
@@ -73,7 +72,6 @@ final class CommunicatorParts {
             Agreement agreement = Agreement.reach(control, configuration);
             EngineTrace.open(configuration, control);
             number = EngineTrace.number(control);
-            operations = resources.add(new EngineTrace.Operations(control, number));
             options = EngineOptions.decide(configuration, agreement);
             device = new DeviceCommunicator(arena, control.rank(), agreement.nodes(), options.layout(),
                     Math.toIntExact(options.transfers().chunkBytes()),
@@ -127,11 +125,6 @@ final class CommunicatorParts {
     /** The same on all ranks of the group, and another for every communicator. */
     long number() {
         return number;
-    }
-
-    /** What is written down of its operations. */
-    EngineTrace.Operations operations() {
-        return operations;
     }
 
     ControlPlane control() {

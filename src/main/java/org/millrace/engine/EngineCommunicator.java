@@ -137,10 +137,7 @@ final class EngineCommunicator implements Communicator {
         boolean writes = !operation.isReceivedByRoot() || rank() == root;
         PlannedCollective planned =
                 collectivePlanner.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
-        issue(() -> {
-            parts.operations().collective(operation, count, type, operation.hasRoot() ? root : -1);
-            launches.add(planned, stream);
-        });
+        issue(() -> launches.add(planned, stream));
         parts.threads().device().catchUp(stream);
     }
 
@@ -149,7 +146,6 @@ final class EngineCommunicator implements Communicator {
         checkOpen(stream);
         operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
         issue(() -> {
-            parts.operations().collective(Operation.ALL_TO_ALL, count, type, -1);
             for (int distance = 0; distance < size() && count > 0; distance++) {
                 int to = (rank() + distance) % size();
                 int from = (rank() - distance + size()) % size();
@@ -164,7 +160,6 @@ final class EngineCommunicator implements Communicator {
         checkOpen(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
         issue(() -> {
-            parts.operations().collective(Operation.GATHER, count, type, root);
             for (int from = 0; rank() == root && from < size() && count > 0; from++) {
                 add(false, part(receive, from, count, type), count, type, from, stream);
             }
@@ -179,7 +174,6 @@ final class EngineCommunicator implements Communicator {
         checkOpen(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
         issue(() -> {
-            parts.operations().collective(Operation.SCATTER, count, type, root);
             for (int to = 0; rank() == root && to < size() && count > 0; to++) {
                 add(true, part(send, to, count, type), count, type, to, stream);
             }
@@ -193,23 +187,18 @@ final class EngineCommunicator implements Communicator {
     public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         checkOpen(stream);
         operands.checkSend(buffer, count, type, peer);
-        issue(() -> transfer(true, buffer, count, type, peer, stream));
+        issue(() -> add(true, buffer, count, type, peer, stream));
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         checkOpen(stream);
         operands.checkReceive(buffer, count, type, peer);
-        issue(() -> transfer(false, buffer, count, type, peer, stream));
+        issue(() -> add(false, buffer, count, type, peer, stream));
     }
 
     private static MemorySegment part(MemorySegment all, int number, long count, DataType type) {
         return all.asSlice(number * count * type.bytes(), count * type.bytes());
-    }
-
-    private void transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        parts.operations().transfer(sends, count, type, peer);
-        add(sends, buffer, count, type, peer, stream);
     }
 
     private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
@@ -243,7 +232,6 @@ final class EngineCommunicator implements Communicator {
         synchronized (this) {
             requireNoGroup("a plan is launched");
             checkOpen();
-            parts.operations().plan();
             kernels.forEach(kernel -> planLauncher.launch(kernel, stream));
         }
     }

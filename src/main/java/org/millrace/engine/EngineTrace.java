@@ -11,18 +11,11 @@ import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.file.SharedDirectory;
 import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
-import org.jspecify.annotations.Nullable;
-import org.millrace.DataType;
-import org.millrace.Operation;
-import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.why.StallWatch;
 
 /** What a process of the engine writes down besides its connections. */
 final class EngineTrace {
-
-    private static final Logger LOG = LogManager.getLogger(EngineTrace.class);
 
     private EngineTrace() {}
 
@@ -36,7 +29,7 @@ final class EngineTrace {
             trace.describe("engine, Java " + Runtime.version().feature(), control.rank(), control.size());
             trace.settings(changed(configuration));
             StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
-                    sentence -> LOG.warn("nothing moves. {}", sentence));
+                    sentence -> LogManager.getLogger(EngineTrace.class).warn("nothing moves. {}", sentence));
         }
     }
 
@@ -48,48 +41,6 @@ final class EngineTrace {
             }
         }
         return changed;
-    }
-
-    /** What is written down of a communicator's operations, as they are enqueued. */
-    static final class Operations implements AutoCloseable {
-
-        private final @Nullable CommunicatorTrace trace;
-        /** Guarded by this. */
-        private long collectives;
-
-        /** Nothing, if this process has no trace. */
-        Operations(ControlPlane control, long number) {
-            ProcessTrace process = ProcessTrace.current();
-            trace = process == null ? null : process.communicator(number, control.rank(), control.size(), "");
-        }
-
-        /** @param root -1 where there is none */
-        synchronized void collective(Operation operation, long count, DataType type, int root) {
-            if (trace != null) {
-                trace.enqueued(operation.label(), ++collectives, count * type.bytes(), count, type.code(), 0, -1, root);
-            }
-        }
-
-        synchronized void transfer(boolean sends, long count, DataType type, int peer) {
-            if (trace != null) {
-                trace.enqueued(sends ? "send" : "recv", collectives, count * type.bytes(), count, type.code(), 0, peer,
-                        -1);
-            }
-        }
-
-        /** A plan is launched, whatever it does. */
-        synchronized void plan() {
-            if (trace != null) {
-                trace.enqueued("plan", ++collectives, -1, 0, -1, 0, -1, -1);
-            }
-        }
-
-        @Override
-        public void close() {
-            if (trace != null) {
-                trace.close();
-            }
-        }
     }
 
     /** Collective: a number that rank 0 draws. */

@@ -180,7 +180,7 @@ public final class Hang {
 
     /** Of each collective that all have enqueued: whoever is alone with what it says of it is wrong. */
     private @Nullable Verdict disagreement(List<Link> waiting) {
-        List<Member> told = links.members().stream().filter(member -> member.lastCollective() >= 0).toList();
+        List<Member> told = links.members().stream().filter(Member::tellsCollectives).toList();
         for (Member member : told) {
             for (Operation mine : Objects.requireNonNull(member.communicator()).last()) {
                 List<Operation> others = told.stream()
@@ -233,7 +233,7 @@ public final class Hang {
         Link root = untaken.stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
         long newest = links.members().stream().mapToLong(Member::lastCollective).max().orElse(-1);
         Member behind = root != null && root.to() != null ? root.to() : hindmost(newest);
-        if (behind != null && behind.lastCollective() >= 0 && behind.lastCollective() < newest
+        if (behind != null && behind.tellsCollectives() && behind.lastCollective() < newest
                 && hasDoneAll(behind) && (root == null || !isOfLaunched(root, behind))) {
             return notLaunched(behind, root, waiting);
         }
@@ -283,7 +283,10 @@ public final class Hang {
         }
         long step = link.receiver().consumed();
         Operation next = collective(link.from(), receiver.lastCollective() + 1);
-        return next == null || link.sender()
+        if (next == null) {
+            return link.from().lastCollective() <= receiver.lastCollective();
+        }
+        return link.sender()
                 .last()
                 .stream()
                 .filter(frame -> frame.end() - step > 0)
@@ -311,7 +314,7 @@ public final class Hang {
     private @Nullable Member hindmost(long newest) {
         List<Member> behind = links.members()
                 .stream()
-                .filter(member -> member.lastCollective() >= 0 && member.lastCollective() < newest)
+                .filter(member -> member.tellsCollectives() && member.lastCollective() < newest)
                 .sorted(Comparator.comparingLong(Member::lastCollective))
                 .toList();
         return behind.isEmpty() || behind.size() > 1
@@ -339,7 +342,7 @@ public final class Hang {
         long oldest = Long.MAX_VALUE;
         long last = Long.MIN_VALUE;
         for (Member member : links.members()) {
-            if (member.communicator() != null) {
+            if (member.communicator() != null && member.tellsCollectives()) {
                 newest = Math.max(newest, member.lastCollective());
                 oldest = Math.min(oldest, member.lastCollective());
                 for (Operation operation : member.communicator().last()) {

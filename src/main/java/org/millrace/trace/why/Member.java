@@ -2,6 +2,7 @@ package org.millrace.trace.why;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedProcess;
 
 /**
@@ -16,6 +17,8 @@ import org.millrace.trace.reader.TracedProcess;
 record Member(TracedProcess process, ProcessState state, long hash, int rank,
         @Nullable TracedCommunicator communicator) {
 
+    private static final long UNKNOWN = -2;
+
     /** "rank 3 (pid 4711 on a1, stopped)". */
     String words() {
         return (rank < 0 ? "the rank of " : "rank " + rank + " (") + "pid " + process.identity().pid() + " on "
@@ -27,9 +30,21 @@ record Member(TracedProcess process, ProcessState state, long hash, int rank,
         return rank < 0 ? "pid " + process.identity().pid() : "rank " + rank;
     }
 
-    /** The last collective that was enqueued: its number in the communicator; 0 for none, -1 if that is not known. */
+    /** The last collective that was enqueued: its number in the communicator; -1 for none. */
     long lastCollective() {
-        return communicator == null ? -1
-                : communicator.last().isEmpty() ? 0 : communicator.last().getLast().sequence();
+        if (communicator == null) {
+            return UNKNOWN;
+        }
+        for (Operation operation : communicator.last().reversed()) {
+            if (operation.peer() < 0) {
+                return operation.sequence();
+            }
+        }
+        return communicator.enqueued() <= communicator.last().size() ? -1 : UNKNOWN;
+    }
+
+    /** Whether anybody told of its collectives. */
+    boolean tellsCollectives() {
+        return lastCollective() != UNKNOWN;
     }
 }

@@ -73,7 +73,7 @@ class PlantedStallTest {
         boolean isRight(Verdict verdict) {
             return verdict.cause() == way.cause
                     && (verdict.rank() == victim || way == Way.DISAGREE && ranks == 2)
-                    && (way != Way.LAUNCH || verdict.operation() != null && verdict.operation().sequence() == operation)
+                    && (way != Way.LAUNCH || verdict.operation() != null && verdict.operation().sequence() == operation - 1)
                     && (way != Way.WIRE && way != Way.CUT || verdict.peerRank() == (victim + 1) % ranks);
         }
     }
