@@ -2,6 +2,7 @@
 module org.millrace {
     requires java.management;
     requires jdk.net;
+    requires static jdk.jfr;
     requires org.apache.logging.log4j;
     requires static org.jspecify;
 

@@ -195,6 +195,9 @@ public final class ProcessTrace {
         TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
         TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
         show(at);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.connection(identity);
+        }
         return new ConnectionTrace(this, index, at, steps ? at + TraceLayout.RECORD_BYTES : 0,
                 identity.direction() != ConnectionIdentity.Direction.RECEIVE);
     }
@@ -294,6 +297,9 @@ public final class ProcessTrace {
     public synchronized void failed(String why) {
         set(TraceLayout.FAILED_OFFSET, 1);
         message(why);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.loss(why);
+        }
     }
 
     /** Something that is worth to be read later. The last {@value TraceLayout#MESSAGES} are kept. */
@@ -323,6 +329,11 @@ public final class ProcessTrace {
         } catch (IOException e) {
             LOG.debug("{} cannot be dated", file.path(), e);
         }
+    }
+
+    /** Addresses of the blocks that were ever used. */
+    synchronized List<Long> blocks() {
+        return List.copyOf(blocks.subList(0, TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET)));
     }
 
     void look() {

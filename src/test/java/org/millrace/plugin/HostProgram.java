@@ -165,7 +165,7 @@ public final class HostProgram {
         return run(builder(arguments));
     }
 
-    /** Starts the program, which is the caller's to end. */
+    /** Starts the program for a test that ends it itself. */
     public Process start(Path output, Object... arguments) throws IOException {
         return builder(arguments).redirectErrorStream(true).redirectOutput(output.toFile()).start();
     }

@@ -31,3 +31,4 @@
 package org.millrace.engine.bootstrap;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -7,10 +7,10 @@ import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
 import org.millrace.plugin.loss.LauncherRank;
 import org.millrace.plugin.shim.NativeEnvironment;
-import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.why.StallWatch;
 

@@ -11,3 +11,4 @@
 package org.millrace.trace.why;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -1,4 +1,4 @@
-package org.millrace.cli.why;
+package org.millrace.cli.inspect;
 
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -6,29 +6,22 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Json;
-import org.millrace.config.Configuration;
-import org.millrace.config.ConfigurationException;
 import org.millrace.config.DurationType;
-import org.millrace.config.Settings;
-import org.millrace.file.SharedDirectory;
 import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.why.Hang;
 import org.millrace.trace.why.Verdict;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Parameters;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
@@ -48,8 +41,8 @@ public final class WhyCommand implements Callable<Integer> {
     @ParentCommand
     private GlobalOptions parent;
 
-    @Parameters(paramLabel = "PID", arity = "0..*", description = "Only jobs that these processes are part of.")
-    private List<Long> pids = List.of();
+    @Mixin
+    private Processes processes;
 
     @Option(names = "--json", description = "For programs: a list of verdicts.")
     private boolean json;
@@ -75,19 +68,22 @@ public final class WhyCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Duration quiet = quiet();
-        List<TracedProcess> processes = new ArrayList<>(read(directory()));
+        List<TracedProcess> all = new ArrayList<>(processes.readAll(parent.settings()));
         for (Path path : from == null ? List.<Path>of() : from) {
-            processes.addAll(Files.isDirectory(path) ? read(path) : List.of(TraceReader.read(path)));
+            all.addAll(Files.isDirectory(path) ? processes.readAll(path) : List.of(TraceReader.read(path)));
         }
-        List<Verdict> verdicts = Hang.verdicts(processes, quiet)
+        List<Verdict> verdicts = Hang.verdicts(all, quiet)
                 .stream()
-                .filter(verdict -> pids.isEmpty() || verdict.concerns(pids))
+                .filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids()))
                 .toList();
         PrintWriter out = spec.commandLine().getOut();
         if (json) {
             out.print(Json.write(verdicts.stream().map(Verdict::json).toList()));
         } else if (verdicts.isEmpty()) {
-            out.println(nothing(processes));
+            long alive = all.stream().filter(TracedProcess::alive).count();
+            out.println(all.isEmpty() ? processes.nothing(parent.settings())
+                    : "Nothing stands still, of " + alive + " processes that run and " + (all.size() - alive)
+                            + " that have ended.");
         } else {
             verdicts.forEach(verdict -> out.println(verdict.sentence() + "."));
         }
@@ -101,39 +97,5 @@ public final class WhyCommand implements Callable<Integer> {
         } catch (IllegalArgumentException wrong) {
             throw new ParameterException(spec.commandLine(), "--after is a time with its unit, such as 500ms or 10s");
         }
-    }
-
-    private Path directory() {
-        try {
-            return Configuration.load(parent.settings())
-                    .get(Settings.TRACE_DIRECTORY)
-                    .orElseGet(SharedDirectory::usual);
-        } catch (ConfigurationException wrong) {
-            throw new ParameterException(spec.commandLine(), wrong.getMessage(), wrong);
-        }
-    }
-
-    private List<TracedProcess> read(Path directory) throws IOException {
-        return TraceReader.readAll(directory, (file, problem) -> spec.commandLine()
-                .getErr()
-                .println("millrace: " + file + ": " + problem.getMessage()));
-    }
-
-    /** What is there where nothing waits. */
-    private String nothing(List<TracedProcess> processes) {
-        Map<Boolean, Long> count =
-                processes.stream().collect(Collectors.partitioningBy(TracedProcess::alive, Collectors.counting()));
-        Map<String, Long> found = new LinkedHashMap<>();
-        found.put("that run", count.get(true));
-        found.put("that have ended", count.get(false));
-        return processes.isEmpty()
-                ? "No process of this user has written anything down in " + directory()
-                        + " (with MILLRACE_TRACE=off none does)."
-                : "Nothing stands still: looked at processes "
-                        + found.entrySet()
-                                .stream()
-                                .map(each -> each.getKey() + ": " + each.getValue())
-                                .collect(Collectors.joining(", "))
-                        + ".";
     }
 }
