@@ -6,4 +6,3 @@
 package org.millrace.cli.inspect;
 
 import org.jspecify.annotations.NullMarked;
-

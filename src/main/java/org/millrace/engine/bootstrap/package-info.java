@@ -31,4 +31,3 @@
 package org.millrace.engine.bootstrap;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -20,9 +20,9 @@ import org.millrace.trace.why.Verdict.Cause;
 
 /**
  * Finds what a communicator's ranks wait for. Where several things are wrong the one is named from which the others
- * follow: a process that is gone or stopped before a connection, a connection before a kernel. Of kernels that do not take
- * what has arrived the one is meant that could: one with no room to post what it would make of it waits itself, for the
- * next rank.
+ * follow: a process that is gone or stopped before a connection, a connection before a kernel. Of kernels that do not
+ * take what has arrived the one is meant that could: one with no room to post what it would make of it waits itself,
+ * for the next rank.
  */
 public final class Hang {
 
@@ -132,8 +132,11 @@ public final class Hang {
         if (first == null) {
             return null;
         }
-        Link link = links.all().stream().filter(each -> each.from() == first || each.to() == first).findFirst().orElse(
-                null);
+        Link link = links.all()
+                .stream()
+                .filter(each -> each.from() == first || each.to() == first)
+                .findFirst()
+                .orElse(null);
         Member peer = link == null ? null : link.from() == first ? link.to() : link.from();
         String last = first.process().messages().isEmpty() ? "it has left without a word"
                 : "its last words: " + first.process().messages().getLast().text();
@@ -190,9 +193,8 @@ public final class Hang {
                         .toList();
                 if (mine.peer() < 0 && !others.isEmpty() && others.stream().noneMatch(other -> agree(mine, other))
                         && (others.size() == 1 || agree(others.get(0), others.get(1)))) {
-                    return verdict(Cause.DISAGREEMENT, member, null,
-                            waiting.isEmpty() ? null : waiting.getFirst(), mine, "it has enqueued "
-                                    + Verdict.words(mine) + ", and they have enqueued "
+                    return verdict(Cause.DISAGREEMENT, member, null, waiting.isEmpty() ? null : waiting.getFirst(),
+                            mine, "it has enqueued " + Verdict.words(mine) + ", and they have enqueued "
                                     + Verdict.words(others.getFirst()),
                             still(waiting));
                 }
@@ -233,8 +235,8 @@ public final class Hang {
         Link root = untaken.stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
         long newest = links.members().stream().mapToLong(Member::lastCollective).max().orElse(-1);
         Member behind = root != null && root.to() != null ? root.to() : hindmost(newest);
-        if (behind != null && behind.tellsCollectives() && behind.lastCollective() < newest
-                && hasDoneAll(behind) && (root == null || !isOfLaunched(root, behind))) {
+        if (behind != null && behind.tellsCollectives() && behind.lastCollective() < newest && hasDoneAll(behind)
+                && (root == null || !isOfLaunched(root, behind))) {
             return notLaunched(behind, root, waiting);
         }
         if (root == null && !untaken.isEmpty()) {
@@ -248,8 +250,8 @@ public final class Hang {
     }
 
     /**
-     * Whether a rank's kernels have ended as far as can be seen: all ranks enqueue ahead of their kernels, and differ in
-     * how far, so that one with less may be stuck in what it has. Where nobody tells of kernels, one that has posted
+     * Whether a rank's kernels have ended as far as can be seen: all ranks enqueue ahead of their kernels, and differ
+     * in how far, so that one with less may be stuck in what it has. Where nobody tells of kernels, one that has posted
      * something since the last was enqueued is at least in the last.
      */
     private boolean hasDoneAll(Member member) {
@@ -303,11 +305,13 @@ public final class Hang {
                 .findFirst()
                 .orElse(null);
         Link link = root != null ? root
-                : waiting.stream().filter(each -> each.to() == behind || each.from() == behind).findFirst().orElse(null);
+                : waiting.stream()
+                        .filter(each -> each.to() == behind || each.from() == behind)
+                        .findFirst()
+                        .orElse(null);
         long ahead = links.members().stream().filter(each -> each.lastCollective() > behind.lastCollective()).count();
-        return verdict(Cause.NOT_LAUNCHED, behind,
-                link == null ? null : link.to() == behind ? link.from() : link.to(), link, missing,
-                "; " + ahead + (ahead == 1 ? " rank has" : " ranks have"), still(waiting));
+        return verdict(Cause.NOT_LAUNCHED, behind, link == null ? null : link.to() == behind ? link.from() : link.to(),
+                link, missing, "; " + ahead + (ahead == 1 ? " rank has" : " ranks have"), still(waiting));
     }
 
     /** The rank that has enqueued less than the others, if there is one. */
@@ -317,10 +321,8 @@ public final class Hang {
                 .filter(member -> member.tellsCollectives() && member.lastCollective() < newest)
                 .sorted(Comparator.comparingLong(Member::lastCollective))
                 .toList();
-        return behind.isEmpty() || behind.size() > 1
-                && behind.get(0).lastCollective() == behind.get(1).lastCollective() && waitsSomewhere(behind.get(0))
-                        ? null
-                        : behind.getFirst();
+        return behind.isEmpty() || behind.size() > 1 && behind.get(0).lastCollective() == behind.get(1).lastCollective()
+                && waitsSomewhere(behind.get(0)) ? null : behind.getFirst();
     }
 
     private boolean waitsSomewhere(Member member) {

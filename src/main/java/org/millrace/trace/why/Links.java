@@ -15,8 +15,8 @@ import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
 
 /**
- * The ranks and the connections of one communicator, from the traces of all processes: a connection's two ends are found
- * by the key that they have in common, or by their ranks, channel and kind.
+ * The ranks and the connections of one communicator, from the traces of all processes: a connection's two ends are
+ * found by the key that they have in common, or by their ranks, channel and kind.
  *
  * @param members its ranks, by their numbers
  * @param all     its connections
@@ -52,15 +52,13 @@ record Links(List<Member> members, List<Link> all) {
         Map<Long, Links> links = new LinkedHashMap<>();
         members.forEach((hash, some) -> links.put(hash,
                 new Links(some.stream().sorted((a, b) -> Integer.compare(a.rank(), b.rank())).toList(),
-                        ends.getOrDefault(hash, Map.of())
-                                .values()
-                                .stream()
-                                .map(two -> whole(two, some))
-                                .toList())));
+                        ends.getOrDefault(hash, Map.of()).values().stream().map(two -> whole(two, some)).toList())));
         return links;
     }
 
-    /** The ranks that a process has of each communicator: those that were described, and those that connections name. */
+    /**
+     * The ranks that a process has of each communicator: those that were described, and those that connections name.
+     */
     private static Map<Long, List<Member>> membersOf(TracedProcess process, ProcessState state) {
         Map<Long, List<Member>> members = new LinkedHashMap<>();
         for (TracedCommunicator communicator : process.communicators()) {

@@ -79,9 +79,11 @@ public final class StallWatch {
                     .anyMatch(connection -> connection.identity().communicator() == hash && isNew(self, connection)));
             return;
         }
-        Set<Long> mine =
-                self.communicators().stream().filter(each -> each.state() != TracedState.CLOSED).map(
-                        TracedCommunicator::hash).collect(Collectors.toCollection(HashSet::new));
+        Set<Long> mine = self.communicators()
+                .stream()
+                .filter(each -> each.state() != TracedState.CLOSED)
+                .map(TracedCommunicator::hash)
+                .collect(Collectors.toCollection(HashSet::new));
         self.connections()
                 .stream()
                 .filter(each -> each.state() != TracedState.CLOSED)
@@ -107,8 +109,8 @@ public final class StallWatch {
         for (TracedConnection each : self.connections()) {
             if (each.state() != TracedState.CLOSED) {
                 boolean still = !isNew(self, each);
-                if (still && (each.state() == TracedState.FAILED
-                        || each.standing() != TracedConnection.Standing.IDLE)) {
+                if (still
+                        && (each.state() == TracedState.FAILED || each.standing() != TracedConnection.Standing.IDLE)) {
                     return true;
                 }
                 moves |= !still;

@@ -96,7 +96,8 @@ public record Verdict(Cause cause, long hash, @Nullable Member culprit, @Nullabl
         String number = operation.peer() >= 0 ? " with rank " + operation.peer()
                 : operation.sequence() >= 0 ? " #" + operation.sequence() : "";
         String size = operation.bytes() >= 0 ? operation.bytes() + " bytes" : operation.count() + " elements";
-        return operation.name() + number + " (" + size + (operation.how().isEmpty() ? "" : ", " + operation.how()) + ")";
+        return operation.name() + number + " (" + size + (operation.how().isEmpty() ? "" : ", " + operation.how())
+                + ")";
     }
 
     /** For programs. */
@@ -113,8 +114,7 @@ public record Verdict(Cause cause, long hash, @Nullable Member culprit, @Nullabl
         json.put("channel", link == null || link.channel() < 0 ? null : link.channel());
         json.put("network", link == null ? null : link.network());
         json.put("step", link == null ? null : link.step());
-        json.put("direction", link == null ? null
-                : culprit != null && culprit == link.from() ? "send" : "receive");
+        json.put("direction", link == null ? null : culprit != null && culprit == link.from() ? "send" : "receive");
         json.put("operation", operation == null ? null : operation.name());
         json.put("number", operation == null || operation.sequence() < 0 ? null : operation.sequence());
         json.put("bytes", operation == null || operation.bytes() < 0 ? null : operation.bytes());

@@ -71,9 +71,9 @@ class PlantedStallTest {
         }
 
         boolean isRight(Verdict verdict) {
-            return verdict.cause() == way.cause
-                    && (verdict.rank() == victim || way == Way.DISAGREE && ranks == 2)
-                    && (way != Way.LAUNCH || verdict.operation() != null && verdict.operation().sequence() == operation - 1)
+            return verdict.cause() == way.cause && (verdict.rank() == victim || way == Way.DISAGREE && ranks == 2)
+                    && (way != Way.LAUNCH
+                            || verdict.operation() != null && verdict.operation().sequence() == operation - 1)
                     && (way != Way.WIRE && way != Way.CUT || verdict.peerRank() == (victim + 1) % ranks);
         }
     }
@@ -172,7 +172,8 @@ class PlantedStallTest {
         List<Verdict> wrong = new ArrayList<>();
         try {
             while (!Files.readString(directory.resolve("output")).contains("STILL")) {
-                wrong.addAll(Hang.verdicts(TraceReader.readAll(directory, (file, problem) -> {}), QUIET.multipliedBy(2)));
+                wrong.addAll(
+                        Hang.verdicts(TraceReader.readAll(directory, (file, problem) -> {}), QUIET.multipliedBy(2)));
                 process.waitFor(100, TimeUnit.MILLISECONDS);
             }
             wrong.addAll(ask(directory));
