@@ -60,7 +60,7 @@ public final class Hang {
         return verdicts;
     }
 
-    private Verdict verdict(Cause cause, @Nullable Member culprit, @Nullable Member peer, @Nullable Link link,
+    private Verdict verdict(Cause cause, @Nullable TracedRank culprit, @Nullable TracedRank peer, @Nullable Link link,
             @Nullable Operation operation, String detail, Duration still) {
         return new Verdict(cause, hash, culprit, peer, link, operation, detail, still,
                 links.members()
@@ -124,7 +124,7 @@ public final class Hang {
     }
 
     private @Nullable Verdict gone() {
-        Member first = links.members()
+        TracedRank first = links.members()
                 .stream()
                 .filter(member -> member.state() == ProcessState.DEAD)
                 .min(Comparator.comparingLong(member -> member.process().heartbeat()))
@@ -137,7 +137,7 @@ public final class Hang {
                 .filter(each -> each.from() == first || each.to() == first)
                 .findFirst()
                 .orElse(null);
-        Member peer = link == null ? null : link.from() == first ? link.to() : link.from();
+        TracedRank peer = link == null ? null : link.from() == first ? link.to() : link.from();
         String last = first.process().messages().isEmpty() ? "it has left without a word"
                 : "its last words: " + first.process().messages().getLast().text();
         return verdict(Cause.GONE, first, peer, link, operation(first), last,
@@ -145,13 +145,13 @@ public final class Hang {
     }
 
     private @Nullable Verdict stopped(List<Link> waiting) {
-        for (Member member : links.members()) {
+        for (TracedRank member : links.members()) {
             if (member.state() == ProcessState.STOPPED) {
                 Link link = waiting.stream()
                         .filter(each -> each.from() == member || each.to() == member)
                         .findFirst()
                         .orElse(null);
-                Member peer = link == null ? null : link.from() == member ? link.to() : link.from();
+                TracedRank peer = link == null ? null : link.from() == member ? link.to() : link.from();
                 return verdict(Cause.STOPPED, member, peer, link, operation(member),
                         peer == null ? "the others wait for it" : peer.shortly() + " waits for it", still(waiting));
             }
@@ -183,8 +183,8 @@ public final class Hang {
 
     /** Of each collective that all have enqueued: whoever is alone with what it says of it is wrong. */
     private @Nullable Verdict disagreement(List<Link> waiting) {
-        List<Member> told = links.members().stream().filter(Member::tellsCollectives).toList();
-        for (Member member : told) {
+        List<TracedRank> told = links.members().stream().filter(TracedRank::tellsCollectives).toList();
+        for (TracedRank member : told) {
             for (Operation mine : Objects.requireNonNull(member.communicator()).last()) {
                 List<Operation> others = told.stream()
                         .filter(each -> each != member)
@@ -203,7 +203,7 @@ public final class Hang {
         return null;
     }
 
-    private static @Nullable Operation collective(Member member, long sequence) {
+    private static @Nullable Operation collective(TracedRank member, long sequence) {
         return member.communicator() == null ? null
                 : member.communicator()
                         .last()
@@ -233,8 +233,8 @@ public final class Hang {
     private @Nullable Verdict kernel(List<Link> waiting) {
         List<Link> untaken = waiting.stream().filter(link -> link.sign() == Sign.NOT_CONSUMED).toList();
         Link root = untaken.stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
-        long newest = links.members().stream().mapToLong(Member::lastCollective).max().orElse(-1);
-        Member behind = root != null && root.to() != null ? root.to() : hindmost(newest);
+        long newest = links.members().stream().mapToLong(TracedRank::lastCollective).max().orElse(-1);
+        TracedRank behind = root != null && root.to() != null ? root.to() : hindmost(newest);
         if (behind != null && behind.tellsCollectives() && behind.lastCollective() < newest && hasDoneAll(behind)
                 && (root == null || !isOfLaunched(root, behind))) {
             return notLaunched(behind, root, waiting);
@@ -254,7 +254,7 @@ public final class Hang {
      * in how far, so that one with less may be stuck in what it has. Where nobody tells of kernels, one that has posted
      * something since the last was enqueued is at least in the last.
      */
-    private boolean hasDoneAll(Member member) {
+    private boolean hasDoneAll(TracedRank member) {
         if (member.communicator() == null || member.communicator().last().isEmpty()) {
             return true;
         }
@@ -279,7 +279,7 @@ public final class Hang {
      * Whether what waits for a rank is surely part of what the rank has enqueued: it was sent before its sender had
      * enqueued any more than that.
      */
-    private static boolean isOfLaunched(Link link, Member receiver) {
+    private static boolean isOfLaunched(Link link, TracedRank receiver) {
         if (link.sender() == null || link.receiver() == null || link.from() == null) {
             return false;
         }
@@ -297,7 +297,7 @@ public final class Hang {
                 .anyMatch(frame -> frame.taken() - next.enqueued() < 0);
     }
 
-    private Verdict notLaunched(Member behind, @Nullable Link root, List<Link> waiting) {
+    private Verdict notLaunched(TracedRank behind, @Nullable Link root, List<Link> waiting) {
         Operation missing = links.members()
                 .stream()
                 .map(member -> collective(member, behind.lastCollective() + 1))
@@ -315,23 +315,23 @@ public final class Hang {
     }
 
     /** The rank that has enqueued less than the others, if there is one. */
-    private @Nullable Member hindmost(long newest) {
-        List<Member> behind = links.members()
+    private @Nullable TracedRank hindmost(long newest) {
+        List<TracedRank> behind = links.members()
                 .stream()
                 .filter(member -> member.tellsCollectives() && member.lastCollective() < newest)
-                .sorted(Comparator.comparingLong(Member::lastCollective))
+                .sorted(Comparator.comparingLong(TracedRank::lastCollective))
                 .toList();
         return behind.isEmpty() || behind.size() > 1 && behind.get(0).lastCollective() == behind.get(1).lastCollective()
                 && waitsSomewhere(behind.get(0)) ? null : behind.getFirst();
     }
 
-    private boolean waitsSomewhere(Member member) {
+    private boolean waitsSomewhere(TracedRank member) {
         return links.all().stream().anyMatch(link -> link.from() == member && link.isFull());
     }
 
     /** Whether the kernel that should take this waits for somebody who should take what it has made of it. */
     private boolean waitsItself(Link link) {
-        Set<Member> seen = new HashSet<>();
+        Set<TracedRank> seen = new HashSet<>();
         return link.to() == null || links.all()
                 .stream()
                 .anyMatch(next -> next.from() == link.to() && next.channel() == link.channel() && next.isFull()
@@ -343,7 +343,7 @@ public final class Hang {
         long newest = Long.MIN_VALUE;
         long oldest = Long.MAX_VALUE;
         long last = Long.MIN_VALUE;
-        for (Member member : links.members()) {
+        for (TracedRank member : links.members()) {
             if (member.communicator() != null && member.tellsCollectives()) {
                 newest = Math.max(newest, member.lastCollective());
                 oldest = Math.min(oldest, member.lastCollective());
@@ -359,7 +359,7 @@ public final class Hang {
     }
 
     /** What a rank is in: the first operation that has not ended, where that is known; else its last. */
-    private static @Nullable Operation operation(@Nullable Member member) {
+    private static @Nullable Operation operation(@Nullable TracedRank member) {
         if (member == null || member.communicator() == null || member.communicator().last().isEmpty()) {
             return null;
         }

@@ -14,7 +14,7 @@ import org.millrace.trace.reader.TracedState;
  * @param to       rank that receives; null if nothing of it was found
  * @param receiver what it has written down
  */
-record Link(@Nullable Member from, @Nullable TracedConnection sender, @Nullable Member to,
+record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nullable TracedRank to,
         @Nullable TracedConnection receiver) {
 
     /** Slots of a connection. */

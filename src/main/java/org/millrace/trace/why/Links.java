@@ -21,30 +21,30 @@ import org.millrace.trace.reader.TracedState;
  * @param members its ranks, by their numbers
  * @param all     its connections
  */
-record Links(List<Member> members, List<Link> all) {
+record Links(List<TracedRank> members, List<Link> all) {
 
     private record Key(long high, long low) {
     }
 
     private static final class Ends {
-        private @Nullable Member from;
+        private @Nullable TracedRank from;
         private @Nullable TracedConnection sender;
-        private @Nullable Member to;
+        private @Nullable TracedRank to;
         private @Nullable TracedConnection receiver;
     }
 
     /** Of each communicator that is there, by its hash. */
     static Map<Long, Links> of(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states) {
-        Map<Long, List<Member>> members = new LinkedHashMap<>();
+        Map<Long, List<TracedRank>> members = new LinkedHashMap<>();
         Map<Long, Map<Object, Ends>> ends = new HashMap<>();
         for (TracedProcess process : processes) {
             ProcessState state = states.apply(process);
-            Map<Long, List<Member>> own = membersOf(process, state);
+            Map<Long, List<TracedRank>> own = membersOf(process, state);
             own.forEach((hash, some) -> members.computeIfAbsent(hash, key -> new ArrayList<>()).addAll(some));
             for (TracedConnection connection : process.connections()) {
                 if (connection.state() != TracedState.CLOSED) {
                     long hash = connection.identity().communicator();
-                    Member member = member(own.get(hash), connection.identity().rank());
+                    TracedRank member = member(own.get(hash), connection.identity().rank());
                     add(ends.computeIfAbsent(hash, key -> new LinkedHashMap<>()), connection, member);
                 }
             }
@@ -59,12 +59,12 @@ record Links(List<Member> members, List<Link> all) {
     /**
      * The ranks that a process has of each communicator: those that were described, and those that connections name.
      */
-    private static Map<Long, List<Member>> membersOf(TracedProcess process, ProcessState state) {
-        Map<Long, List<Member>> members = new LinkedHashMap<>();
+    private static Map<Long, List<TracedRank>> membersOf(TracedProcess process, ProcessState state) {
+        Map<Long, List<TracedRank>> members = new LinkedHashMap<>();
         for (TracedCommunicator communicator : process.communicators()) {
             if (communicator.state() != TracedState.CLOSED) {
                 members.computeIfAbsent(communicator.hash(), key -> new ArrayList<>())
-                        .add(new Member(process, state, communicator.hash(), communicator.rank(), communicator));
+                        .add(new TracedRank(process, state, communicator.hash(), communicator.rank(), communicator));
             }
         }
         for (TracedConnection connection : process.connections()) {
@@ -72,27 +72,27 @@ record Links(List<Member> members, List<Link> all) {
             if (connection.state() == TracedState.CLOSED) {
                 continue;
             }
-            List<Member> some = members.computeIfAbsent(identity.communicator(), key -> new ArrayList<>());
+            List<TracedRank> some = members.computeIfAbsent(identity.communicator(), key -> new ArrayList<>());
             if (identity.rank() < 0 ? some.isEmpty()
                     : some.stream().noneMatch(each -> each.rank() == identity.rank())) {
                 int rank = identity.rank() < 0 ? process.rank() : identity.rank();
-                some.add(new Member(process, state, identity.communicator(), rank, null));
+                some.add(new TracedRank(process, state, identity.communicator(), rank, null));
             }
         }
         return members;
     }
 
     /** The one of a rank; of a connection that does not name its rank the only one that there is. */
-    private static Member member(List<Member> some, int rank) {
+    private static TracedRank member(List<TracedRank> some, int rank) {
         return some.stream()
                 .filter(each -> each.rank() == rank)
                 .findFirst()
                 .orElseGet(() -> some.size() == 1 ? some.getFirst()
-                        : new Member(some.getFirst().process(), some.getFirst().state(), some.getFirst().hash(), -1,
+                        : new TracedRank(some.getFirst().process(), some.getFirst().state(), some.getFirst().hash(), -1,
                                 null));
     }
 
-    private static void add(Map<Object, Ends> all, TracedConnection connection, Member member) {
+    private static void add(Map<Object, Ends> all, TracedConnection connection, TracedRank member) {
         ConnectionIdentity identity = connection.identity();
         boolean sends = connection.sends();
         Object key = identity.keyHigh() != 0 || identity.keyLow() != 0 ? new Key(identity.keyHigh(), identity.keyLow())
@@ -108,14 +108,14 @@ record Links(List<Member> members, List<Link> all) {
         }
     }
 
-    private static Link whole(Ends ends, List<Member> members) {
-        Member from = ends.from == null ? peer(ends.receiver, members) : ends.from;
-        Member to = ends.to == null ? peer(ends.sender, members) : ends.to;
+    private static Link whole(Ends ends, List<TracedRank> members) {
+        TracedRank from = ends.from == null ? peer(ends.receiver, members) : ends.from;
+        TracedRank to = ends.to == null ? peer(ends.sender, members) : ends.to;
         return new Link(from, ends.sender, to, ends.receiver);
     }
 
     /** The other end's rank, where it has written down nothing of the connection, or no more. */
-    private static @Nullable Member peer(@Nullable TracedConnection end, List<Member> members) {
+    private static @Nullable TracedRank peer(@Nullable TracedConnection end, List<TracedRank> members) {
         if (end == null) {
             return null;
         }

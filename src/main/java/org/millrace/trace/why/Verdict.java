@@ -22,8 +22,8 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
  * @param still     for how long nothing has moved
  * @param members   numbers of the processes whose ranks the communicator has
  */
-public record Verdict(Cause cause, long hash, @Nullable Member culprit, @Nullable Member peer, @Nullable Link link,
-        @Nullable Operation operation, String detail, Duration still, Set<Long> members) {
+public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nullable TracedRank peer,
+        @Nullable Link link, @Nullable Operation operation, String detail, Duration still, Set<Long> members) {
 
     /** Why nothing moves. */
     public enum Cause {

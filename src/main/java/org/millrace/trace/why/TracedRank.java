@@ -14,7 +14,7 @@ import org.millrace.trace.reader.TracedProcess;
  * @param rank         its number; -1 if nobody told
  * @param communicator what was written down of it: its operations; null if nothing was
  */
-record Member(TracedProcess process, ProcessState state, long hash, int rank,
+record TracedRank(TracedProcess process, ProcessState state, long hash, int rank,
         @Nullable TracedCommunicator communicator) {
 
     private static final long UNKNOWN = -2;
