@@ -32,6 +32,9 @@ public final class CopyQueue implements AutoCloseable {
         /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
         boolean isDone(long number);
 
+        /** Whether there is something that was not begun yet. */
+        boolean hasWaiting();
+
         /** Begins all that was not begun yet; false if there was nothing. */
         boolean submit();
 
@@ -65,7 +68,8 @@ public final class CopyQueue implements AutoCloseable {
      * @param kernel  that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
     public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
-        this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
+        this(new CopyEngine(driver, context, kernel == null ? null : kernel.batches()),
+                kernel == null ? null : kernel.commands());
     }
 
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
@@ -126,7 +130,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     private boolean isKernelsTurn() {
-        return (atKernel || isDone(begun)) && kernel.isReady();
+        return (atKernel || !engine.hasWaiting() && isDone(begun)) && kernel.isReady();
     }
 
     private long begunByKernel() {

@@ -80,6 +80,11 @@ class CopyQueueTest {
         }
 
         @Override
+        public boolean hasWaiting() {
+            return false;
+        }
+
+        @Override
         public boolean submit() {
             return false; // all are begun at once
         }
