@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
@@ -51,8 +50,8 @@ public final class Hang {
     static List<Verdict> verdicts(List<TracedProcess> processes, Duration quiet,
             Function<TracedProcess, ProcessState> states) {
         List<Verdict> verdicts = new ArrayList<>();
-        for (Map.Entry<Long, Links> communicator : Links.of(processes, states).entrySet()) {
-            Verdict verdict = new Hang(communicator.getKey(), communicator.getValue(), quiet).verdict();
+        for (Links communicator : Links.of(processes, states)) {
+            Verdict verdict = new Hang(communicator.hash(), communicator, quiet).verdict();
             if (verdict != null) {
                 verdicts.add(verdict);
             }

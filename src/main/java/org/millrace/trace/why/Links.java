@@ -18,10 +18,11 @@ import org.millrace.trace.reader.TracedState;
  * The ranks and the connections of one communicator, from the traces of all processes: a connection's two ends are
  * found by the key that they have in common, or by their ranks, channel and kind.
  *
+ * @param hash    what its ranks have in common, and perhaps another job's
  * @param members its ranks, by their numbers
  * @param all     its connections
  */
-record Links(List<TracedRank> members, List<Link> all) {
+record Links(long hash, List<TracedRank> members, List<Link> all) {
 
     private record Key(long high, long low) {
     }
@@ -33,14 +34,13 @@ record Links(List<TracedRank> members, List<Link> all) {
         private @Nullable TracedConnection receiver;
     }
 
-    /** Of each communicator that is there, by its hash. */
-    static Map<Long, Links> of(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states) {
-        Map<Long, List<TracedRank>> members = new LinkedHashMap<>();
+    /** Of each communicator that is there. */
+    static List<Links> of(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states) {
+        Map<Long, List<TracedRank>> ranks = new LinkedHashMap<>();
         Map<Long, Map<Object, Ends>> ends = new HashMap<>();
         for (TracedProcess process : processes) {
-            ProcessState state = states.apply(process);
-            Map<Long, List<TracedRank>> own = membersOf(process, state);
-            own.forEach((hash, some) -> members.computeIfAbsent(hash, key -> new ArrayList<>()).addAll(some));
+            Map<Long, List<TracedRank>> own = membersOf(process, states.apply(process));
+            own.forEach((hash, some) -> ranks.computeIfAbsent(hash, key -> new ArrayList<>()).addAll(some));
             for (TracedConnection connection : process.connections()) {
                 if (connection.state() != TracedState.CLOSED) {
                     long hash = connection.identity().communicator();
@@ -49,11 +49,10 @@ record Links(List<TracedRank> members, List<Link> all) {
                 }
             }
         }
-        Map<Long, Links> links = new LinkedHashMap<>();
-        members.forEach((hash, some) -> links.put(hash,
-                new Links(some.stream().sorted((a, b) -> Integer.compare(a.rank(), b.rank())).toList(),
-                        ends.getOrDefault(hash, Map.of()).values().stream().map(two -> whole(two, some)).toList())));
-        return links;
+        List<Links> all = new ArrayList<>();
+        ranks.forEach((hash, some) -> all.addAll(Jobs.apart(hash, some,
+                ends.getOrDefault(hash, Map.of()).values().stream().map(two -> whole(two, some)).toList())));
+        return all;
     }
 
     /**

@@ -9,12 +9,10 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
@@ -79,20 +77,12 @@ public final class StallWatch {
                     .anyMatch(connection -> connection.identity().communicator() == hash && isNew(self, connection)));
             return;
         }
-        Set<Long> mine = self.communicators()
-                .stream()
-                .filter(each -> each.state() != TracedState.CLOSED)
-                .map(TracedCommunicator::hash)
-                .collect(Collectors.toCollection(HashSet::new));
-        self.connections()
-                .stream()
-                .filter(each -> each.state() != TracedState.CLOSED)
-                .forEach(each -> mine.add(each.identity().communicator()));
         Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
         List<TracedProcess> all = TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem));
         Set<Long> still = new HashSet<>();
+        List<Long> pid = List.of(self.identity().pid());
         for (Verdict verdict : Hang.verdicts(all, quiet)) {
-            if (mine.contains(verdict.hash())) {
+            if (verdict.concerns(pid)) {
                 still.add(verdict.hash());
                 if (told.add(verdict.hash())) {
                     own.message(verdict.sentence());

@@ -3,7 +3,9 @@ package org.millrace.trace.why;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.reader.TracedState;
 
 /**
  * A rank of a communicator.
@@ -41,6 +43,22 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
             }
         }
         return communicator.enqueued() <= communicator.last().size() ? -1 : UNKNOWN;
+    }
+
+    /** When it was first heard of. */
+    long opened() {
+        return communicator != null ? communicator.opened()
+                : process.connections()
+                        .stream()
+                        .filter(each -> each.identity().communicator() == hash && each.state() != TracedState.CLOSED)
+                        .mapToLong(TracedConnection::opened)
+                        .min()
+                        .orElse(process.epochNanos());
+    }
+
+    /** When it was last heard of. */
+    long lastSeen() {
+        return state == ProcessState.DEAD ? process.heartbeat() : process.read();
     }
 
     /** Whether anybody told of its collectives. */
