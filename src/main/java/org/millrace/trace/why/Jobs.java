@@ -51,8 +51,10 @@ final class Jobs {
 
     private static @Nullable Jobs of(List<Jobs> jobs, @Nullable TracedRank rank) {
         return rank == null ? null
-                : jobs.stream().filter(job -> job.ranks.stream().anyMatch(each -> each == rank)).findFirst().orElse(
-                        null);
+                : jobs.stream()
+                        .filter(job -> job.ranks.stream().anyMatch(each -> each == rank))
+                        .findFirst()
+                        .orElse(null);
     }
 
     private void add(Jobs other) {
