@@ -11,7 +11,6 @@ import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.values;
 import static org.millrace.config.ValueTypes.wordsOr;
-
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -301,6 +300,11 @@ public final class Settings {
             new Setting<>("NCCL_PROXY_TRACE", optional(ValueTypes.booleans()), Optional.empty(),
                     "1: the last steps of each connection's proxy are written down, and it is said where; 0: they are"
                             + " not; unset: as MILLRACE_TRACE says");
+    /** After what time a stall is told. */
+    public static final Setting<Duration> STALL_REPORT = new Setting<>("MILLRACE_STALL_REPORT",
+            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
+            "a connection that stands still for so long with something posted is told on standard error, with the rank"
+                    + " and the cause, as millrace why says; 0s: never");
 
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
@@ -309,7 +313,7 @@ public final class Settings {
             NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK,
             NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
             TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP,
-            TRACE, TRACE_DIRECTORY, PROXY_TRACE, LOG_LEVEL, LOG_SUBSYSTEMS);
+            TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
 
     private Settings() {}
 

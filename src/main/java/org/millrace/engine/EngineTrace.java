@@ -10,8 +10,8 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
-import org.millrace.config.Configuration;
 import org.millrace.config.Configuration.Origin.Source;
+import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
@@ -20,6 +20,7 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.TraceName;
+import org.millrace.trace.why.StallWatch;
 
 /** What a process of the engine writes down besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {
@@ -88,6 +89,8 @@ final class EngineTrace implements AutoCloseable {
         if (first && trace != null) {
             trace.describe("engine, Java " + Runtime.version().feature(), control.rank(), control.size());
             trace.settings(changed(configuration));
+            StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
+                    sentence -> LogManager.getLogger(EngineTrace.class).warn("nothing moves. {}", sentence));
         }
     }
 

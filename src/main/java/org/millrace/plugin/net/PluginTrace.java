@@ -10,11 +10,13 @@ import org.millrace.config.PluginSettings;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.config.TraceDetail;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LauncherRank;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.why.StallWatch;
 
 /** What the plugin writes down of its process besides connections. */
 final class PluginTrace {
@@ -27,6 +29,7 @@ final class PluginTrace {
         Optional<Boolean> steps = settings.get(Settings.PROXY_TRACE);
         TraceDetail detail = TraceDetail.of(settings.get(Settings.TRACE),
                 !settings.text(Settings.TRACE.name()).isEmpty(), steps);
+        boolean first = ProcessTrace.current() == null;
         ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
                 ProcessTrace.Detail.valueOf(detail.name()));
         ProcessTrace trace = ProcessTrace.current();
@@ -37,6 +40,9 @@ final class PluginTrace {
             trace.describe("plugin, network table v" + tableVersion + ", Java " + Runtime.version().feature(),
                     LauncherRank.rank(NativeEnvironment::get), LauncherRank.size(NativeEnvironment::get));
             trace.settings(set());
+            if (first) {
+                StallWatch.start(trace, settings.get(Settings.STALL_REPORT), PluginTrace::tell);
+            }
         }
     }
 
@@ -49,6 +55,13 @@ final class PluginTrace {
             NcclLog.info("proxies write their steps to " + trace.path() + ": millrace dump "
                     + ProcessHandle.current().pid() + " reads them");
         }
+    }
+
+    /** On standard error, whatever {@code NCCL_DEBUG} says: as losses are told. */
+    private static void tell(String sentence) {
+        int rank = LauncherRank.rank(NativeEnvironment::get);
+        System.err.println("millrace: " + (rank < 0 ? "" : "rank " + rank + ", ") + "pid "
+                + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST + ": nothing moves. " + sentence);
     }
 
     private static Map<String, String> set() {
