@@ -26,9 +26,9 @@ public enum TraceDetail {
         }
         boolean steps = proxyTrace.get();
         if (isSet && steps != (set == STEPS)) {
-            throw new ConfigurationException(Settings.PROXY_TRACE.name() + "=" + (steps ? 1 : 0) + " says that steps are "
-                    + (steps ? "" : "not ") + "written down, and " + Settings.TRACE.name() + "="
-                    + set.toString().toLowerCase(Locale.ROOT) + " says otherwise; unset one of the two");
+            throw new ConfigurationException(Settings.PROXY_TRACE.name() + "=" + (steps ? 1 : 0)
+                    + " says that steps are " + (steps ? "" : "not ") + "written down, and " + Settings.TRACE.name()
+                    + "=" + set.toString().toLowerCase(Locale.ROOT) + " says otherwise; unset one of the two");
         }
         return steps ? STEPS : isSet ? set : COUNTERS;
     }

@@ -117,10 +117,8 @@ class LoggingTest {
     /** Warnings are of all of them, and finer messages of what NCCL_DEBUG_SUBSYS names. */
     @Test
     void ncclDebugSubsysSaysOfWhat() throws Exception {
-        for (var each : Map
-                .of("NET", "RailSender: of net.socket.rails.RailSender", "REG",
-                        "Registrations: of engine.connect.Registrations", "P2P",
-                        "P2P: of transport.TransportConnections.P2P")
+        for (var each : Map.of("NET", "RailSender: of net.socket.rails.RailSender", "REG",
+                "Registrations: of engine.connect.Registrations", "P2P", "P2P: of transport.TransportConnections.P2P")
                 .entrySet()) {
             List<String> lines = log("INFO", each.getKey());
             assertEquals(4, lines.stream().filter(line -> line.contains(" WARN ")).count(), lines.toString());

@@ -89,8 +89,9 @@ class ConfigurationTest {
         environment.put("MILLRACE_TRACE", trace == null ? "" : trace);
         if (expected == null) {
             String refused = assertThrows(ConfigurationException.class, this::load).getMessage();
-            assertTrue(refused.contains("NCCL_PROXY_TRACE=" + proxyTrace)
-                    && refused.contains("MILLRACE_TRACE=" + trace), refused);
+            assertTrue(
+                    refused.contains("NCCL_PROXY_TRACE=" + proxyTrace) && refused.contains("MILLRACE_TRACE=" + trace),
+                    refused);
         } else {
             assertEquals(expected, load().traceDetail());
         }

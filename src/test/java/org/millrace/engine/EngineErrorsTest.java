@@ -51,8 +51,8 @@ class EngineErrorsTest {
 
     @Test
     void kernelsThatUnpackAreRefusedByName() {
-        String refused = assertThrows(ConfigurationException.class, () -> new EngineProvider().join(
-                "file:" + directory.resolve("group"), 0, 1, Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", "1")))
+        String refused = assertThrows(ConfigurationException.class, () -> new EngineProvider()
+                .join("file:" + directory.resolve("group"), 0, 1, Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", "1")))
                 .getMessage();
         assertTrue(refused.startsWith("NCCL_NET_DEVICE_UNPACK_ENABLED=1 is for kernels under libnccl"), refused);
     }

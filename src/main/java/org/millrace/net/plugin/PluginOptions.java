@@ -14,8 +14,7 @@ import org.millrace.net.plugin.table.PluginDevice;
  * @param maxRecvs    the most buffers of one receive, of those that the plugin allows
  * @param callLimit   after which a call of the plugin's that has not returned is named
  */
-public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, int maxRecvs,
-        Duration callLimit) {
+public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, int maxRecvs, Duration callLimit) {
 
     /** Copies the list. */
     public PluginOptions {

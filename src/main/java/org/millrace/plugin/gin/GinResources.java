@@ -153,9 +153,11 @@ final class GinResources {
 
     /** What serves the device that is current on the calling thread. */
     synchronized GinDevice acquire() {
-        GinDevice found = settings().kernels() == Kernels.HOST
-                ? devices.computeIfAbsent(-1, none -> new HostGinDevice("gin-host", settings.shared(), newIdleStrategy(true)))
-                : onCuda();
+        GinDevice found =
+                settings().kernels() == Kernels.HOST
+                        ? devices.computeIfAbsent(-1,
+                                none -> new HostGinDevice("gin-host", settings.shared(), newIdleStrategy(true)))
+                        : onCuda();
         groups++;
         return found;
     }
@@ -172,8 +174,8 @@ final class GinResources {
                     + (linger.isZero() ? ""
                             : "; a kernel makes small copies, and stays for " + linger.toNanos() / 1000
                                     + " us after the last"));
-            return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(),
-                    linger, newIdleStrategy(false));
+            return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(), linger,
+                    newIdleStrategy(false));
         });
     }
 

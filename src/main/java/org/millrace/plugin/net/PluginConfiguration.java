@@ -148,8 +148,8 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
             conflicts.add("NCCL_PROTO=" + protocols + " (a GPU's copies do not store LL128's lines in order)");
         }
         if (kernelsThatUnpack(settings) != Kernels.NONE) {
-            conflicts.add(unpackSetting(settings)
-                    + " (kernels then gather what they receive from a buffer of their own)");
+            conflicts.add(
+                    unpackSetting(settings) + " (kernels then gather what they receive from a buffer of their own)");
         }
         if (!conflicts.isEmpty()) {
             String what = "slots in the GPU's memory are not possible with " + String.join(" and ", conflicts);
@@ -257,8 +257,8 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
 
     private static ConfigurationException unpackRefused(UnaryOperator<@Nullable String> environment, String name,
             String because) {
-        return new ConfigurationException(unpackSetting(new EnvironmentSettings(environment)) + " is not possible with " + name + "="
-                + environment.apply(name) + ": " + because + ", or unset one of the two");
+        return new ConfigurationException(unpackSetting(new EnvironmentSettings(environment)) + " is not possible with "
+                + name + "=" + environment.apply(name) + ": " + because + ", or unset one of the two");
     }
 
     /** Sets what has to be set, for NCCL to read later. */

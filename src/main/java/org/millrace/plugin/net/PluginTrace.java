@@ -27,8 +27,8 @@ final class PluginTrace {
     static void open(int tableVersion) {
         EnvironmentSettings settings = new EnvironmentSettings(NativeEnvironment::get);
         Optional<Boolean> steps = settings.get(Settings.PROXY_TRACE);
-        TraceDetail detail = TraceDetail.of(settings.get(Settings.TRACE),
-                !settings.text(Settings.TRACE.name()).isEmpty(), steps);
+        TraceDetail detail =
+                TraceDetail.of(settings.get(Settings.TRACE), !settings.text(Settings.TRACE.name()).isEmpty(), steps);
         boolean first = ProcessTrace.current() == null;
         ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
                 ProcessTrace.Detail.valueOf(detail.name()));

@@ -59,8 +59,9 @@ class UnpackSettingsTest {
             environment.put("MILLRACE_UNPACK", ours);
         }
         if (expected == null) {
-            String refused = assertThrows(ConfigurationException.class,
-                    () -> PluginConfiguration.read(environment::get)).getMessage();
+            String refused =
+                    assertThrows(ConfigurationException.class, () -> PluginConfiguration.read(environment::get))
+                            .getMessage();
             assertTrue(refused.contains("NCCL_NET_DEVICE_UNPACK_ENABLED=" + theirs), refused);
         } else {
             assertEquals(expected, PluginConfiguration.read(environment::get).unpack());
