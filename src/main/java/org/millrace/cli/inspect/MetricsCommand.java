@@ -1,15 +1,11 @@
 package org.millrace.cli.inspect;
 
-import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
-import org.millrace.MillraceException;
 import org.millrace.cli.console.GlobalOptions;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -50,18 +46,10 @@ public final class MetricsCommand implements Callable<Integer> {
             spec.commandLine().getOut().flush();
             return ExitCode.OK;
         }
-        HttpServer server;
-        try {
-            server = HttpServer.create(address(listen), 0);
-        } catch (IOException e) {
-            throw new MillraceException("cannot listen at " + listen + ": " + e.getMessage(), e);
-        }
-        server.createContext("/metrics", this::answer);
-        server.start();
+        int port = MetricsServer.start(address(listen), () -> OpenMetrics.of(processes.read(parent.settings())));
         spec.commandLine()
                 .getOut()
-                .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + server.getAddress().getPort()
-                        + "/metrics");
+                .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + port + "/metrics");
         spec.commandLine().getOut().flush();
         new CountDownLatch(1).await();
         return ExitCode.OK;
@@ -75,17 +63,6 @@ public final class MetricsCommand implements Callable<Integer> {
         } catch (IOException | IllegalArgumentException unusable) {
             throw new ParameterException(spec.commandLine(), "--listen=" + text
                     + " is not usable; allowed: an address of this host and a port, as in" + " 127.0.0.1:9400");
-        }
-    }
-
-    private void answer(HttpExchange exchange) throws IOException {
-        try (exchange) {
-            boolean get = exchange.getRequestMethod().equals("GET");
-            byte[] text = get ? OpenMetrics.of(processes.read(parent.settings())).getBytes(StandardCharsets.UTF_8)
-                    : new byte[0];
-            exchange.getResponseHeaders().set("Content-Type", OpenMetrics.CONTENT_TYPE);
-            exchange.sendResponseHeaders(get ? 200 : 405, text.length == 0 ? -1 : text.length);
-            exchange.getResponseBody().write(text);
         }
     }
 }
