@@ -1,11 +1,16 @@
 package org.millrace.cli.inspect;
 
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 import org.millrace.cli.console.GlobalOptions;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -46,7 +51,11 @@ public final class MetricsCommand implements Callable<Integer> {
             spec.commandLine().getOut().flush();
             return ExitCode.OK;
         }
-        int port = MetricsServer.start(address(listen), () -> OpenMetrics.of(processes.read(parent.settings())));
+        if (ModuleLayer.boot().findModule(Server.MODULE).isEmpty()) {
+            throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
+                    + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
+        }
+        int port = Server.start(address(listen), () -> OpenMetrics.of(processes.read(parent.settings())));
         spec.commandLine()
                 .getOut()
                 .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + port + "/metrics");
@@ -63,6 +72,32 @@ public final class MetricsCommand implements Callable<Integer> {
         } catch (IOException | IllegalArgumentException unusable) {
             throw new ParameterException(spec.commandLine(), "--listen=" + text
                     + " is not usable; allowed: an address of this host and a port, as in" + " 127.0.0.1:9400");
+        }
+    }
+
+    /** Apart, so that a runtime without the JDK's server can load the command. */
+    private static final class Server {
+        static final String MODULE = "jdk.httpserver";
+
+        static int start(InetSocketAddress address, Supplier<String> metrics) {
+            try {
+                HttpServer server = HttpServer.create(address, 0);
+                server.createContext("/metrics", exchange -> answer(exchange, metrics));
+                server.start();
+                return server.getAddress().getPort();
+            } catch (IOException e) {
+                throw new MillraceException("cannot listen at " + address + ": " + e.getMessage(), e);
+            }
+        }
+
+        private static void answer(HttpExchange exchange, Supplier<String> metrics) throws IOException {
+            try (exchange) {
+                boolean get = exchange.getRequestMethod().equals("GET");
+                byte[] text = get ? metrics.get().getBytes(StandardCharsets.UTF_8) : new byte[0];
+                exchange.getResponseHeaders().set("Content-Type", OpenMetrics.CONTENT_TYPE);
+                exchange.sendResponseHeaders(get ? 200 : 405, text.length == 0 ? -1 : text.length);
+                exchange.getResponseBody().write(text);
+            }
         }
     }
 }
