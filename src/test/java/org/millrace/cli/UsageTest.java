@@ -22,8 +22,7 @@ class UsageTest {
                     "plugin instal | there is no 'instal'; there are: install",
                     "top --interval 0 | --interval=0.0 is not usable; allowed: 0.05 to 3600 seconds",
                     "metrics --listen 9400 | --listen=9400 is not usable; allowed: an address of this host and a port",
-                    "trace | Missing required option: '--out=FILE'",
-                    "perf | Missing required parameter: 'COLLECTIVE'",
+                    "trace | Missing required option: '--out=FILE'", "perf | Missing required parameter: 'COLLECTIVE'",
                     "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, "
                             + "broadcast, reduce, alltoall, gather, scatter, sendrecv",
                     "perf all_reduce -t float31 | there is no 'float31'; allowed: all, or one or more of int8",

@@ -140,8 +140,8 @@ final class TopView {
             TracedConnection connection = link.connection();
             double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
             table.add(who(link.rank(), link.process()), connection.sends() ? "->" : "<-",
-                    who(link.peer(), link.other() == null ? null : link.other().process()),
-                    number(link.channel()), connection.identity().network(), Units.decimal(bytesPerSecond(link)),
+                    who(link.peer(), link.other() == null ? null : link.other().process()), number(link.channel()),
+                    connection.identity().network(), Units.decimal(bytesPerSecond(link)),
                     Units.decimal(stepsPerSecond(link)), link.waitsFor().label(), Units.seconds(link.standsSeconds()),
                     Long.toString(connection.done()),
                     connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
