@@ -40,7 +40,7 @@ class UsageTest {
                     "perf all_reduce -f 1.5 | '1.5' is not usable; allowed: a whole number",
                     "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
                     "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
-                    "gin pat | 'pat' is not usable; allowed: put, signal, alltoall, dispatch",
+                    "gin pat | 'pat' is not usable; allowed: put, signal, alltoall, flood, dispatch",
                     "gin put --format v27 | 'v27' is not usable; allowed: V28, V29, V30_3, V30",
                     "gin put --contexts 100000 | a whole number from 1 to 256",
                     "gin put -r 10000 | a whole number from 1 to 256",
