@@ -18,8 +18,8 @@ import org.millrace.trace.reader.TracedProcess;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
 
 /** Which processes a command looks at, and where their traces are. */
 public final class Processes {
