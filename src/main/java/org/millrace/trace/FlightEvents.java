@@ -74,12 +74,12 @@ final class FlightEvents {
         event.commit();
     }
 
-    /** A kernel asked for a flush of what it got. */
-    static void flush(int context, int peer) {
+    /** Kernels asked for flushes of what they got. */
+    static void flush(int context, long flushes) {
         if (Types.FLUSH.isEnabled()) {
             GinFlushEvent event = new GinFlushEvent();
             event.context = context;
-            event.peer = peer;
+            event.flushes = flushes;
             event.commit();
         }
     }
@@ -165,13 +165,14 @@ final class FlightEvents {
 
     @Name("millrace.GinFlush")
     @Label("GIN Flush")
-    @Description("A kernel asked for a flush")
+    @Description("Kernels asked for flushes")
     @Category("Millrace")
     @StackTrace(false)
     static final class GinFlushEvent extends Event {
         @Label("Context")
         int context;
-        @Label("Peer")
-        int peer;
+        @Label("Flushes")
+        @Description("Since the event before, or in the tenth of a second before this one")
+        long flushes;
     }
 }

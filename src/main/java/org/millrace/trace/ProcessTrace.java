@@ -227,7 +227,7 @@ public final class ProcessTrace {
         TraceMemory.set(at + GinFields.QUEUE_SIZE_OFFSET, queueSize);
         TraceMemory.text(at + GinFields.NAME_OFFSET, GinFields.NAME_BYTES, name);
         show(at);
-        return new GinTrace(this, index, at);
+        return new GinTrace(this, index, at, context);
     }
 
     /** Takes a block that is empty but for what all have; returns -1 if there is no room. */
@@ -316,6 +316,11 @@ public final class ProcessTrace {
      */
     public void watch(Runnable watcher) {
         watchers.add(watcher);
+    }
+
+    /** Has it looked at no longer. A look that has begun may still go on. */
+    public void unwatch(Runnable watcher) {
+        watchers.remove(watcher);
     }
 
     void beat() {

@@ -152,9 +152,8 @@ class ProcessTraceTest {
             communicator.ended(number - 1, 1);
         }
         GinTrace gin = Objects.requireNonNull(trace.gin(77, 3, 8, 1, 128, "context 1"));
-        gin.taken(GinFields.Kind.PUT);
-        gin.taken(GinFields.Kind.PUT);
-        gin.queue(7, 5, 4, 100, 9);
+        gin.served(GinFields.Kind.PUT, 2);
+        gin.queue(7, -1, 4);
         trace.describe("takeover", 3, 8);
         trace.settings(Map.of("NCCL_PROTO", "LL"));
         for (int i = 0; i < 20; i++) {
@@ -170,7 +169,9 @@ class ProcessTraceTest {
                 group.last().getLast().channelsEnded(), group.last().get(5).channelsEnded()));
         TracedGin context = read.gin().getFirst();
         assertEquals(2, context.descriptors().get(GinFields.Kind.PUT));
-        assertEquals(new TracedGin.Queue(7, 5, 4, 100, 9), context.queues().get(7));
+        TracedGin.Queue queue = context.queues().get(7);
+        assertEquals(List.of(7, 0xffff_ffffL, 4L), List.of(queue.peer(), queue.taken(), queue.completed()));
+        assertTrue(queue.lastChange() > 0);
         assertEquals(Map.of("NCCL_PROTO", "LL"), read.settings());
         assertEquals("takeover", read.program());
         assertEquals("message 19", read.messages().getLast().text());

@@ -171,7 +171,6 @@ final class DumpDocument {
             each.put("peer", queue.peer());
             each.put("taken", queue.taken());
             each.put("completed", queue.completed());
-            each.put("bytes", queue.bytes());
             each.put("changed", time(process, queue.lastChange()));
             return each;
         }).toList());

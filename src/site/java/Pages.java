@@ -16,8 +16,8 @@ import java.util.stream.Stream;
  * nowhere ends the build.
  *
  * <p>
- * Started by Maven in the repository's root: {@code java src/site/Pages.java DIRECTORY SOURCES}, where SOURCES is the
- * address of the repository.
+ * Started by Maven in the repository's root: {@code java src/site/java/Pages.java DIRECTORY SOURCES}, where SOURCES is
+ * the address of the repository.
  */
 final class Pages {
 
