@@ -161,8 +161,8 @@ public final class CudaWindowMemory extends CudaMemory {
         }
         place(transfer, buffer, offset, Long.BYTES);
         try {
-            transfer.ticket(mover.in()
-                    .copy(mover.staging().address(buffer), address + offset, Long.BYTES, CopyOrder.FREE));
+            transfer.ticket(
+                    mover.in().copy(mover.staging().address(buffer), address + offset, Long.BYTES, CopyOrder.FREE));
         } catch (Throwable failure) {
             mover.staging().buffers().abandon(buffer); // as in openRead
             throw failure;

@@ -104,13 +104,13 @@ final class PathOrder {
     }
 
     /**
-     * The same for a copy to a window: it does not wait for those that add elsewhere, as a signal is not held up by what
-     * is put behind it.
+     * The same for a copy to a window: it does not wait for those that add elsewhere, as a signal is not held up by
+     * what is put behind it.
      */
     boolean isCopyInTurn(OutboundFrames frames, long window, long offset, long bytes) {
-        return writes.areOver(frames) && (adds.areOver(frames)
-                || addWindow == window && (offset >= addEnd || offset + bytes <= addStart)
-                || addWindow != 0 && addWindow != window);
+        return writes.areOver(frames)
+                && (adds.areOver(frames) || addWindow == window && (offset >= addEnd || offset + bytes <= addStart)
+                        || addWindow != 0 && addWindow != window);
     }
 
     /**
