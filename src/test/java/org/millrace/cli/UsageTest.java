@@ -14,7 +14,9 @@ class UsageTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"| what to do? There are: perf, matrix, doctor, gin, ps, top, why, dump, " + "metrics, trace, plugin",
+            value = {
+                    "| what to do? There are: perf, matrix, doctor, gin, ps, top, why, dump, "
+                            + "metrics, trace, plugin",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
                     "perff | Did you mean",
                     "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, ps, top, why, dump, "
