@@ -58,7 +58,7 @@ class ArchitectureTest {
             1 config:           .
             1 element:          .
             1 library:          .
-            1 trace:            ., reader
+            1 trace:            ., reader, why
             0 file:             .
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .
