@@ -10,3 +10,4 @@
 package org.millrace;
 
 import org.jspecify.annotations.NullMarked;
+

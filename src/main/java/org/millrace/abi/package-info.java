@@ -15,3 +15,4 @@
 package org.millrace.abi;
 
 import org.jspecify.annotations.NullMarked;
+

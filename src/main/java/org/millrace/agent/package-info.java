@@ -10,3 +10,4 @@
 package org.millrace.agent;
 
 import org.jspecify.annotations.NullMarked;
+

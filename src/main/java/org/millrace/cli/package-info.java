@@ -7,3 +7,4 @@
 package org.millrace.cli;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -11,3 +11,4 @@
 package org.millrace.config;
 
 import org.jspecify.annotations.NullMarked;
+

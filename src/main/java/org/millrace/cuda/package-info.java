@@ -15,3 +15,4 @@
 package org.millrace.cuda;
 
 import org.jspecify.annotations.NullMarked;
+

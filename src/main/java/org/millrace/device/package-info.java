@@ -19,3 +19,4 @@
 package org.millrace.device;
 
 import org.jspecify.annotations.NullMarked;
+

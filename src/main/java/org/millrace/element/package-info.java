@@ -6,3 +6,4 @@
 package org.millrace.element;
 
 import org.jspecify.annotations.NullMarked;
+

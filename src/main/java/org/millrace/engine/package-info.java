@@ -8,3 +8,4 @@
 package org.millrace.engine;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.file;
 
 import org.jspecify.annotations.NullMarked;
+

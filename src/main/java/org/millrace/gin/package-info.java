@@ -19,3 +19,4 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.NullMarked;
+

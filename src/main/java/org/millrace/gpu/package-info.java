@@ -7,3 +7,4 @@
 package org.millrace.gpu;
 
 import org.jspecify.annotations.NullMarked;
+

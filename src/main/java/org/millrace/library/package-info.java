@@ -11,3 +11,4 @@
 package org.millrace.library;
 
 import org.jspecify.annotations.NullMarked;
+

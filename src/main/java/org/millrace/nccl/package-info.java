@@ -12,3 +12,4 @@
 package org.millrace.nccl;
 
 import org.jspecify.annotations.NullMarked;
+

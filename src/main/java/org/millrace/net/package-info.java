@@ -11,3 +11,4 @@
 package org.millrace.net;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -12,3 +12,4 @@
 package org.millrace.plugin;
 
 import org.jspecify.annotations.NullMarked;
+

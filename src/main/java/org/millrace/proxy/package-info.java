@@ -17,3 +17,4 @@
 package org.millrace.proxy;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -12,3 +12,4 @@
 package org.millrace.trace;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -8,3 +8,4 @@
 package org.millrace.transport;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.cli.check;
 
 import org.jspecify.annotations.NullMarked;
+

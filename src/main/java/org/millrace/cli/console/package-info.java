@@ -6,3 +6,4 @@
 package org.millrace.cli.console;
 
 import org.jspecify.annotations.NullMarked;
+

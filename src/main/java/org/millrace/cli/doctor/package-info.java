@@ -6,3 +6,4 @@
 package org.millrace.cli.doctor;
 
 import org.jspecify.annotations.NullMarked;
+

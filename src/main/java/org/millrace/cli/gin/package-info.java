@@ -6,3 +6,4 @@
 package org.millrace.cli.gin;
 
 import org.jspecify.annotations.NullMarked;
+

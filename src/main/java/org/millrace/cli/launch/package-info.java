@@ -6,3 +6,4 @@
 package org.millrace.cli.launch;
 
 import org.jspecify.annotations.NullMarked;
+

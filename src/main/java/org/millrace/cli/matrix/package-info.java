@@ -7,3 +7,4 @@
 package org.millrace.cli.matrix;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -11,3 +11,4 @@
 package org.millrace.cli.perf;
 
 import org.jspecify.annotations.NullMarked;
+

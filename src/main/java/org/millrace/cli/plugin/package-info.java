@@ -3,3 +3,4 @@
 package org.millrace.cli.plugin;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -8,3 +8,4 @@
 package org.millrace.cuda.copy;
 
 import org.jspecify.annotations.NullMarked;
+

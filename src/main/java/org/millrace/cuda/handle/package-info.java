@@ -6,3 +6,4 @@
 package org.millrace.cuda.handle;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -11,3 +11,4 @@
 package org.millrace.cuda.library;
 
 import org.jspecify.annotations.NullMarked;
+

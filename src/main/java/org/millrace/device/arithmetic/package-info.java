@@ -53,3 +53,4 @@
 package org.millrace.device.arithmetic;
 
 import org.jspecify.annotations.NullMarked;
+

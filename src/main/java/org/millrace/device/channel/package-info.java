@@ -8,3 +8,4 @@
 package org.millrace.device.channel;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -9,3 +9,4 @@
 package org.millrace.device.function;
 
 import org.jspecify.annotations.NullMarked;
+

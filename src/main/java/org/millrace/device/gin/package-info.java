@@ -11,3 +11,4 @@
 package org.millrace.device.gin;
 
 import org.jspecify.annotations.NullMarked;
+

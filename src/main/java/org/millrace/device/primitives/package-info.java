@@ -7,3 +7,4 @@
 package org.millrace.device.primitives;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -13,3 +13,4 @@
 package org.millrace.device.stream;
 
 import org.jspecify.annotations.NullMarked;
+

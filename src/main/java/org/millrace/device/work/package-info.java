@@ -12,3 +12,4 @@
 package org.millrace.device.work;
 
 import org.jspecify.annotations.NullMarked;
+

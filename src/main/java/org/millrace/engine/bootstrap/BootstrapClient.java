@@ -98,7 +98,9 @@ final class BootstrapClient {
      */
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
         Deadline attempt = deadline.orIn(ATTEMPT);
-        ControlConnection connection = new ControlConnection(open(server, attempt), selector);
+        SocketChannel channel = open(server, attempt);
+        ControlConnection connection =
+                new ControlConnection(server.tls() == null ? channel : server.tls().client(channel), selector);
         try {
             Hello hello = new Hello(self.rank(), size, self.pid(), self.host(), Secret.randomBytes());
             connection.send(MessageCodec.encode(hello));
@@ -114,6 +116,10 @@ final class BootstrapClient {
         byte[] proof = server.secret()
                 .memberProof(rankZero.hello(), rankZero.challenge().identity(), rankZero.challenge().nonce());
         rankZero.connection().send(MessageCodec.encode(new Proof(proof)));
+        RankIdentity zero = rankZero.challenge().identity();
+        byte[] nonce = rankZero.challenge().nonce();
+        rankZero.connection().sealOutgoing(server.secret().memberSeal(rankZero.hello(), zero, nonce));
+        rankZero.connection().sealIncoming(server.secret().coordinatorSeal(rankZero.hello(), zero, nonce));
         rankZero.connection().trust();
     }
 

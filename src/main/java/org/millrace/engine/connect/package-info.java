@@ -7,3 +7,4 @@
 package org.millrace.engine.connect;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.engine.options;
 
 import org.jspecify.annotations.NullMarked;
+

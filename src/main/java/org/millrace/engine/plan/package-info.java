@@ -7,3 +7,4 @@
 package org.millrace.engine.plan;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.gin.agent;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.gin.cuda;
 
 import org.jspecify.annotations.NullMarked;
+

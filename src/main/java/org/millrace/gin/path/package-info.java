@@ -39,3 +39,4 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -7,3 +7,4 @@
 package org.millrace.gin.queue;
 
 import org.jspecify.annotations.NullMarked;
+

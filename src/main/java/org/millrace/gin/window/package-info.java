@@ -7,3 +7,4 @@
 package org.millrace.gin.window;
 
 import org.jspecify.annotations.NullMarked;
+

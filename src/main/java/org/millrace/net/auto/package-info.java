@@ -11,3 +11,4 @@
 package org.millrace.net.auto;
 
 import org.jspecify.annotations.NullMarked;
+

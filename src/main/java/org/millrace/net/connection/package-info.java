@@ -9,3 +9,4 @@
 package org.millrace.net.connection;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.net.device;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.net.fault;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -11,3 +11,4 @@
 package org.millrace.net.plugin;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -17,3 +17,4 @@
 package org.millrace.net.shm;
 
 import org.jspecify.annotations.NullMarked;
+

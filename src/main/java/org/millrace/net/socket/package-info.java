@@ -28,3 +28,4 @@
 package org.millrace.net.socket;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -10,3 +10,4 @@
 package org.millrace.net.ucx;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.plugin.fallback;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -10,3 +10,4 @@
 package org.millrace.plugin.gin;
 
 import org.jspecify.annotations.NullMarked;
+

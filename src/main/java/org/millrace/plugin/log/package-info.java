@@ -7,3 +7,4 @@
 package org.millrace.plugin.log;
 
 import org.jspecify.annotations.NullMarked;
+

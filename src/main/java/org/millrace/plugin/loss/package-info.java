@@ -7,3 +7,4 @@
 package org.millrace.plugin.loss;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -11,3 +11,4 @@
 package org.millrace.plugin.net;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.plugin.profile;
 
 import org.jspecify.annotations.NullMarked;
+

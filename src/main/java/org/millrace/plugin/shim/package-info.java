@@ -6,3 +6,4 @@
 package org.millrace.plugin.shim;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.plugin.takeover;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.plugin.unpack;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -8,3 +8,4 @@
 package org.millrace.proxy.unpack;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.trace.reader;
 
 import org.jspecify.annotations.NullMarked;
+

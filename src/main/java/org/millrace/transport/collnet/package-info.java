@@ -13,3 +13,4 @@
 package org.millrace.transport.collnet;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.transport.net;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -7,3 +7,4 @@
 package org.millrace.transport.shared;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -15,3 +15,4 @@
 package org.millrace.device.gin.expert;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -16,3 +16,4 @@
 package org.millrace.net.plugin.frames;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -5,3 +5,4 @@
 package org.millrace.net.plugin.handshake;
 
 import org.jspecify.annotations.NullMarked;
+

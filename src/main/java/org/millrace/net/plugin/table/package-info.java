@@ -8,3 +8,4 @@
 package org.millrace.net.plugin.table;
 
 import org.jspecify.annotations.NullMarked;
+

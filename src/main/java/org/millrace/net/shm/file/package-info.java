@@ -6,3 +6,4 @@
 package org.millrace.net.shm.file;
 
 import org.jspecify.annotations.NullMarked;
+

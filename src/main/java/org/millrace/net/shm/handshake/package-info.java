@@ -6,3 +6,4 @@
 package org.millrace.net.shm.handshake;
 
 import org.jspecify.annotations.NullMarked;
+

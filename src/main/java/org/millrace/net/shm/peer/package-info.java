@@ -6,3 +6,4 @@
 package org.millrace.net.shm.peer;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -7,3 +7,4 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -10,3 +10,4 @@
 package org.millrace.net.socket.handshake;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -13,3 +13,4 @@
 package org.millrace.net.socket.rails;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -6,3 +6,4 @@
 package org.millrace.net.socket.stream;
 
 import org.jspecify.annotations.NullMarked;
+

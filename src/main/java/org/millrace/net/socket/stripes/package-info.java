@@ -9,3 +9,4 @@
 package org.millrace.net.socket.stripes;
 
 import org.jspecify.annotations.NullMarked;
+

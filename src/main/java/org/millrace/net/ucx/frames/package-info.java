@@ -26,3 +26,4 @@
 package org.millrace.net.ucx.frames;
 
 import org.jspecify.annotations.NullMarked;
+

@@ -10,3 +10,4 @@
 package org.millrace.net.ucx.library;
 
 import org.jspecify.annotations.NullMarked;
+

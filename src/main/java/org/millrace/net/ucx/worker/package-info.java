@@ -6,3 +6,4 @@
 package org.millrace.net.ucx.worker;
 
 import org.jspecify.annotations.NullMarked;
+
