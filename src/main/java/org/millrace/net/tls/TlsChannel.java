@@ -145,8 +145,13 @@ public final class TlsChannel extends SocketChannel {
             return engine.unwrap(in, to);
         } catch (SSLException e) {
             sayWhy();
-            throw new SSLException("TLS: " + e.getMessage() + ALTERED, e);
+            throw named(e);
         }
+    }
+
+    /** What the engine says of bytes that do not fit is a word of its own. */
+    private SSLException named(SSLException e) {
+        return new SSLException("TLS: " + e.getMessage() + (established ? ALTERED : ""), e);
     }
 
     /** Tells the peer what is wrong, as far as that needs no waiting. */
@@ -204,6 +209,8 @@ public final class TlsChannel extends SocketChannel {
                 throw new SSLException("TLS: the stream is closed");
             }
             return result.bytesProduced();
+        } catch (SSLException e) {
+            throw named(e);
         } finally {
             out.limit(out.position()).position(begin);
         }
@@ -222,6 +229,15 @@ public final class TlsChannel extends SocketChannel {
     }
 
     private boolean handshake() throws IOException {
+        try {
+            return established || shakeHands();
+        } catch (SSLException e) {
+            sayWhy();
+            throw e;
+        }
+    }
+
+    private boolean shakeHands() throws IOException {
         while (!established) {
             if (out.hasRemaining() && !flush()) {
                 return false;
