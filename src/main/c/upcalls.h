@@ -46,7 +46,7 @@ struct millraceUpcalls {
   ncclResult_t (*ginCreateContext)(int version, void *collComm, int nSignals, int nCounters, int nContexts,
                                    int queueDepth, int backendVersion, void **ginCtx,
                                    ncclNetDeviceHandle_t **devHandle);
-  ncclResult_t (*ginRegMrSym)(void *collComm, void *data, size_t size, int type, void **mhandle,
+  ncclResult_t (*ginRegMrSym)(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle,
                               void **ginHandle);
   ncclResult_t (*ginDeregMrSym)(void *collComm, void *mhandle);
   ncclResult_t (*ginDestroyContext)(void *ginCtx);

@@ -3,7 +3,6 @@ package org.millrace;
 import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -37,7 +36,8 @@ class ArchitectureTest {
      */
     // @formatter:off
     private static final String PLAN = """
-            6 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, plugin, .
+            6 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, inspect,
+                                plugin, .
             5 engine:           options, connect, plan, .
             5 gpu:              .
             4 engine.bootstrap: .

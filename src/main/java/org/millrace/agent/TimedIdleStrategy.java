@@ -12,7 +12,9 @@ import java.util.concurrent.locks.LockSupport;
  * until the scheduler's next tick, some 4 ms later. So yields are timed: after one that took long, short parks stand in
  * for yields for a while, since a thread that a timer wakes gets its core back at once. (Linux 6.18, one core shared
  * with a thread that computes, until the answer of a thread on another core: 2,000 us with yields, 33 us with short
- * parks. Shared with a thread that yields as well: 3.5 us with yields.)
+ * parks. Shared with a thread that yields as well: 3.5 us with yields.) Short parks take the core from that other
+ * thread each time: after some of them without work the thread parks for longer, up to a twentieth of the time that it
+ * was idle.
  *
  * <p>
  * A thread that spins notices that its core is not its own by the time that is missing between two looks at the clock:
@@ -48,8 +50,12 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private static final int SLOW_HINTS = 12;
     /** As short as the timer can. */
     private static final long SHORT_PARK_NANOS = 1;
+    /** Short parks without work before longer ones: some 200 microseconds. */
+    static final int SHORT_PARKS = 32;
     /** The part of its idle time that it parks. */
     private static final int PARK_DIVISOR = 1000;
+    /** The same while others compute on its core. */
+    private static final int SHARED_PARK_DIVISOR = 20;
 
     /** What is done after a pass without work. */
     enum Stage {
@@ -98,6 +104,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
 
     private boolean avoidsYields;
     private boolean sharpTimers;
+    private int shortParks;
+    private long firstShortPark;
     private long avoidsSince;
     private long avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
 
@@ -158,6 +166,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private void begin() {
         passes = 0;
         hints = 1;
+        shortParks = 0;
         stage = avoidsSpins ? Stage.YIELD : firstStage();
     }
 
@@ -173,6 +182,13 @@ public final class TimedIdleStrategy implements IdleStrategy {
             avoidsSpins = false; // from the next work on
         }
         if (avoidsYields && before - avoidsSince < avoidanceNanos) {
+            if (shortParks == 0) {
+                firstShortPark = before;
+            }
+            if (++shortParks > SHORT_PARKS) {
+                idleSince = firstShortPark;
+                stage = Stage.PARK;
+            }
             scheduler.park(SHORT_PARK_NANOS);
             return;
         }
@@ -222,7 +238,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private void park() {
         long idle = scheduler.nanoTime() - idleSince;
         parked = true;
-        scheduler.park(Math.clamp(idle / PARK_DIVISOR, minParkNanos, maxParkNanos));
+        scheduler.park(Math.clamp(idle / (shortParks > SHORT_PARKS ? SHARED_PARK_DIVISOR : PARK_DIVISOR), minParkNanos,
+                maxParkNanos));
         parked = false;
         if (woken) {
             woken = false;

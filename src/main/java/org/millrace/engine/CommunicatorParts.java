@@ -47,6 +47,7 @@ final class CommunicatorParts {
     private final ControlPlane control;
     /** The same on all ranks of the group, and another for every communicator. */
     private final long number;
+    private final EngineTrace trace;
     private final EngineOptions options;
     private final EngineThreads threads;
     private final DeviceCommunicator device;
@@ -87,6 +88,7 @@ final class CommunicatorParts {
             collNet = control.size() > 1
                     ? CollNet.open(control, configuration, options, device, network, here, failure, resources)
                     : null;
+            trace = resources.add(new EngineTrace(number, control, options.channels()));
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
                     threads.connectorService(), () -> here == null ? 0 : here.dropped());
@@ -122,9 +124,9 @@ final class CommunicatorParts {
         return configuration;
     }
 
-    /** The same on all ranks of the group, and another for every communicator. */
-    long number() {
-        return number;
+    /** What is written down of the communicator's operations. */
+    EngineTrace trace() {
+        return trace;
     }
 
     ControlPlane control() {

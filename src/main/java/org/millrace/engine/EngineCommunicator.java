@@ -137,7 +137,10 @@ final class EngineCommunicator implements Communicator {
         boolean writes = !operation.isReceivedByRoot() || rank() == root;
         PlannedCollective planned =
                 collectivePlanner.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
-        issue(() -> launches.add(planned, stream));
+        issue(() -> {
+            parts.trace().collective(operation, count, type, root);
+            launches.add(planned, stream);
+        });
         parts.threads().device().catchUp(stream);
     }
 
@@ -203,6 +206,7 @@ final class EngineCommunicator implements Communicator {
 
     private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         routes.direct();
+        parts.trace().transfer(sends, count, type, peer);
         launches.add(transferPlanner.transfer(sends, buffer, count, type, peer), stream);
     }
 

@@ -67,7 +67,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin,
             case GIN_CREATE_CONTEXT -> gin.ginCreateContext(number(a, 0), word(a, 1), number(a, 2), number(a, 3),
                     number(a, 4), number(a, 5), number(a, 6), word(a, 7), word(a, 8));
             case GIN_REG_MR_SYM ->
-                gin.ginRegMrSym(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4), word(a, 5));
+                gin.ginRegMrSym(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4), word(a, 5), word(a, 6));
             case GIN_DEREG_MR_SYM -> gin.ginDeregMrSym(word(a, 0), word(a, 1));
             case GIN_DESTROY_CONTEXT -> gin.ginDestroyContext(word(a, 0));
             case GIN_CLOSE_COLL -> gin.ginCloseColl(word(a, 0));

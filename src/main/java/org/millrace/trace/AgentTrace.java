@@ -8,14 +8,14 @@ import static org.millrace.trace.TraceLayout.AGENT_PASSES_OFFSET;
  * An agent that serves connections: its passes, and the clock of all that it serves. Used by the agent's thread.
  *
  * <p>
- * The clock costs as much as ten of a pass's other steps, so it is read when there is something to date, and then at
- * most once in {@value #WORKING_PASSES} passes in a row in which something was done: while data flows, a date may be so
- * many passes old.
+ * To read the clock costs as much as a small step, so it is read when there is something to date, and then not again
+ * before {@value #BUDGET} bytes were moved, where a pass in which something was done counts as much as
+ * {@value #PASS_BYTES}: while data flows a date is some microseconds old at the most.
  */
 public final class AgentTrace implements AutoCloseable {
 
-    /** A power of two. */
-    static final int WORKING_PASSES = 16;
+    static final int BUDGET = 64 << 10;
+    static final int PASS_BYTES = 1 << 10;
     /** Passes between two looks of a reader that find other numbers; a power of two. */
     private static final int PUBLISHED = 64;
 
@@ -24,8 +24,9 @@ public final class AgentTrace implements AutoCloseable {
     private final long base;
     private final int number;
     private long now;
-    private boolean stale = true;
-    private boolean begun;
+    /** What may still be done before the clock is read again. */
+    private long budget = -1;
+    private int thread;
     private long passes;
     private long busy;
     private boolean closed;
@@ -43,29 +44,38 @@ public final class AgentTrace implements AutoCloseable {
 
     /** When the present pass began, or one shortly before. */
     public long now() {
-        if (stale) {
+        if (budget < 0) {
             now = System.nanoTime();
-            stale = false;
+            budget = BUDGET;
         }
         return now;
+    }
+
+    /** A payload was moved. */
+    void moved(long bytes) {
+        budget -= bytes;
     }
 
     /** A pass has ended. */
     public void passed(int work) {
         if (work > 0) {
-            stale = (++busy & WORKING_PASSES - 1) == 0;
+            busy++;
+            budget -= PASS_BYTES;
         } else {
-            stale = true;
+            budget = -1;
         }
-        if (((++passes & PUBLISHED - 1) == 0 || !begun) && base != 0) {
+        if ((++passes & PUBLISHED - 1) == 1) {
             publish();
         }
     }
 
     private void publish() {
-        if (!begun) {
-            begun = true;
-            TraceMemory.set(base + TraceLayout.AGENT_THREAD_OFFSET, ThreadNumber.current());
+        if (base == 0) {
+            return;
+        }
+        if (thread == 0) {
+            thread = ThreadNumber.current();
+            TraceMemory.set(base + TraceLayout.AGENT_THREAD_OFFSET, thread);
         }
         TraceMemory.set(base + AGENT_PASSES_OFFSET, passes);
         TraceMemory.set(base + AGENT_BUSY_OFFSET, busy);

@@ -59,7 +59,7 @@ public final class CommunicatorTrace implements AutoCloseable {
      * @param root     -1 if there is none
      * @return its number here, for the calls that follow
      */
-    public synchronized long enqueued(String name, long sequence, long bytes, long count, int type, int channels,
+    public synchronized long enqueued(TraceName name, long sequence, long bytes, long count, int type, int channels,
             int peer, int root) {
         long at = entry(enqueued);
         TraceMemory.set(at + CommunicatorFields.SEQUENCE_OFFSET, sequence);
@@ -74,9 +74,19 @@ public final class CommunicatorTrace implements AutoCloseable {
         TraceMemory.set(at + CommunicatorFields.ENDED_OFFSET, 0L);
         TraceMemory.set(at + CommunicatorFields.CHANNELS_STARTED_OFFSET, 0L);
         TraceMemory.set(at + CommunicatorFields.CHANNELS_ENDED_OFFSET, 0L);
-        TraceMemory.text(at + CommunicatorFields.OPERATION_NAME_OFFSET, CommunicatorFields.OPERATION_NAME_BYTES, name);
+        name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
         TraceMemory.release(base + CommunicatorFields.ENQUEUED_OFFSET, enqueued + 1);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.operation(TraceMemory.get(base + TraceLayout.COMMUNICATOR_OFFSET),
+                    TraceMemory.getInt(base + TraceLayout.RANK_IN_GROUP_OFFSET), name, sequence, bytes);
+        }
         return enqueued++;
+    }
+
+    /** The same for who has no name at hand that is encoded: it is encoded anew each time. */
+    public long enqueued(String name, long sequence, long bytes, long count, int type, int channels, int peer,
+            int root) {
+        return enqueued(TraceName.of(name), sequence, bytes, count, type, channels, peer, root);
     }
 
     /** Its kernel has begun. */

@@ -14,28 +14,12 @@ import static org.millrace.trace.ConnectionFields.FRAME_WHAT_OFFSET;
 import static org.millrace.trace.ConnectionFields.LAST_CHANGE_OFFSET;
 import static org.millrace.trace.ConnectionFields.PROTOCOL_SHIFT;
 import static org.millrace.trace.ConnectionFields.TAKEN_OFFSET;
-import static org.millrace.trace.ConnectionFields.WAIT_OFFSET;
-
-import org.jspecify.annotations.Nullable;
 
 /**
  * What one direction of a connection did. Made by {@link ProcessTrace#connection}; used by the thread of the agent that
  * serves the connection, and closed after it.
  */
 public final class ConnectionTrace implements AutoCloseable {
-
-    /** What a connection waits for, and where it is counted: for what happens next, until it happens. */
-    enum Wait {
-        /** To post, or to empty a slot. */
-        KERNEL,
-        /** To carry what it was given. */
-        WIRE,
-        /** To send, or to take. */
-        PEER;
-
-        /** Address of its nanoseconds, behind the block's. */
-        private final int offset = WAIT_OFFSET + ordinal() * Long.BYTES;
-    }
 
     private static final long NOTHING = Long.MIN_VALUE;
 
@@ -44,10 +28,15 @@ public final class ConnectionTrace implements AutoCloseable {
     private final long base;
     /** 0 if no frames are remembered. */
     private final long ring;
-    /** What it waits for while nothing is under way. */
-    private final Wait idle;
-    private @Nullable AgentTrace agent;
-    private Wait waiting;
+    /** Where the time is counted that passes while nothing is there to take. */
+    private final long idle;
+    /** Where the time is counted that passes while frames are under way. */
+    private final long wire;
+    /** Where the time is counted that passes while a step cannot be taken. */
+    private final long full;
+    private AgentTrace agent;
+    /** Where the time until the next change is counted. */
+    private long waiting;
     private long frames;
     private long framesDone;
     private long bytes;
@@ -61,14 +50,19 @@ public final class ConnectionTrace implements AutoCloseable {
         this.index = index;
         this.base = base;
         this.ring = ring;
-        this.idle = sends ? Wait.KERNEL : Wait.PEER;
+        long kernel = base + ConnectionFields.WAIT_OFFSET;
+        long peer = kernel + 2 * Long.BYTES;
+        this.wire = kernel + Long.BYTES;
+        this.idle = sends ? kernel : peer;
+        this.full = sends ? peer : kernel;
         this.waiting = idle;
+        this.agent = new AgentTrace(process, 0, -1);
     }
 
     /** From now on an agent serves the connection: called on its thread. */
     public void servedBy(AgentTrace by) {
         agent = by;
-        last = by.now();
+        last = by.now(); // what passed before was nobody's
         TraceMemory.set(base + LAST_CHANGE_OFFSET, last);
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
     }
@@ -81,7 +75,7 @@ public final class ConnectionTrace implements AutoCloseable {
      * @param protocol NCCL's number
      */
     public void taken(long end, long size, int protocol) {
-        long now = account(Wait.WIRE);
+        long now = account(wire);
         if (ring != 0) {
             long entry = ring + (frames & FRAMES - 1) * FRAME_BYTES;
             TraceMemory.set(entry + FRAME_TAKEN_OFFSET, now);
@@ -89,6 +83,7 @@ public final class ConnectionTrace implements AutoCloseable {
             TraceMemory.set(entry + FRAME_WHAT_OFFSET, size | (long) protocol << PROTOCOL_SHIFT);
             TraceMemory.set(entry + FRAME_DONE_OFFSET, 0L);
         }
+        agent.moved(size);
         bytes += size;
         TraceMemory.set(base + BYTES_OFFSET, bytes);
         TraceMemory.set(base + TAKEN_OFFSET, end);
@@ -101,7 +96,7 @@ public final class ConnectionTrace implements AutoCloseable {
      * @param end the first step after it
      */
     public void done(long end) {
-        long now = account(framesDone + 1 == frames ? idle : Wait.WIRE);
+        long now = account(framesDone + 1 == frames ? idle : wire);
         if (ring != 0) {
             TraceMemory.set(ring + (framesDone & FRAMES - 1) * FRAME_BYTES + FRAME_DONE_OFFSET, now);
         }
@@ -116,7 +111,7 @@ public final class ConnectionTrace implements AutoCloseable {
     public void blocked(long step) {
         if (step != blocked) {
             blocked = step;
-            account(idle == Wait.KERNEL ? Wait.PEER : Wait.KERNEL);
+            account(full);
             TraceMemory.set(base + BLOCKED_OFFSET, step);
         }
     }
@@ -135,12 +130,11 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /** Adds the time since the last change to what was waited for. */
-    private long account(Wait next) {
-        long now = agent == null ? last : agent.now();
+    private long account(long next) {
+        long now = agent.now();
         long passed = now - last;
         if (passed != 0) {
-            long wait = base + waiting.offset;
-            TraceMemory.set(wait, TraceMemory.get(wait) + passed);
+            TraceMemory.set(waiting, TraceMemory.get(waiting) + passed);
             TraceMemory.set(base + LAST_CHANGE_OFFSET, now);
             last = now;
         }

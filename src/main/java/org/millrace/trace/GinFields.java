@@ -11,7 +11,7 @@ import java.util.Locale;
  *   | communicator | rank | peers | context | queue size | | opened | closed | | puts  | signals | ... |     | queues
  *   +--------------+------+-------+---------+------------+-+--------+--------+-+-------+---------+- - -+-----+---- - -
  *
- *   a queue:  taken (8), completed (8), bytes (8), last change (8)
+ *   a queue:  taken (8), completed (8), last change (8), 0 (8)
  * </pre>
  */
 public final class GinFields {
@@ -30,12 +30,24 @@ public final class GinFields {
 
     public static final int QUEUE_TAKEN_OFFSET = 0;
     public static final int QUEUE_COMPLETED_OFFSET = 8;
-    public static final int QUEUE_PAYLOAD_OFFSET = 16;
-    public static final int QUEUE_LAST_CHANGE_OFFSET = 24;
+    public static final int QUEUE_LAST_CHANGE_OFFSET = 16;
 
     /** What a kernel asks for. */
     public enum Kind {
-        PUT, INLINE_PUT, SIGNAL, COUNTER, GET, FLUSH;
+        /** Of bytes of a window. */
+        PUT,
+        /** Out of the descriptor itself. */
+        VALUE,
+        /** Alone, without bytes. */
+        SIGNAL,
+        /** Of bytes of a peer's window. */
+        GET,
+        /** Of what came before. */
+        FLUSH,
+        /** Puts and values that brought a signal with them; they are counted above as well. */
+        SIGNALLED,
+        /** Signals of all these that were counted up at the peer without a frame. */
+        REACHED;
 
         /** Its name in lower case. */
         public String label() {

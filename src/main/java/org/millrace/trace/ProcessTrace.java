@@ -195,6 +195,9 @@ public final class ProcessTrace {
         TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
         TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
         show(at);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.connection(identity);
+        }
         return new ConnectionTrace(this, index, at, steps ? at + TraceLayout.RECORD_BYTES : 0,
                 identity.direction() != ConnectionIdentity.Direction.RECEIVE);
     }
@@ -224,7 +227,7 @@ public final class ProcessTrace {
         TraceMemory.set(at + GinFields.QUEUE_SIZE_OFFSET, queueSize);
         TraceMemory.text(at + GinFields.NAME_OFFSET, GinFields.NAME_BYTES, name);
         show(at);
-        return new GinTrace(this, index, at);
+        return new GinTrace(this, index, at, context);
     }
 
     /** Takes a block that is empty but for what all have; returns -1 if there is no room. */
@@ -294,6 +297,9 @@ public final class ProcessTrace {
     public synchronized void failed(String why) {
         set(TraceLayout.FAILED_OFFSET, 1);
         message(why);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.loss(why);
+        }
     }
 
     /** Something that is worth to be read later. The last {@value TraceLayout#MESSAGES} are kept. */
@@ -312,6 +318,11 @@ public final class ProcessTrace {
         watchers.add(watcher);
     }
 
+    /** Has it looked at no longer. A look that has begun may still go on. */
+    public void unwatch(Runnable watcher) {
+        watchers.remove(watcher);
+    }
+
     void beat() {
         TraceMemory.set(file.header() + TraceLayout.HEARTBEAT_OFFSET, System.nanoTime());
     }
@@ -323,6 +334,11 @@ public final class ProcessTrace {
         } catch (IOException e) {
             LOG.debug("{} cannot be dated", file.path(), e);
         }
+    }
+
+    /** Addresses of the blocks that were ever used. */
+    synchronized List<Long> blocks() {
+        return List.copyOf(blocks.subList(0, TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET)));
     }
 
     void look() {

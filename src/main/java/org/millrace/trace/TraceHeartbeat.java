@@ -17,6 +17,8 @@ final class TraceHeartbeat {
 
     private final ProcessTrace trace;
     private volatile @Nullable Thread thread;
+    /** Of the thread that runs alone: another begins anew. */
+    private final StallEvents stalls = new StallEvents();
 
     TraceHeartbeat(ProcessTrace trace) {
         this.trace = trace;
@@ -41,6 +43,9 @@ final class TraceHeartbeat {
             trace.beat();
             if (beats % BEATS_PER_MEASUREMENT == 0) {
                 trace.measure();
+                if (FlightEvents.PRESENT && FlightEvents.wantsStalls()) {
+                    stalls.look(trace.blocks());
+                }
             }
             if (beats % BEATS_PER_TOUCH == 0) {
                 trace.touch();

@@ -52,6 +52,16 @@ final class TraceMemory {
         MEMORY.asSlice(address, bytes).fill((byte) 0);
     }
 
+    /** Text up to its first zero. */
+    static String text(long address, int bytes) {
+        byte[] encoded = MEMORY.asSlice(address, bytes).toArray(ValueLayout.JAVA_BYTE);
+        int length = 0;
+        while (length < bytes && encoded[length] != 0) {
+            length++;
+        }
+        return new String(encoded, 0, length, StandardCharsets.UTF_8);
+    }
+
     /** Stores text and zeros behind it; what is too long is cut. */
     static void text(long address, int bytes, String text) {
         byte[] encoded = text.getBytes(StandardCharsets.UTF_8);

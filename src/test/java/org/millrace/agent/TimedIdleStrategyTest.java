@@ -134,6 +134,29 @@ class TimedIdleStrategyTest {
     }
 
     @Test
+    void shortParksWithoutWorkBecomeLonger() {
+        TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        strategy.idle(0);
+        for (int i = 0; i <= TimedIdleStrategy.SHORT_PARKS; i++) {
+            assertEquals(Stage.YIELD, strategy.stage());
+            strategy.idle(0);
+        }
+        assertEquals(Stage.PARK, strategy.stage());
+        scheduler.parks.clear();
+        strategy.idle(0);
+        scheduler.now += 1_000_000;
+        strategy.idle(0);
+        scheduler.now += 1_000_000_000;
+        strategy.idle(0);
+        assertEquals(List.of(1_000L, 1_000_000L / 20, LONGEST_PARK), scheduler.parks);
+        strategy.idle(1);
+        strategy.idle(0); // yields are tried again by now
+        strategy.idle(0);
+        assertEquals(1L, scheduler.parks.getLast(), "work begins anew");
+    }
+
+    @Test
     void yieldsAreTriedAgainLaterAndLaterWhileTheyAreLong() {
         TimedIdleStrategy strategy = strategy(0);
         scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;

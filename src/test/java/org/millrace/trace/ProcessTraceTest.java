@@ -2,6 +2,7 @@ package org.millrace.trace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -18,6 +19,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import java.util.Set;
+import java.util.stream.Collectors;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -146,9 +152,8 @@ class ProcessTraceTest {
             communicator.ended(number - 1, 1);
         }
         GinTrace gin = Objects.requireNonNull(trace.gin(77, 3, 8, 1, 128, "context 1"));
-        gin.taken(GinFields.Kind.PUT);
-        gin.taken(GinFields.Kind.PUT);
-        gin.queue(7, 5, 4, 100, 9);
+        gin.served(GinFields.Kind.PUT, 2);
+        gin.queue(7, -1, 4);
         trace.describe("takeover", 3, 8);
         trace.settings(Map.of("NCCL_PROTO", "LL"));
         for (int i = 0; i < 20; i++) {
@@ -164,7 +169,9 @@ class ProcessTraceTest {
                 group.last().getLast().channelsEnded(), group.last().get(5).channelsEnded()));
         TracedGin context = read.gin().getFirst();
         assertEquals(2, context.descriptors().get(GinFields.Kind.PUT));
-        assertEquals(new TracedGin.Queue(7, 5, 4, 100, 9), context.queues().get(7));
+        TracedGin.Queue queue = context.queues().get(7);
+        assertEquals(List.of(7, 0xffff_ffffL, 4L), List.of(queue.peer(), queue.taken(), queue.completed()));
+        assertTrue(queue.lastChange() > 0);
         assertEquals(Map.of("NCCL_PROTO", "LL"), read.settings());
         assertEquals("takeover", read.program());
         assertEquals("message 19", read.messages().getLast().text());
@@ -201,6 +208,34 @@ class ProcessTraceTest {
         assertEquals("?]0;gone??ab\n?", read.connections().getFirst().identity().peerText());
         assertTrue(read.messages().getFirst().text().startsWith("?[2Jää"));
         assertFalse(read.messages().getFirst().text().contains("\ufffd"), "cut between characters");
+    }
+
+    @Test
+    void flightRecorderIsToldOfOperationsConnectionsAndLosses() throws IOException {
+        CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 3, 8, "group"));
+        communicator.enqueued("unseen", 1, 1, 1, 1, 1, -1, -1);
+        Path file = directory.resolve("recording.jfr");
+        try (Recording recording = new Recording()) {
+            recording.enable("millrace.Operation");
+            recording.enable("millrace.Connection");
+            recording.enable("millrace.Loss");
+            recording.start();
+            communicator.enqueued("all_reduce", 4933, 16 << 20, 4 << 20, 7, 2, -1, -1);
+            connection(Direction.SEND).failed("the peer was lost");
+            recording.stop();
+            recording.dump(file);
+        }
+        Map<String, RecordedEvent> events = RecordingFile.readAllEvents(file)
+                .stream()
+                .filter(event -> event.getEventType().getName().startsWith("millrace."))
+                .collect(Collectors.toMap(event -> event.getEventType().getName(), event -> event));
+        assertEquals(Set.of("millrace.Operation", "millrace.Connection", "millrace.Loss"), events.keySet());
+        RecordedEvent operation = events.get("millrace.Operation");
+        assertEquals("all_reduce", operation.getString("operation"));
+        assertEquals(4933, operation.getLong("sequence"));
+        assertNull(operation.getStackTrace());
+        assertEquals("pid 12", events.get("millrace.Connection").getString("peer"));
+        assertEquals("the peer was lost", events.get("millrace.Loss").getString("reason"));
     }
 
     /** Another process of the user may write what it likes. */

@@ -73,7 +73,7 @@ public final class GinCommunicator {
         this.stall = new StallDetector(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
         this.peers = new GinPeer[senders.length];
-        this.rank = new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(peers.length));
+        this.rank = new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(rank, peers.length));
         this.waits = new WaitRelease(this.rank.contexts());
         for (int peer = 0; peer < peers.length; peer++) {
             peers[peer] = peer == rank ? GinPeer.self(this.rank)

@@ -141,7 +141,8 @@ public final class GinContext {
         served.count(descriptor);
     }
 
-    int peers() {
+    /** How many ranks its queues are for. */
+    public int peers() {
         return queues.length;
     }
 

@@ -124,12 +124,24 @@ public final class GinGroup implements AutoCloseable {
         return communicator;
     }
 
-    /** Registers this rank's part of a window; returns when all ranks have. */
-    synchronized Window register(long address, long bytes, int type) {
+    /** As one whose bytes nobody looks at before a signal. */
+    Window register(long address, long bytes, int type) {
+        return register(address, bytes, type, false);
+    }
+
+    /**
+     * Registers this rank's part of a window; returns when all ranks have.
+     *
+     * @param strict whether receivers look at what puts bring, without a signal
+     */
+    synchronized Window register(long address, long bytes, int type, boolean strict) {
         List<ForeignMemory.Ticket> tickets = device.invite(address, bytes, type);
         try {
             GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, tickets));
             Window window = register(device.window(network, address, type, rank, all));
+            if (!strict) {
+                window.relax();
+            }
             windows.add(window);
             // every rank tells that it is here: nobody needs the tickets any more
             staging.connect(communicator, window);
@@ -311,8 +323,12 @@ public final class GinGroup implements AutoCloseable {
     @Override
     public void close() {
         exchange.close();
+        String copies = device.copies();
         if (losses != null) {
             losses.ending(leaver);
+            if (copies != null) {
+                NcclLog.info("GIN: rank " + rank + ", " + copies);
+            }
         }
         device.agent().remove(communicator, CLOSE_PATIENCE);
         if (!device.settle()) {

@@ -43,6 +43,8 @@ public final class GinPlugin {
     private static final long HANDLE_OFFSET = Long.BYTES;
     /** What a signal does to its place: adds 1, or adds what it brings (facts: {@code ncclNetSignalOp}). */
     private static final int SIGNAL_INC = 1;
+    /** {@code NCCL_NET_MR_FLAG_FORCE_SO}: what the program's {@code NCCL_WIN_STRICT_ORDERING} comes to. */
+    private static final long FORCE_STRICT_ORDERING = 1;
     /** The first version of the table whose NCCL registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
     /** How long all ranks have to come, unless MILLRACE_CONNECT_DEADLINE says. */
@@ -207,9 +209,9 @@ public final class GinPlugin {
         return seen.address();
     }
 
-    public void ginRegMrSym(long group, long address, long bytes, int type, long memory, long window) {
+    public void ginRegMrSym(long group, long address, long bytes, int type, long flags, long memory, long window) {
         GinGroup owner = handles.get(group, GinGroup.class);
-        Window registered = owner.register(address, bytes, type);
+        Window registered = owner.register(address, bytes, type, (flags & FORCE_STRICT_ORDERING) != 0);
         NativeMemory.putLong(memory, handles.add(registered));
         NativeMemory.putLong(window, registered.handle());
     }

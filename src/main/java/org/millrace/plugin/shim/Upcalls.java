@@ -58,7 +58,7 @@ public final class Upcalls {
         GIN_LISTEN(4),
         GIN_CONNECT(7),
         GIN_CREATE_CONTEXT(9),
-        GIN_REG_MR_SYM(6),
+        GIN_REG_MR_SYM(7),
         GIN_DEREG_MR_SYM(2),
         GIN_DESTROY_CONTEXT(1),
         GIN_CLOSE_COLL(1),

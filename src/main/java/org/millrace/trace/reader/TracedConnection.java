@@ -3,6 +3,7 @@ package org.millrace.trace.reader;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionFields;
 import org.millrace.trace.ConnectionIdentity;
@@ -60,7 +61,12 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         /** A frame is there, and the device has not emptied its slot, or does not expect it yet. */
         DEVICE_FULL,
         /** All that came was handed to the device, and it has not used it all. */
-        UNCONSUMED
+        UNCONSUMED;
+
+        /** Its name in lower case. */
+        public String label() {
+            return name().toLowerCase(Locale.ROOT);
+        }
     }
 
     private static final String[] PROTOCOLS = {"LL", "LL128", "Simple"};

@@ -31,10 +31,9 @@ public record TracedGin(long communicator, int rank, int peers, int context, int
      * @param peer       whose
      * @param taken      descriptors that were taken from it
      * @param completed  those of them that are done
-     * @param bytes      of their payloads
      * @param lastChange when anything happened, in nanoseconds of the host's clock
      */
-    public record Queue(int peer, long taken, long completed, long bytes, long lastChange) {
+    public record Queue(int peer, long taken, long completed, long lastChange) {
     }
 
     static @Nullable TracedGin parse(TraceBytes block) {
@@ -52,7 +51,6 @@ public record TracedGin(long communicator, int rank, int peers, int context, int
             int at = TraceLayout.RECORD_BYTES + peer * GinFields.QUEUE_BYTES;
             queues.add(new Queue(peer, block.countAt(at + GinFields.QUEUE_TAKEN_OFFSET),
                     block.countAt(at + GinFields.QUEUE_COMPLETED_OFFSET),
-                    block.countAt(at + GinFields.QUEUE_PAYLOAD_OFFSET),
                     block.longAt(at + GinFields.QUEUE_LAST_CHANGE_OFFSET)));
         }
         return new TracedGin(block.longAt(TraceLayout.COMMUNICATOR_OFFSET),

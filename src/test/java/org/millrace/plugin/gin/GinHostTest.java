@@ -65,6 +65,7 @@ class GinHostTest {
                         HostProgram.compileStub("cudart_on_driver.c", "libcudart.so.12").toString())
                 .with("MILLRACE_GIN_DIRECT", Integer.toString(direct))
                 .with("MILLRACE_GIN_SHARED", Integer.toString(shared))
+                .with("STUB_CUDA_NO_BATCH", windows.equals("dn") ? "1" : null)
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), 2, PUTS, 0x5e6, windows);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -77,6 +78,10 @@ class GinHostTest {
         MatchResult calls = DRIVER_CALLS.matcher(outcome.output()).results().findFirst().orElseThrow();
         long copies = Long.parseLong(calls.group(1)) + Long.parseLong(calls.group(2));
         assertTrue(Long.parseLong(calls.group(3)) < copies, "short copies share events: " + calls.group());
+        if (windows.equals("ss") || windows.equals("dn")) {
+            assertEquals(windows.equals("dn") ? 1 : 0, outcome.count("in all 0 copies begun by 0 calls for many"),
+                    "a driver that refuses a batch gets single copies: " + outcome.output());
+        }
     }
 
     @ParameterizedTest

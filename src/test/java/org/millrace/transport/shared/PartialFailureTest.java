@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.example.millrace.UnixSocketTransport;
+import com.example.millrace.unix.UnixSocketTransport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,4 +1,4 @@
-package com.example.millrace;
+package com.example.millrace.unix;
 
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;

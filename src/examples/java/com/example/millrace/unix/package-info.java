@@ -1,6 +1,6 @@
 /**
  * How somebody else adds a transport to Millrace, in six steps, with nothing but what the module exports:
- * {@link com.example.millrace.UnixSocketTransport}.
+ * {@link com.example.millrace.unix.UnixSocketTransport}.
  *
  * <ol>
  * <li>Define the transport: its name, whom it connects, its two ends. {@code UnixSocketTransport}
@@ -11,4 +11,4 @@
  * <li>Register: {@code META-INF/services/org.millrace.transport.Transport}, or {@code provides} in a module descriptor.
  * </ol>
  */
-package com.example.millrace;
+package com.example.millrace.unix;

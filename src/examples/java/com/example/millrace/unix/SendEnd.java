@@ -1,4 +1,4 @@
-package com.example.millrace;
+package com.example.millrace.unix;
 
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;

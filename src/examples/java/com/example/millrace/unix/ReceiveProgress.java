@@ -1,4 +1,4 @@
-package com.example.millrace;
+package com.example.millrace.unix;
 
 import java.io.EOFException;
 import java.io.IOException;
