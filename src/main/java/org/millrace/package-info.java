@@ -10,4 +10,3 @@
 package org.millrace;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -15,4 +15,3 @@
 package org.millrace.abi;
 
 import org.jspecify.annotations.NullMarked;
-

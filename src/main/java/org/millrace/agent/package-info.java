@@ -10,4 +10,3 @@
 package org.millrace.agent;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.cli;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -11,4 +11,3 @@
 package org.millrace.config;
 
 import org.jspecify.annotations.NullMarked;
-

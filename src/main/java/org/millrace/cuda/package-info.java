@@ -15,4 +15,3 @@
 package org.millrace.cuda;
 
 import org.jspecify.annotations.NullMarked;
-

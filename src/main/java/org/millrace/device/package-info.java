@@ -19,4 +19,3 @@
 package org.millrace.device;
 
 import org.jspecify.annotations.NullMarked;
-

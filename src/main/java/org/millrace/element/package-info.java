@@ -6,4 +6,3 @@
 package org.millrace.element;
 
 import org.jspecify.annotations.NullMarked;
-

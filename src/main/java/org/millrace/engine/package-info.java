@@ -8,4 +8,3 @@
 package org.millrace.engine;
 
 import org.jspecify.annotations.NullMarked;
-

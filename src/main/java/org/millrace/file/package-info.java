@@ -6,4 +6,3 @@
 package org.millrace.file;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -19,4 +19,3 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.gpu;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -11,4 +11,3 @@
 package org.millrace.library;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -12,4 +12,3 @@
 package org.millrace.nccl;
 
 import org.jspecify.annotations.NullMarked;
-

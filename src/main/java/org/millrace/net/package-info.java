@@ -11,4 +11,3 @@
 package org.millrace.net;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -12,4 +12,3 @@
 package org.millrace.plugin;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -17,4 +17,3 @@
 package org.millrace.proxy;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -12,4 +12,3 @@
 package org.millrace.trace;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -8,4 +8,3 @@
 package org.millrace.transport;
 
 import org.jspecify.annotations.NullMarked;
-

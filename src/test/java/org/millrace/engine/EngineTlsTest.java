@@ -60,8 +60,7 @@ class EngineTlsTest {
     void putsAndSignalsUnderTls(String addresses) throws Exception {
         List<Throwable> thrown = EngineGroup.call(2, number -> () -> {
             try (Arena arena = Arena.ofShared();
-                    GinRank rank = GinRank.join("file:" + directory.resolve("group"), number, 2,
-                            settings(addresses))) {
+                    GinRank rank = GinRank.join("file:" + directory.resolve("group"), number, 2, settings(addresses))) {
                 GinRank.LocalWindow window = rank.window(arena, 1 << 20);
                 var device = rank.device(GinRequirements.of(1, 1, 0));
                 HostGin gin = new HostGin(device, 0);

@@ -6,4 +6,3 @@
 package org.millrace.cli.check;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.cli.console;
 
 import org.jspecify.annotations.NullMarked;
-

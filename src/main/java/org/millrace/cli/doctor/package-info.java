@@ -6,4 +6,3 @@
 package org.millrace.cli.doctor;
 
 import org.jspecify.annotations.NullMarked;
-

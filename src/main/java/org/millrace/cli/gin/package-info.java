@@ -6,4 +6,3 @@
 package org.millrace.cli.gin;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.cli.launch;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.cli.matrix;
 
 import org.jspecify.annotations.NullMarked;
-

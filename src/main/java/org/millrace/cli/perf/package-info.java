@@ -11,4 +11,3 @@
 package org.millrace.cli.perf;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -3,4 +3,3 @@
 package org.millrace.cli.plugin;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -8,4 +8,3 @@
 package org.millrace.cuda.copy;
 
 import org.jspecify.annotations.NullMarked;
-

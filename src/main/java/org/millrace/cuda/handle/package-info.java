@@ -6,4 +6,3 @@
 package org.millrace.cuda.handle;
 
 import org.jspecify.annotations.NullMarked;
-

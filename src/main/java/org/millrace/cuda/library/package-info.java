@@ -11,4 +11,3 @@
 package org.millrace.cuda.library;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -53,4 +53,3 @@
 package org.millrace.device.arithmetic;
 
 import org.jspecify.annotations.NullMarked;
-

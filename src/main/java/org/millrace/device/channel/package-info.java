@@ -8,4 +8,3 @@
 package org.millrace.device.channel;
 
 import org.jspecify.annotations.NullMarked;
-

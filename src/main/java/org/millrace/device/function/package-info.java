@@ -9,4 +9,3 @@
 package org.millrace.device.function;
 
 import org.jspecify.annotations.NullMarked;
-

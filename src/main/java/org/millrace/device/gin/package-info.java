@@ -11,4 +11,3 @@
 package org.millrace.device.gin;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.device.primitives;
 
 import org.jspecify.annotations.NullMarked;
-

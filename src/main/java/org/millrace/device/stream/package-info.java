@@ -13,4 +13,3 @@
 package org.millrace.device.stream;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -12,4 +12,3 @@
 package org.millrace.device.work;
 
 import org.jspecify.annotations.NullMarked;
-

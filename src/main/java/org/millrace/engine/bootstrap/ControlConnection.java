@@ -125,8 +125,7 @@ final class ControlConnection {
      * Writes what there is room for, and hands over every whole message that has come.
      *
      * @throws EOFException if the other end has shut its output down
-     * @throws IOException  if the connection is lost, or what came is not of this protocol
-     *                      ({@link ProtocolException})
+     * @throws IOException  if the connection is lost, or what came is not of this protocol ({@link ProtocolException})
      */
     void serve(Receiver receiver) throws IOException {
         IOException unwritable = null;

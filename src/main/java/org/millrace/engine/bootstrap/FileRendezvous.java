@@ -69,7 +69,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
             new BootstrapClient(selector, self, size)
-                    .handshake(new ServerAddress(found.address(), secret(found), options.tls()), Deadline.in(options.deadline()))
+                    .handshake(new ServerAddress(found.address(), secret(found), options.tls()),
+                            Deadline.in(options.deadline()))
                     .connection()
                     .close();
             return true;

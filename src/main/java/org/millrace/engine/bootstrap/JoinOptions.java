@@ -11,11 +11,11 @@ import org.millrace.net.tls.TlsIdentity;
 /**
  * What a rank may say about the way it joins.
  *
- * @param deadline how long to wait for the other ranks: when joining, and again in every collective call
- * @param address  the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST for
- *                 {@code tcp:}. Other ranks ignore it.
- * @param secret   what every rank must know to be let in, or null: then every process that can read the file is let in
- *                 for {@code file:}, and any process for {@code tcp:}
+ * @param deadline       how long to wait for the other ranks: when joining, and again in every collective call
+ * @param address        the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST
+ *                       for {@code tcp:}. Other ranks ignore it.
+ * @param secret         what every rank must know to be let in, or null: then every process that can read the file is
+ *                       let in for {@code file:}, and any process for {@code tcp:}
  * @param secretRequired whether a group that other hosts can reach must have one, in place of a warning
  * @param tls            who this process is under TLS; null where ranks talk in clear
  */

@@ -50,7 +50,8 @@ final class Split {
                 .toList();
         if (color < 0 || members.size() == 1) {
             from.allGather(new byte[0]);
-            return color < 0 ? null : ControlPlane.join(new SplitRendezvous(null, null, null, null), 0, 1, from.options());
+            return color < 0 ? null
+                    : ControlPlane.join(new SplitRendezvous(null, null, null, null), 0, 1, from.options());
         }
         return new Split(from, members).meet();
     }

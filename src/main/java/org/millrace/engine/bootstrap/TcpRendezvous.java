@@ -83,9 +83,10 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
 
     private void warnOfStrangers(InetSocketAddress address) {
         if (letsStrangersIn(address)) {
-            LOG.warn("the group at {} has no secret: whoever reaches the port can join it in a rank's place. Set {} to the"
-                    + " same text on every rank ({}=1 makes this an error)", this, Settings.SECRET.name(),
-                    Settings.REQUIRE_SECRET.name());
+            LOG.warn(
+                    "the group at {} has no secret: whoever reaches the port can join it in a rank's place. Set {} to the"
+                            + " same text on every rank ({}=1 makes this an error)",
+                    this, Settings.SECRET.name(), Settings.REQUIRE_SECRET.name());
         }
     }
 

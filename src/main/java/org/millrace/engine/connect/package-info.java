@@ -7,4 +7,3 @@
 package org.millrace.engine.connect;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.engine.options;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.engine.plan;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.gin.agent;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.gin.cuda;
 
 import org.jspecify.annotations.NullMarked;
-

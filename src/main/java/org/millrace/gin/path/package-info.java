@@ -39,4 +39,3 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.gin.queue;
 
 import org.jspecify.annotations.NullMarked;
-

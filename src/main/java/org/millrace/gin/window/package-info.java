@@ -7,4 +7,3 @@
 package org.millrace.gin.window;
 
 import org.jspecify.annotations.NullMarked;
-

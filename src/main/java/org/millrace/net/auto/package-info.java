@@ -11,4 +11,3 @@
 package org.millrace.net.auto;
 
 import org.jspecify.annotations.NullMarked;
-

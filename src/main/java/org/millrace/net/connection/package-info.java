@@ -9,4 +9,3 @@
 package org.millrace.net.connection;
 
 import org.jspecify.annotations.NullMarked;
-

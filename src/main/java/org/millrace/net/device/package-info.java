@@ -6,4 +6,3 @@
 package org.millrace.net.device;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.net.fault;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -11,4 +11,3 @@
 package org.millrace.net.plugin;
 
 import org.jspecify.annotations.NullMarked;
-

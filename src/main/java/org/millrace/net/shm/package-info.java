@@ -17,4 +17,3 @@
 package org.millrace.net.shm;
 
 import org.jspecify.annotations.NullMarked;
-

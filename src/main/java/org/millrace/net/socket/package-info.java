@@ -28,4 +28,3 @@
 package org.millrace.net.socket;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -51,8 +51,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         KeyPair pair = generator.generateKeyPair();
         byte[] algorithm = der(SEQUENCE, ED25519);
         byte[] name = der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(UTF8, ascii("millrace")))));
-        byte[] validity =
-                der(SEQUENCE, der(UTC_TIME, ascii("000101000000Z")), der(TIME, ascii("99991231235959Z")));
+        byte[] validity = der(SEQUENCE, der(UTC_TIME, ascii("000101000000Z")), der(TIME, ascii("99991231235959Z")));
         byte[] signed = der(SEQUENCE, der(VERSION, der(INTEGER, new byte[] {2})), der(INTEGER, new byte[] {1}),
                 algorithm, name, validity, name, pair.getPublic().getEncoded());
         Signature signature = Signature.getInstance("Ed25519");

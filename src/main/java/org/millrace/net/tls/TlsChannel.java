@@ -255,8 +255,9 @@ public final class TlsChannel extends SocketChannel {
                     if (result.getStatus() == Status.BUFFER_UNDERFLOW) {
                         int read = fill();
                         if (read < 0) {
-                            throw new EOFException("TLS: the peer closed the stream in the handshake; MILLRACE_TLS, and "
-                                    + "the secret or the certificates, must be the same on all ranks");
+                            throw new EOFException(
+                                    "TLS: the peer closed the stream in the handshake; MILLRACE_TLS, and "
+                                            + "the secret or the certificates, must be the same on all ranks");
                         }
                         if (read == 0) {
                             return false;

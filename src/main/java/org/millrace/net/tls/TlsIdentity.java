@@ -69,8 +69,8 @@ public final class TlsIdentity {
         Optional<Path> authority = settings.get(Settings.TLS_CA);
         boolean files = certificate.isPresent() && key.isPresent() && authority.isPresent();
         boolean any = certificate.isPresent() || key.isPresent() || authority.isPresent();
-        String names = Settings.TLS_CERTIFICATE.name() + ", " + Settings.TLS_KEY.name() + " and "
-                + Settings.TLS_CA.name();
+        String names =
+                Settings.TLS_CERTIFICATE.name() + ", " + Settings.TLS_KEY.name() + " and " + Settings.TLS_CA.name();
         if (any && !(files && settings.get(Settings.TLS))) {
             throw new ConfigurationException(names + " go together, and with " + Settings.TLS.name() + "=1");
         }

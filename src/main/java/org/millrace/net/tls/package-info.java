@@ -6,4 +6,3 @@
 package org.millrace.net.tls;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -10,4 +10,3 @@
 package org.millrace.net.ucx;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.plugin.fallback;
 
 import org.jspecify.annotations.NullMarked;
-

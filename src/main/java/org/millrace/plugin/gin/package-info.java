@@ -10,4 +10,3 @@
 package org.millrace.plugin.gin;
 
 import org.jspecify.annotations.NullMarked;
-

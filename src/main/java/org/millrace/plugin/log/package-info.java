@@ -7,4 +7,3 @@
 package org.millrace.plugin.log;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.plugin.loss;
 
 import org.jspecify.annotations.NullMarked;
-

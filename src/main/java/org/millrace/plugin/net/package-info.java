@@ -11,4 +11,3 @@
 package org.millrace.plugin.net;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.plugin.profile;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.plugin.shim;
 
 import org.jspecify.annotations.NullMarked;
-

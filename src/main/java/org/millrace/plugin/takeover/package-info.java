@@ -6,4 +6,3 @@
 package org.millrace.plugin.takeover;
 
 import org.jspecify.annotations.NullMarked;
-

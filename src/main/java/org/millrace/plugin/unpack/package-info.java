@@ -6,4 +6,3 @@
 package org.millrace.plugin.unpack;
 
 import org.jspecify.annotations.NullMarked;
-

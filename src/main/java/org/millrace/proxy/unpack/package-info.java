@@ -8,4 +8,3 @@
 package org.millrace.proxy.unpack;
 
 import org.jspecify.annotations.NullMarked;
-

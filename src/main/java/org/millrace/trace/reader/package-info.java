@@ -6,4 +6,3 @@
 package org.millrace.trace.reader;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -13,4 +13,3 @@
 package org.millrace.transport.collnet;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.transport.net;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -7,4 +7,3 @@
 package org.millrace.transport.shared;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -37,8 +37,7 @@ class AlteredTest {
         FutureTask<ControlPlane> zero =
                 Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, options(tls)));
         try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
-                ControlPlane one =
-                        ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, options(tls));
+                ControlPlane one = ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, options(tls));
                 ControlPlane first = Ranks.get(zero)) {
             FutureTask<byte[][]> gathered = Ranks.async(() -> first.allGather(new byte[0]));
             one.allGather(WORDS);

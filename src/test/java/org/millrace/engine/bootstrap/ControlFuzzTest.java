@@ -104,7 +104,8 @@ class ControlFuzzTest {
         RawRank.connect(rendezvous).close(); // it listens
         try {
             disturb(zero, Rendezvous.parse(rendezvous, options).find().address());
-            try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options); ControlPlane first = Ranks.get(zero)) {
+            try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options);
+                    ControlPlane first = Ranks.get(zero)) {
                 FutureTask<Void> barrier = Ranks.async(() -> {
                     first.barrier();
                     return null;

@@ -10,12 +10,13 @@ import org.millrace.net.socket.stream.SocketOptions;
 @Tag("optimized")
 class SocketNetworkTlsRailsTest extends NetworkContract {
 
-
     @Override
     protected Network newNetwork() {
-        return new SocketNetwork(
-                SocketOptions.defaults().withStreams(1, 20_000).withFramesInFlight(5)
-                .withRails(SocketNetworkRailsTest.loopbacks(2)).withTls(SocketNetworkTlsTest.IDENTITY));
+        return new SocketNetwork(SocketOptions.defaults()
+                .withStreams(1, 20_000)
+                .withFramesInFlight(5)
+                .withRails(SocketNetworkRailsTest.loopbacks(2))
+                .withTls(SocketNetworkTlsTest.IDENTITY));
     }
 
     /** The JDK's engine allocates. */

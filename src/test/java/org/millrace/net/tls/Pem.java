@@ -23,8 +23,7 @@ record Pem(Path certificate, Path key, Path authority) {
         };
         openssl(directory, with(key, "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=job", "-keyout", "ca.key",
                 "-out", "ca.pem"));
-        openssl(directory,
-                with(key, "req", "-nodes", "-subj", "/CN=rank", "-keyout", "rank.key", "-out", "rank.csr"));
+        openssl(directory, with(key, "req", "-nodes", "-subj", "/CN=rank", "-keyout", "rank.key", "-out", "rank.csr"));
         openssl(directory, List.of("x509", "-req", "-in", "rank.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
                 "-CAcreateserial", "-days", "2", "-out", "rank.pem"));
         return new Pem(directory.resolve("rank.pem"), directory.resolve("rank.key"), directory.resolve("ca.pem"));

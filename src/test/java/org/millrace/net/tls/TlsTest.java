@@ -72,8 +72,7 @@ class TlsTest {
                 SocketNetwork other = new SocketNetwork(there);
                 Listener listener = other.listen();
                 Relay relay = new Relay(AddressFormat.SOCKET.decode(listener.address()))) {
-            byte[] through =
-                    AddressFormat.SOCKET.encode(relay.address(), AddressFormat.secret(listener.address()), 1);
+            byte[] through = AddressFormat.SOCKET.encode(relay.address(), AddressFormat.secret(listener.address()), 1);
             ConnectionKey key = Connected.newKey();
             Pending<FrameReceiver> expected = listener.expect(key);
             Pending<FrameSender> begun = one.connect(through, key);
@@ -164,8 +163,9 @@ class TlsTest {
                 sender.progress();
                 ConnectionException received = Connected.failureOf(receiver::poll);
                 assertTrue(done.get(), "nothing was changed");
-                assertTrue(received.getMessage().contains("TLS")
-                        && received.getMessage().contains("something between the two ends changes data"),
+                assertTrue(
+                        received.getMessage().contains("TLS")
+                                && received.getMessage().contains("something between the two ends changes data"),
                         received.getMessage());
                 ConnectionException sent = Connected.failureOf(sender::progress);
                 assertTrue(sent.getMessage().contains("TLS: ") && sent.getMessage().contains("bad_record_mac"),
@@ -221,9 +221,11 @@ class TlsTest {
         assertRefused("cannot be used", "MILLRACE_TLS", "1", "MILLRACE_TLS_KEY", file.toString(),
                 "MILLRACE_TLS_CERTIFICATE", file.toString(), "MILLRACE_TLS_CA", file.toString());
         for (String network : new String[] {"ucx", "plugin:/nowhere/libnccl-net.so"}) {
-            String said = assertThrows(ConfigurationException.class, () -> NetworkChoice.open(network,
-                    secret("of the group"), ShmOptions.defaults(), java.util.Optional.empty(),
-                    org.millrace.net.plugin.PluginOptions.defaults())).getMessage();
+            String said =
+                    assertThrows(ConfigurationException.class,
+                            () -> NetworkChoice.open(network, secret("of the group"), ShmOptions.defaults(),
+                                    java.util.Optional.empty(), org.millrace.net.plugin.PluginOptions.defaults()))
+                            .getMessage();
             assertTrue(said.contains("MILLRACE_TLS=1 is not possible with MILLRACE_NET=" + network), said);
         }
     }

@@ -6,4 +6,3 @@
 package org.millrace.cli.gin.cuda;
 
 import org.jspecify.annotations.NullMarked;
-

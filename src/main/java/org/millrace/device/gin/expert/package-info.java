@@ -15,4 +15,3 @@
 package org.millrace.device.gin.expert;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -16,4 +16,3 @@
 package org.millrace.net.plugin.frames;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -5,4 +5,3 @@
 package org.millrace.net.plugin.handshake;
 
 import org.jspecify.annotations.NullMarked;
-

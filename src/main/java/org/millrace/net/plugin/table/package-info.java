@@ -8,4 +8,3 @@
 package org.millrace.net.plugin.table;
 
 import org.jspecify.annotations.NullMarked;
-

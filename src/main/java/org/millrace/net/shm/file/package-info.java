@@ -6,4 +6,3 @@
 package org.millrace.net.shm.file;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.net.shm.handshake;
 
 import org.jspecify.annotations.NullMarked;
-

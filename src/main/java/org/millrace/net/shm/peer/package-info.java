@@ -6,4 +6,3 @@
 package org.millrace.net.shm.peer;
 
 import org.jspecify.annotations.NullMarked;
-

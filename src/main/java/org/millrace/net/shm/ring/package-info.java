@@ -7,4 +7,3 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -10,4 +10,3 @@
 package org.millrace.net.socket.handshake;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -13,4 +13,3 @@
 package org.millrace.net.socket.rails;
 
 import org.jspecify.annotations.NullMarked;
-

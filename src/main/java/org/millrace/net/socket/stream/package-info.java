@@ -6,4 +6,3 @@
 package org.millrace.net.socket.stream;
 
 import org.jspecify.annotations.NullMarked;
-

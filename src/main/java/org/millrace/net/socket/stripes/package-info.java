@@ -9,4 +9,3 @@
 package org.millrace.net.socket.stripes;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -26,4 +26,3 @@
 package org.millrace.net.ucx.frames;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -10,4 +10,3 @@
 package org.millrace.net.ucx.library;
 
 import org.jspecify.annotations.NullMarked;
-

@@ -6,4 +6,3 @@
 package org.millrace.net.ucx.worker;
 
 import org.jspecify.annotations.NullMarked;
-
