@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +23,8 @@ import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 
 /** The engine and GIN with everything under TLS, over one address and over two. */
+@Tag("slow")
+@Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
 @Timeout(120)
 class EngineTlsTest {
 

@@ -46,6 +46,8 @@ final class BootstrapClient {
     private static final long MAX_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     /** One attempt; rank 0 answers within milliseconds, unless it is not rank 0. */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
+    /** The first handshakes of two processes load and interpret a thousand classes. */
+    private static final Duration ATTEMPT_UNDER_TLS = Duration.ofSeconds(10);
 
     private final Selector selector;
     private final RankIdentity self;
@@ -97,7 +99,7 @@ final class BootstrapClient {
      * @throws MillraceException      if it is another release
      */
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
-        Deadline attempt = deadline.orIn(ATTEMPT);
+        Deadline attempt = deadline.orIn(server.tls() == null ? ATTEMPT : ATTEMPT_UNDER_TLS);
         SocketChannel channel = open(server, attempt);
         ControlConnection connection =
                 new ControlConnection(server.tls() == null ? channel : server.tls().client(channel), selector);

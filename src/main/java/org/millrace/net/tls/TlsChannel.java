@@ -82,9 +82,6 @@ public final class TlsChannel extends SocketChannel {
         if (!handshake()) {
             return 0;
         }
-        if (out.hasRemaining()) {
-            flush();
-        }
         int begin = to.position();
         while (to.hasRemaining()) {
             if (plain.hasRemaining()) {
@@ -136,7 +133,7 @@ public final class TlsChannel extends SocketChannel {
         runTasks();
         if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && flush()) {
             encrypt(NOTHING);
-            flush();
+            flush(); // what is left goes with what is written next; the peer does not wait for it
         }
     }
 

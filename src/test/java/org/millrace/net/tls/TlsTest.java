@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,11 +40,12 @@ import org.millrace.net.socket.handshake.AddressFormat;
 import org.millrace.net.socket.stream.SocketOptions;
 
 /** Streams under TLS: who is let in, what somebody between sees, and what becomes of a byte that is changed. */
-@Timeout(value = 30, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TlsTest {
 
     private static final String PLAIN = "this is what nobody between may read";
-    private static final int PAYLOAD = 100_000;
+    private static final int PAYLOAD = 40_000;
 
     @TempDir
     Path directory;
@@ -129,11 +131,11 @@ class TlsTest {
     void whoIsBetweenReadsNothing() throws Exception {
         connect(secret("of the group"), secret("of the group"), (one, other, sender, receiver, relay) -> {
             try (Arena arena = Arena.ofShared()) {
-                for (int frame = 0; frame < 20; frame++) {
+                for (int frame = 0; frame < 3; frame++) {
                     send(one, other, sender, receiver, arena);
                 }
             }
-            assertTrue(relay.seen().length > 20 * PAYLOAD);
+            assertTrue(relay.seen().length > 3 * PAYLOAD);
             assertFalse(sees(relay, PLAIN), "the data went by in clear");
             assertFalse(sees(relay, "MILLRACE"), "the hello went by in clear, with the listener's secret");
         });
