@@ -8,6 +8,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.console.GlobalOptions;
@@ -50,18 +51,14 @@ public final class MetricsCommand implements Callable<Integer> {
             spec.commandLine().getOut().flush();
             return ExitCode.OK;
         }
-        HttpServer server;
-        try {
-            server = HttpServer.create(address(listen), 0);
-        } catch (IOException e) {
-            throw new MillraceException("cannot listen at " + listen + ": " + e.getMessage(), e);
+        if (ModuleLayer.boot().findModule(Server.MODULE).isEmpty()) {
+            throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
+                    + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
         }
-        server.createContext("/metrics", this::answer);
-        server.start();
+        int port = Server.start(address(listen), () -> OpenMetrics.of(processes.read(parent.settings())));
         spec.commandLine()
                 .getOut()
-                .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + server.getAddress().getPort()
-                        + "/metrics");
+                .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + port + "/metrics");
         spec.commandLine().getOut().flush();
         new CountDownLatch(1).await();
         return ExitCode.OK;
@@ -78,14 +75,29 @@ public final class MetricsCommand implements Callable<Integer> {
         }
     }
 
-    private void answer(HttpExchange exchange) throws IOException {
-        try (exchange) {
-            boolean get = exchange.getRequestMethod().equals("GET");
-            byte[] text = get ? OpenMetrics.of(processes.read(parent.settings())).getBytes(StandardCharsets.UTF_8)
-                    : new byte[0];
-            exchange.getResponseHeaders().set("Content-Type", OpenMetrics.CONTENT_TYPE);
-            exchange.sendResponseHeaders(get ? 200 : 405, text.length == 0 ? -1 : text.length);
-            exchange.getResponseBody().write(text);
+    /** Apart, so that a runtime without the JDK's server can load the command. */
+    private static final class Server {
+        static final String MODULE = "jdk.httpserver";
+
+        static int start(InetSocketAddress address, Supplier<String> metrics) {
+            try {
+                HttpServer server = HttpServer.create(address, 0);
+                server.createContext("/metrics", exchange -> answer(exchange, metrics));
+                server.start();
+                return server.getAddress().getPort();
+            } catch (IOException e) {
+                throw new MillraceException("cannot listen at " + address + ": " + e.getMessage(), e);
+            }
+        }
+
+        private static void answer(HttpExchange exchange, Supplier<String> metrics) throws IOException {
+            try (exchange) {
+                boolean get = exchange.getRequestMethod().equals("GET");
+                byte[] text = get ? metrics.get().getBytes(StandardCharsets.UTF_8) : new byte[0];
+                exchange.getResponseHeaders().set("Content-Type", OpenMetrics.CONTENT_TYPE);
+                exchange.sendResponseHeaders(get ? 200 : 405, text.length == 0 ? -1 : text.length);
+                exchange.getResponseBody().write(text);
+            }
         }
     }
 }
