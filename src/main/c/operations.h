@@ -11,7 +11,7 @@
 
 /* Operation n lies at n modulo their number. Times are of CLOCK_MONOTONIC, in nanoseconds; 0 until it happens. */
 typedef struct millraceOperation {
-  /* Among the communicator's collectives it is this one, from 1 on; of a send or receive the last collective before it. */
+  /* Among the communicator's collectives it is this one, from 0 on; -1 of a send or receive. */
   int64_t sequence;
   /* Its length; -1 if not known. */
   int64_t bytes;

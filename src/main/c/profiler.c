@@ -125,9 +125,8 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   millraceOperations *operations = place->operations;
   int64_t number = place->enqueued;
   millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
-  place->collectives += operation->collective;
   /* Readers count the oldest record as gone once enqueued says that it is the next to be written. */
-  record->sequence = place->collectives;
+  record->sequence = operation->collective ? place->collectives++ : -1;
   record->count = (int64_t)operation->count;
   say_type(record, operation->type);
   record->channels = operation->channels;

@@ -3,7 +3,6 @@ package org.millrace;
 import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -58,7 +57,7 @@ class ArchitectureTest {
             1 config:           .
             1 element:          .
             1 library:          .
-            1 trace:            ., reader
+            1 trace:            ., reader, why
             0 file:             .
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .

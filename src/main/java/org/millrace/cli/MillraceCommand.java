@@ -11,6 +11,7 @@ import org.millrace.cli.inspect.MetricsCommand;
 import org.millrace.cli.inspect.PsCommand;
 import org.millrace.cli.inspect.TopCommand;
 import org.millrace.cli.inspect.TraceCommand;
+import org.millrace.cli.inspect.WhyCommand;
 import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
@@ -30,7 +31,8 @@ import picocli.CommandLine.Spec;
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
         subcommands = {PerfCommand.class, MatrixCommand.class, DoctorCommand.class, GinCommand.class, PsCommand.class,
-                TopCommand.class, DumpCommand.class, MetricsCommand.class, TraceCommand.class, PluginCommand.class},
+                TopCommand.class, WhyCommand.class, DumpCommand.class, MetricsCommand.class, TraceCommand.class,
+                PluginCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 public final class MillraceCommand implements Runnable, GlobalOptions {

@@ -10,7 +10,6 @@ import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.wordsOr;
-
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -297,13 +296,19 @@ public final class Settings {
             new Setting<>("MILLRACE_TRACE_DIRECTORY", optional(paths()), Optional.empty(),
                     "directory for what is written down; it should be memory; unset: where rings in shared memory are");
 
+    /** After what time a stall is told. */
+    public static final Setting<Duration> STALL_REPORT = new Setting<>("MILLRACE_STALL_REPORT",
+            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
+            "a connection that stands still for so long with something posted is told on standard error, with the rank"
+                    + " and the cause, as millrace why says; 0s: never");
+
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
             NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
             REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY, TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS,
-            CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, LOG_LEVEL);
+            CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, STALL_REPORT, LOG_LEVEL);
 
     private Settings() {}
 

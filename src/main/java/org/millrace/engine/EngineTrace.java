@@ -5,6 +5,7 @@ import java.security.SecureRandom;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.apache.logging.log4j.LogManager;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
@@ -17,6 +18,7 @@ import org.millrace.file.SharedDirectory;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.TraceName;
+import org.millrace.trace.why.StallWatch;
 
 /** What a process of the engine writes down besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {
@@ -76,6 +78,8 @@ final class EngineTrace implements AutoCloseable {
         if (first && trace != null) {
             trace.describe("engine, Java " + Runtime.version().feature(), control.rank(), control.size());
             trace.settings(changed(configuration));
+            StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
+                    sentence -> LogManager.getLogger(EngineTrace.class).warn("nothing moves. {}", sentence));
         }
     }
 

@@ -45,12 +45,26 @@ public final class Processes {
 
     /** Reads their traces; those that cannot be read are said on standard error. */
     public List<TracedProcess> read(Map<String, String> settings) {
-        Path from = directory(settings);
+        List<TracedProcess> found = readAll(settings);
+        return pids.isEmpty() ? found
+                : found.stream().filter(process -> pids.contains(process.identity().pid())).toList();
+    }
+
+    /** The numbers that were named; empty for all. */
+    List<Long> pids() {
+        return pids;
+    }
+
+    /** Reads all traces, whichever processes were named. */
+    List<TracedProcess> readAll(Map<String, String> settings) {
+        return readAll(directory(settings));
+    }
+
+    /** Reads all traces of a directory. */
+    List<TracedProcess> readAll(Path from) {
         try {
-            List<TracedProcess> found = TraceReader.readAll(from,
+            return TraceReader.readAll(from,
                     (file, problem) -> spec.commandLine().getErr().println("millrace: " + problem.getMessage()));
-            return pids.isEmpty() ? found
-                    : found.stream().filter(process -> pids.contains(process.identity().pid())).toList();
         } catch (IOException e) {
             throw new UncheckedIOException("cannot look for traces in " + from, e);
         }

@@ -24,6 +24,7 @@ class LossHostTest {
     private static HostProgram host(String network) throws Exception {
         return HostProgram.compile("loss_host", "-DNET_VERSION=11")
                 .withNetwork(network)
+                .with("MILLRACE_STALL_REPORT", "0s")
                 .with("MILLRACE_LOSS_GRACE", "300ms");
     }
 
