@@ -10,6 +10,7 @@ import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.wordsOr;
+
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;

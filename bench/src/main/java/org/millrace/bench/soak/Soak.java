@@ -76,7 +76,8 @@ public final class Soak {
                 first = Holdings.now();
             }
             if (round % ROUNDS_PER_LINE == 0) {
-                System.out.println((System.nanoTime() - begin) / 1_000_000_000L + " s: " + this + "; " + Holdings.now());
+                System.out
+                        .println((System.nanoTime() - begin) / 1_000_000_000L + " s: " + this + "; " + Holdings.now());
             }
         }
         Holdings last = Holdings.now();
@@ -127,10 +128,11 @@ public final class Soak {
 
     private static Process start(String rendezvous, int size, long seed, Map<String, String> settings)
             throws IOException {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
-                SoakRank.class.getName(), rendezvous, Integer.toString(size - 1), Integer.toString(size),
-                Long.toString(seed)));
+        List<String> command =
+                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
+                        SoakRank.class.getName(), rendezvous, Integer.toString(size - 1), Integer.toString(size),
+                        Long.toString(seed)));
         settings.forEach((name, value) -> command.add(name + "=" + value));
         return new ProcessBuilder(command).redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
