@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
@@ -46,7 +47,10 @@ public final class Relay implements AutoCloseable {
         try {
             while (true) {
                 Socket near = server.accept();
-                Socket far = new Socket(to.getAddress(), to.getPort());
+                Socket far = reached(near);
+                if (far == null) {
+                    continue;
+                }
                 near.setTcpNoDelay(true);
                 far.setTcpNoDelay(true);
                 synchronized (this) {
@@ -61,11 +65,21 @@ public final class Relay implements AutoCloseable {
         }
     }
 
+    /** Null if nobody listens there yet; who came is told so. */
+    private Socket reached(Socket near) {
+        try {
+            return new Socket(to.getAddress(), to.getPort());
+        } catch (IOException nobody) {
+            closeQuietly(near);
+            return null;
+        }
+    }
+
     private void carry(Socket from, Socket target, boolean changes) {
         byte[] bytes = new byte[1 << 16];
         try {
             for (int read = from.getInputStream().read(bytes); read >= 0; read = from.getInputStream().read(bytes)) {
-                byte[] said = java.util.Arrays.copyOf(bytes, read);
+                byte[] said = Arrays.copyOf(bytes, read);
                 synchronized (this) {
                     seen.writeBytes(said);
                 }
