@@ -90,7 +90,7 @@ public enum NetworkChoice {
             case AUTO -> {
                 SocketNetwork tcp = new SocketNetwork(socket);
                 yield new AutoNetwork(new ShmNetwork(shm), tcp,
-                        socket.tls() == null ? UcxNetwork.withCard(ucx, tcp) : null);
+                        socket.tls() == null ? UcxNetwork.withCard(ucx, tcp) : Optional.empty());
             }
             case SHM -> new ShmNetwork(shm);
             case SOCKET -> new SocketNetwork(socket);

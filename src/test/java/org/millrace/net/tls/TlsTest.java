@@ -32,6 +32,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
@@ -229,6 +230,14 @@ class TlsTest {
                                     java.util.Optional.empty(), org.millrace.net.plugin.PluginOptions.defaults()))
                             .getMessage();
             assertTrue(said.contains("MILLRACE_TLS=1 is not possible with MILLRACE_NET=" + network), said);
+        }
+    }
+
+    /** Encrypted where it is TCP, and never in clear over RDMA. */
+    @Test
+    void theNetworkThatChoosesWorksUnderTls() {
+        try (Network network = NetworkChoice.AUTO.open(secret("of the group"), ShmOptions.defaults())) {
+            network.listen().close();
         }
     }
 
