@@ -29,7 +29,9 @@ final class Networks {
                         ShmOptions.defaults()
                                 .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
                         configuration.get(Settings.UCX_LIBRARY),
-                        PluginOptions.defaults().withDevices(configuration.get(Settings.NET_DEVICES)));
+                        PluginOptions.defaults()
+                                .withDevices(configuration.get(Settings.NET_DEVICES))
+                                .withMaxRecvs(configuration.get(Settings.NET_MAX_RECVS)));
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }

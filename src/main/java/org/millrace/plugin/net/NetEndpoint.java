@@ -53,7 +53,9 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         ShmOptions shm = ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)));
         Network network = NetworkChoice.open(beneath(settings.get(Settings.NETWORK)), socket, shm,
                 settings.get(Settings.UCX_LIBRARY),
-                PluginOptions.defaults().withDevices(settings.get(Settings.NET_DEVICES)));
+                PluginOptions.defaults()
+                        .withDevices(settings.get(Settings.NET_DEVICES))
+                        .withMaxRecvs(settings.get(Settings.NET_MAX_RECVS)));
         NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
                 : NetDevice.of(addresses);
         return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
