@@ -55,9 +55,8 @@ class SeedsPageTest {
     static void read() throws IOException {
         for (String line : Files.readAllLines(PAGE)) {
             if (line.startsWith("| ") && !line.startsWith("| ---")) {
-                List<String> cells = Stream.of(line.substring(1, line.length() - 1).split("\\|", -1))
-                        .map(String::strip)
-                        .toList();
+                List<String> cells =
+                        Stream.of(line.substring(1, line.length() - 1).split("\\|", -1)).map(String::strip).toList();
                 if (cells.size() == 4 && !cells.getFirst().equals("variable")) {
                     String name = quoted(cells.getFirst()).getFirst();
                     assertEquals(null, variables.put(name, cells), name + " has two rows");
@@ -112,9 +111,10 @@ class SeedsPageTest {
             List<String> effects = cells.subList(1, 4);
             effects.forEach(cell -> {
                 assertTrue(EFFECTS.stream().anyMatch(cell::startsWith), name + ": " + cell);
-                assertTrue(cell.startsWith("works") || cell.startsWith("NCCL's")
-                        || cell.startsWith("set ") || cell.startsWith("set,") || cell.contains(":")
-                        || cell.startsWith("refused but"), name + " does not say why: " + cell);
+                assertTrue(
+                        cell.startsWith("works") || cell.startsWith("NCCL's") || cell.startsWith("set ")
+                                || cell.startsWith("set,") || cell.contains(":") || cell.startsWith("refused but"),
+                        name + " does not say why: " + cell);
             });
             boolean meaningless = effects.stream().allMatch(cell -> cell.startsWith("meaningless"));
             assertEquals(!meaningless, named.contains(name), name);
@@ -129,10 +129,11 @@ class SeedsPageTest {
         try (Stream<Path> documents = Files.list(SEEDS)) {
             for (Path document : (Iterable<Path>) documents::iterator) {
                 for (String line : Files.readAllLines(document)) {
-                    VARIABLE.matcher(line).results().forEach(match -> found.add(Stream
-                            .of(match.group(1), match.group(2), match.group(3))
-                            .filter(Objects::nonNull)
-                            .collect(Collectors.joining())));
+                    VARIABLE.matcher(line)
+                            .results()
+                            .forEach(match -> found.add(Stream.of(match.group(1), match.group(2), match.group(3))
+                                    .filter(Objects::nonNull)
+                                    .collect(Collectors.joining())));
                 }
             }
         }

@@ -42,8 +42,9 @@ class TakeoverRefusalTest {
     @Test
     void memoryOfTheUsers() throws Exception {
         var outcome = refuse(host(), "fourth");
-        assertEquals(16, outcome.count("bytes of the user's are not registered, as Java serves the connection: they go"
-                + " through slots"), outcome.output());
+        assertEquals(16, outcome.count(
+                "bytes of the user's are not registered, as Java serves the connection: they go" + " through slots"),
+                outcome.output());
         assertEquals(0, outcome.count("LOG 2 "), outcome.output());
     }
 
