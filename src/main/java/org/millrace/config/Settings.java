@@ -246,7 +246,17 @@ public final class Settings {
             Duration.ofSeconds(30), "how long a rank waits for the others to come and for connections to be made");
     /** How long an operation may stand still. */
     public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES,
-            Duration.ofSeconds(60), "an operation that makes no progress for so long fails");
+            Duration.ofSeconds(60),
+            "an operation that all ranks have come to and that makes no progress for so long fails");
+    /** How long a rank that lives may be late. */
+    public static final Setting<Duration> LATE_DEADLINE = new Setting<>("MILLRACE_LATE_DEADLINE", DEADLINES,
+            Duration.ofMinutes(30),
+            "an operation fails if a rank that lives has not come to it so long after another; no failure before");
+    /** How long a rank may take to leave. */
+    public static final Setting<Duration> CLOSE_DEADLINE = new Setting<>("MILLRACE_CLOSE_DEADLINE", DEADLINES,
+            Duration.ofSeconds(60),
+            "how long close() waits for operations that have not completed, and for the other ranks to close; then it"
+                    + " gives the operations up and says which");
     /** The fault that is planted. */
     public static final Setting<Optional<String>> FAULT = new Setting<>("MILLRACE_FAULT",
             optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")),
@@ -267,7 +277,8 @@ public final class Settings {
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
             NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
-            TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP,
+            TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, LATE_DEADLINE,
+            CLOSE_DEADLINE, FAULT, FIRST_STEP,
             LOG_LEVEL);
 
     private Settings() {}

@@ -13,6 +13,7 @@ import org.millrace.config.Settings;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.Machine;
+import org.millrace.engine.connect.Attendance;
 import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.CommunicatorFailure;
 import org.millrace.engine.connect.Connectors;
@@ -50,6 +51,7 @@ final class CommunicatorParts {
     private final DeviceCommunicator device;
     private final CommunicatorFailure failure;
     private final Connectors connectors;
+    private final Attendance attendance;
     private final Registrations registrations;
     /** Null where no network reduces. */
     private final @Nullable CollNet collNet;
@@ -86,6 +88,7 @@ final class CommunicatorParts {
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
                     threads.connectorService(), () -> here == null ? 0 : here.dropped());
+            attendance = new Attendance(control, options.stallDeadline(), options.lateDeadline());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
@@ -142,6 +145,15 @@ final class CommunicatorParts {
 
     CommunicatorFailure failure() {
         return failure;
+    }
+
+    Attendance attendance() {
+        return attendance;
+    }
+
+    /** The group has come together: from now on ranks come to an operation when their programs do. */
+    void begin() {
+        connectors.serve(attendance, options.lateDeadline());
     }
 
     @Nullable

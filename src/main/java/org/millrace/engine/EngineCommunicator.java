@@ -8,7 +8,9 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.millrace.AbortedException;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorException;
 import org.millrace.DataType;
 import org.millrace.Device;
 import org.millrace.Millrace;
@@ -66,9 +68,9 @@ final class EngineCommunicator implements Communicator {
         this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
         this.transferPlanner = new TransferPlanner(rank(), parts.registrations(), options);
         this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
-                failure::fail, options.stallDeadline()));
+                failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
         this.planLauncher =
-                new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes));
+                new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance()));
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transferPlanner, planLauncher);
         Topology.connectRings(device, parts.connectors(), options.channels());
@@ -302,7 +304,8 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void abort() {
         if (closed.compareAndSet(false, true)) {
-            failure.fail(new MillraceException("rank " + rank() + " aborted the communicator"));
+            failure.fail(new AbortedException("rank " + rank() + " aborted the communicator", rank(),
+                    CommunicatorException.NOBODY, null, null));
             launcher.drain();
             parts.tearDown();
         }

@@ -10,7 +10,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.AbortedException;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorException;
 import org.millrace.DataType;
 import org.millrace.Device;
 import org.millrace.Millrace;
@@ -294,7 +296,8 @@ final class GpuCommunicator implements Communicator {
     @Override
     public void abort() {
         if (closed.compareAndSet(false, true)) {
-            failure.fail(new MillraceException("rank " + rank() + " aborted the communicator"));
+            failure.fail(new AbortedException("rank " + rank() + " aborted the communicator", rank(),
+                    CommunicatorException.NOBODY, null, null));
             tearDown();
         }
     }

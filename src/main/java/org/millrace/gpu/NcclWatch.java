@@ -7,8 +7,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import org.millrace.CommunicatorException;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
+import org.millrace.PeerLostException;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
@@ -44,7 +46,8 @@ final class NcclWatch implements Runnable {
         this.failure = member.failure();
         this.stall = stall;
         lostConnections =
-                lost -> failure.suspect(new MillraceException("rank " + nccl.rank() + ": " + lost.getMessage(), lost));
+                lost -> failure.suspect(new PeerLostException("rank " + nccl.rank() + ": " + lost.getMessage(),
+                        nccl.rank(), CommunicatorException.NOBODY, null, lost));
         thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
     }
 

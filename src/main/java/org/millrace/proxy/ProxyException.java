@@ -19,6 +19,21 @@ public class ProxyException extends MillraceException {
         super(message);
     }
 
+    /** The two ends of a connection run different operations. */
+    public static final class DisagreementException extends ProxyException {
+
+        private static final long serialVersionUID = 1L;
+
+        /**
+         * A disagreement.
+         *
+         * @param message what each end runs
+         */
+        public DisagreementException(String message) {
+            super(message);
+        }
+    }
+
     /**
      * A failure that another one caused.
      *

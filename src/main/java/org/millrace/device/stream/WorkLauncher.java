@@ -48,7 +48,8 @@ public final class WorkLauncher implements AutoCloseable {
     private final Supplier<? extends Throwable> failure;
     private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
-    private final long stallNanos;
+    private final KernelWatch watch;
+    private final long roomNanos;
     private final WorkFifo fifo;
     private final Queue<Filled> filled = new ArrayDeque<>();
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
@@ -65,17 +66,20 @@ public final class WorkLauncher implements AutoCloseable {
     /**
      * @param failure       why the communicator failed; asked when its abort flag is up
      * @param onFailure     learns why a kernel left before it was complete
-     * @param stallDeadline how long a kernel, or a wait for room, may go without progress
+     * @param watch         judges kernels that stand still
+     * @param roomDeadline  how long a wait for room may go without progress: longer than the watch lets a kernel stand
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
-            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, Duration stallDeadline) {
+            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, KernelWatch watch,
+            Duration roomDeadline) {
         this.device = device;
         this.communicator = communicator;
         this.resident = new Resident(communicator);
         this.functions = functions;
         this.failure = failure;
         this.onFailure = onFailure;
-        this.stallNanos = stallDeadline.toNanos();
+        this.watch = watch;
+        this.roomNanos = roomDeadline.toNanos();
         this.fifo = communicator.fifo();
         this.recorded = fifo.produced();
         device.load(resident);
@@ -138,7 +142,7 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     private MillraceException leftWaiting(KernelPlan plan, Throwable reason) {
-        return new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
+        return MillraceException.again(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
                 reason);
     }
 
@@ -147,7 +151,7 @@ public final class WorkLauncher implements AutoCloseable {
         for (int block = 0; block < blocks.length; block++) {
             blocks[block] = new WorkBlock(device, functions, arguments, plan, block);
         }
-        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, stallNanos);
+        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, watch);
     }
 
     private @Nullable Throwable reasonToLeave() {
@@ -205,8 +209,8 @@ public final class WorkLauncher implements AutoCloseable {
         long now = System.nanoTime();
         if (givenBack || !waited) {
             lastMovedNanos = now;
-        } else if (now - lastMovedNanos > stallNanos) {
-            throw new MillraceException(plan + ": no room in " + fifo + " for " + stallNanos / 1_000_000
+        } else if (now - lastMovedNanos > roomNanos) {
+            throw new MillraceException(plan + ": no room in " + fifo + " for " + roomNanos / 1_000_000
                     + " ms: the kernels before it do not complete");
         }
         waiting = true;

@@ -73,7 +73,8 @@ class WorkLauncherTest {
         functions.put(Operation.ofCode(ADD), Algorithm.RING, new TestFunction());
         functions.put(Operation.ofCode(HANG), Algorithm.RING, new TestFunction());
         return new WorkLauncher(device, communicator, functions, failure::get,
-                thrown -> failure.compareAndSet(null, thrown), Duration.ofSeconds(20));
+                thrown -> failure.compareAndSet(null, thrown),
+                KernelWatch.after(Duration.ofSeconds(20).toNanos()), Duration.ofSeconds(20));
     }
 
     private final class TestFunction implements DeviceFunction {
