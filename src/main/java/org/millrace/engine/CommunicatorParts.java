@@ -102,7 +102,7 @@ final class CommunicatorParts {
         return new TransportConnections(control.rank(),
                 PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
                 new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure,
-                        failure::fail, sharedSlots(), options.transfers().groups() ? options.channels() : 0));
+                        failure::failOf, sharedSlots(), options.transfers().groups() ? options.channels() : 0));
     }
 
     /** Null if every connection has slots of its own. */
@@ -190,7 +190,9 @@ final class CommunicatorParts {
 
     /** Lets go of everything. Once, when no kernel is on the device any more. */
     void tearDown() {
-        Duration patience = failure.get() == null ? options.stallDeadline() : Duration.ZERO;
+        Duration most = options.stallDeadline().compareTo(options.closeDeadline()) < 0 ? options.stallDeadline()
+                : options.closeDeadline();
+        Duration patience = failure.get() == null ? most : Duration.ZERO;
         if (!stopProxies(patience)) {
             // Memory that a thread may still touch is never freed: a leak is better than a crash.
             LOG.error("rank {}: the proxies did not stop; their memory and connections are left open", control.rank());

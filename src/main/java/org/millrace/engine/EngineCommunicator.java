@@ -1,6 +1,7 @@
 package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -8,10 +9,12 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
 import org.millrace.DataType;
+import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -23,10 +26,12 @@ import org.millrace.Registration;
 import org.millrace.Route;
 import org.millrace.Stream;
 import org.millrace.device.function.FunctionTable;
+import org.millrace.device.stream.EmulatedKernel;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.element.Operands;
 import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.engine.connect.CommunicatorFailure;
 import org.millrace.engine.connect.Topology;
 import org.millrace.engine.options.EngineOptions;
@@ -133,6 +138,7 @@ final class EngineCommunicator implements Communicator {
     /** @param root this rank, where there is none */
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, Stream stream) {
+        Operands.require(op, operation, "op");
         checkOpen(stream);
         operands.check(operation, send, receive, count, type, root);
         boolean reads = !operation.isSentByRoot() || rank() == root;
@@ -314,21 +320,33 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            Duration patience = parts.options().closeDeadline();
+            long begun = System.nanoTime();
+            DeadlineException givenUp = failure.get() == null ? giveUpLate(launcher.drain(patience), patience) : null;
             launcher.drain();
-            if (failure.get() == null) {
-                leaveTogether();
+            // A rank that left at once would look to its slower neighbours like one that was lost.
+            Duration left = patience.minusNanos(System.nanoTime() - begun);
+            if (failure.get() == null && !parts.control().leaveTogether(left.isPositive() ? left : Duration.ofMillis(1))) {
+                LOG.info("rank {} leaves alone", rank());
             }
             parts.tearDown();
+            if (givenUp != null) {
+                throw givenUp;
+            }
         }
     }
 
-    /** A rank that left at once would look to its slower neighbours like one that was lost. */
-    private void leaveTogether() {
-        try {
-            parts.control().barrier();
-        } catch (MillraceException e) {
-            LOG.debug("rank {} leaves alone: {}", rank(), e.getMessage());
+    /** What has not completed in time is given up, here and on the other ranks. Null if all has. */
+    private @Nullable DeadlineException giveUpLate(List<EmulatedKernel> late, Duration patience) {
+        if (late.isEmpty()) {
+            return null;
         }
+        String what = "rank " + rank() + " closes the communicator and gives up " + late.size()
+                + (late.size() == 1 ? " operation that has" : " operations that have") + " not completed within "
+                + patience.toMillis() + " ms (MILLRACE_CLOSE_DEADLINE), first of all "
+                + RemoteFailure.withoutRank(rank(), late.getFirst().toString());
+        failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, late.getFirst().toString(), null));
+        return new DeadlineException(what, rank(), CommunicatorException.NOBODY, late.getFirst().toString(), null);
     }
 
     /** Operations whose work was placed once, in memory that stays. */

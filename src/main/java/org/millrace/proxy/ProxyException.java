@@ -24,13 +24,22 @@ public class ProxyException extends MillraceException {
 
         private static final long serialVersionUID = 1L;
 
+        private final transient ConnectionName connection;
+
         /**
          * A disagreement.
          *
-         * @param message what each end runs
+         * @param connection between whom
+         * @param message    what each end runs
          */
-        public DisagreementException(String message) {
+        public DisagreementException(ConnectionName connection, String message) {
             super(message);
+            this.connection = connection;
+        }
+
+        /** {@return between whom, as this end sees it} */
+        public ConnectionName connection() {
+            return connection;
         }
     }
 

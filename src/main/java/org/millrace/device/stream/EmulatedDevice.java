@@ -32,6 +32,7 @@ public final class EmulatedDevice implements Device, Agent {
     private final String name;
     private final int rank;
     private final Duration roomDeadline;
+    private final Duration closeDeadline;
     private final AtomicInteger streamCount = new AtomicInteger();
     private volatile EmulatedStream[] streams = {};
     /** Copied when one comes or goes. */
@@ -44,18 +45,26 @@ public final class EmulatedDevice implements Device, Agent {
 
     /** The device of a rank. */
     public EmulatedDevice(int rank) {
-        this(rank, Duration.ofSeconds(60));
+        this(rank, Duration.ofSeconds(60), Duration.ofSeconds(60));
     }
 
-    /** @param roomDeadline how long a stream may complete nothing while a thread waits for room in it */
-    public EmulatedDevice(int rank, Duration roomDeadline) {
+    /**
+     * @param roomDeadline  how long a stream may complete nothing while a thread waits for room in it
+     * @param closeDeadline how long a stream that is closed waits for what it holds
+     */
+    public EmulatedDevice(int rank, Duration roomDeadline, Duration closeDeadline) {
         this.name = "emulated device " + rank;
         this.rank = rank;
         this.roomDeadline = roomDeadline;
+        this.closeDeadline = closeDeadline;
     }
 
     int rank() {
         return rank;
+    }
+
+    Duration closeDeadline() {
+        return closeDeadline;
     }
 
     Duration roomDeadline() {
@@ -174,6 +183,9 @@ public final class EmulatedDevice implements Device, Agent {
      */
     public void check(Stream stream) {
         checkCaller();
+        if (stream == null) {
+            throw new NullPointerException(name + ": the stream is null");
+        }
         own(stream);
     }
 

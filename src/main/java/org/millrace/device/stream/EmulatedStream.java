@@ -24,7 +24,6 @@ import org.millrace.device.stream.EmulatedEvent.EventMark;
 public final class EmulatedStream implements Stream {
 
     private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
-    private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
     /** So many tasks behind those who enqueue a stream holds enough for whoever runs it. */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NOBODY = {};
@@ -287,7 +286,7 @@ public final class EmulatedStream implements Stream {
             return;
         }
         try {
-            await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
+            await(device.closeDeadline()); // what failed is told to those who synchronize, not to those who leave
         } catch (MillraceException notDone) {
             // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
             // just

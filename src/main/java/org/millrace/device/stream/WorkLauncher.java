@@ -223,11 +223,43 @@ public final class WorkLauncher implements AutoCloseable {
      * room.
      */
     public void drain() {
+        stopLaunching();
+        awaitKernels();
+        empty();
+    }
+
+    /**
+     * The same within a time.
+     *
+     * @return the kernels that are still on the device then, first to last; empty if all is done
+     */
+    public List<EmulatedKernel> drain(Duration patience) {
+        stopLaunching();
+        long end = System.nanoTime() + patience.toNanos();
+        while (true) {
+            List<EmulatedKernel> left;
+            synchronized (this) {
+                left = launched.stream().filter(kernel -> !kernel.done()).toList();
+            }
+            if (left.isEmpty()) {
+                empty();
+                return left;
+            }
+            if (System.nanoTime() - end > 0) {
+                return left;
+            }
+            LockSupport.parkNanos(FIRST_PARK_NANOS);
+        }
+    }
+
+    private void stopLaunching() {
         synchronized (this) {
             reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
             drained = true;
         }
-        awaitKernels();
+    }
+
+    private void empty() {
         synchronized (this) {
             filled.clear();
             recorded = fifo.produced();

@@ -143,6 +143,22 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
+     * Waits for the others to leave, too: a last {@link #barrier}, which fails nobody if somebody is late.
+     *
+     * @return whether all came to it in time
+     */
+    public boolean leaveTogether(Duration patience) {
+        try {
+            Contribution own = group.contribute(Call.BARRIER, new byte[0]);
+            say(own);
+            group.awaitParts(own, Deadline.in(patience));
+            return true;
+        } catch (MillraceException lateOrGone) {
+            return false;
+        }
+    }
+
+    /**
      * Sends something to one rank. Does not wait. Safe from any thread.
      *
      * @param tag  tells it from other messages of this rank to that one; may be used again once the message was read

@@ -28,6 +28,12 @@ public final class CommunicatorFailure extends GroupFailure implements StopListe
         device.abort();
     }
 
+    /** What an end of a connection finds. */
+    public void failOf(Throwable thrown) {
+        fail(thrown instanceof DisagreementException disagreement ? new MismatchException(thrown.getMessage(),
+                disagreement.connection().selfRank(), disagreement.connection().peerRank(), null, thrown) : thrown);
+    }
+
     /** A proxy stops by itself only because something failed. */
     @Override
     public void stopped(ProxyConnection connection, Throwable thrown) {
